@@ -44,6 +44,7 @@ def main(argv: Sequence[str]) -> int:
     options.add_model(parser)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter; may be repeated")
     parser.add_argument("--text", metavar="FILE", type=Path, help="your own text, for experiments that read one")
+    parser.add_argument("--journal", metavar="FILE", type=Path, help="a saved journal, for experiments on a history")
     parser.add_argument("--short", action="store_true", help="the short form: within three minutes")
     parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
     parser.add_argument("--out", metavar="DIR", type=Path, help="folder for the report (default: in kvdesk's own)")
@@ -71,8 +72,10 @@ def _run(args: argparse.Namespace) -> int:
     needed = check_fits(read_header(model), experiment.settings(values))
     if args.text is not None and not experiment.takes_text:
         raise UserError(f"{experiment.id} reads no text: its tokens are drawn at random.")
-    text_file = str(args.text.absolute()) if args.text is not None else ""
-    request = Request(experiment.id, str(model), values, args.short, text_file=text_file)
+    if args.journal is not None and not experiment.takes_journal:
+        raise UserError(f"{experiment.id} takes no journal: it makes what it measures.")
+    text_file, journal_file = ("" if file is None else str(file.absolute()) for file in (args.text, args.journal))
+    request = Request(experiment.id, str(model), values, args.short, text_file=text_file, journal_file=journal_file)
     at = datetime.now(UTC)
     _say(f"{experiment.question}\nIt takes {needed.total / 1e6:,.0f} MB of memory at most.")
     record = _record(request, at)

@@ -8,10 +8,13 @@ from kvdesk.errors import UserError
 from kvdesk.experiments import (
     batching,
     context_size,
+    defrag_policies,
     fragmentation,
     kv_types,
     no_cache,
+    paged,
     positions,
+    prefix_sharing,
     rebuild,
     seq_ids,
     seq_rm_memory,
@@ -36,6 +39,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     rebuild.EXPERIMENT,
     batching.EXPERIMENT,
     soak.EXPERIMENT,
+    prefix_sharing.EXPERIMENT,
+    paged.EXPERIMENT,
+    defrag_policies.EXPERIMENT,
 )
 
 

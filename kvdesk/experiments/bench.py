@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.cache.recording import Recording
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.sample_text import SAMPLE_TEXT
@@ -24,8 +25,8 @@ MOST_REPEATED = 3
 
 
 class Bench:
-    """settings: of the largest context the experiment makes; values: its parameters; text: what it reads;
-    tell_cells: gets the cells of its contexts a few times a second.
+    """settings: of the largest context the experiment makes; values: its parameters; text: what it reads; journal:
+    whose history it takes, None for its own; tell_cells: gets the cells of its contexts a few times a second.
 
     Contexts have one thread: a second one makes ratios no truer, and waits for the first where a core is taken.
     """
@@ -39,6 +40,7 @@ class Bench:
         *,
         seed: int = 17,
         text: str = SAMPLE_TEXT,
+        journal: Recording | None = None,
         tell_cells: Callable[[CellsSeen], None] | None = None,
     ) -> None:
         self.model = model
@@ -46,8 +48,9 @@ class Bench:
         self.settings = settings.model_copy(update={"n_threads": 1, "n_threads_batch": 1})
         self.values = values
         self.text = text
-        self._tell_cells = tell_cells
         self.seed = seed
+        self.journal = journal
+        self._tell_cells = tell_cells
         self._random = np.random.default_rng(seed)
         self._others: list[float] = []
         self._repeated = 0

@@ -40,7 +40,9 @@ class CellWatch:
     def recording(self) -> Recording:
         """All calls so far. Raises ContextError where they were not recorded."""
         if self._journal is None or self._mirror is None:
-            raise ContextError("This context was not recorded, or its cells did not follow the rules that kvdesk knows.")
+            raise ContextError(
+                "This context was not recorded, or its cells did not follow the rules that kvdesk knows."
+            )
         return self._journal.recording()
 
     def follow(self, call: Callable[[Mirror], bool | None], text: str = "", seconds: float = 0.0) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kvdesk import __version__, paths
+from kvdesk.cache.journal_file import load_journal
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.experiments import experiment_by_id
 from kvdesk.experiments.sample_text import SAMPLE_TEXT
@@ -76,7 +77,10 @@ def run(request: Request) -> Iterator[ExperimentEvent]:
         if why_not := experiment.applies(model.facts):
             raise UserError(why_not)
         text = read_text(Path(request.text_file)) if request.text_file else SAMPLE_TEXT
-        bench = Bench(model, header, settings, request.values, seed=request.seed, text=text, tell_cells=_say)
+        journal = load_journal(Path(request.journal_file))[1] if request.journal_file else None
+        bench = Bench(
+            model, header, settings, request.values, seed=request.seed, text=text, journal=journal, tell_cells=_say
+        )
         read, written = bench.speed()
         seconds = round(experiment.work(request.values).seconds(read, written), 1)
         yield Started(machine(), needed.total, seconds, read, written)

@@ -40,7 +40,8 @@ class Experiment:
     measure    does it: yields progress and samples; everything measured is in a sample
     conclude   pure: the result from the samples alone, so that other samples can lead to another verdict
     applies    "" or, in a sentence, why there is nothing to measure in such a memory
-    takes_text it reads `Bench.text`, which may be a person's own
+    takes_text it reads `Bench.text`, which may be a person's own; takes_journal: it takes the history of a journal, in
+               place of one that it makes
     """
 
     id: str
@@ -54,6 +55,7 @@ class Experiment:
     conclude: Callable[[Values, Sequence[Sample]], Result]
     applies: Callable[[ModelFacts], str] = lambda _facts: ""
     takes_text: bool = False
+    takes_journal: bool = False
 
     def run(self, bench: Bench) -> Iterator[Progress | Sample | Result]:
         """Measure, and conclude at the end: the last value is the result."""

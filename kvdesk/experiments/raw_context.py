@@ -218,7 +218,7 @@ class RawContext:
 
     @property
     def mirror(self) -> Mirror:
-        """Its cells by the rules of the cache, where it is watched or recorded; only to be read. Raises ContextError."""
+        """Its cells by the rules of the cache, where they are watched or recorded. Read-only. Raises ContextError."""
         assert self._watch is not None
         return self._watch.mirror
 

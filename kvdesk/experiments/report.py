@@ -80,6 +80,7 @@ def _body(record: Record) -> Iterator[str]:
     yield f"<h2>{tr('How it was measured')}</h2><p>{escape(str(record.finished.load))}</p>"
     facts = {tr("experiment"): request.experiment_id, tr("model"): Path(request.model).name, tr("at"): record.at}
     facts |= {key: f"{value:g}" for key, value in request.values.items()}
+    facts |= {tr("journal"): Path(request.journal_file).name} if request.journal_file else {}
     facts |= {tr("form"): tr("short") if request.short else tr("whole"), tr("seed"): str(request.seed)}
     facts |= {tr("seconds"): f"{record.finished.seconds:g}", **record.started.machine}
     yield _table(Table(tr("Parameters and machine"), ("", ""), tuple(facts.items())))

@@ -62,7 +62,8 @@ def chosen(parameters: Sequence[Parameter], given: Mapping[str, float], *, short
 @dataclass(frozen=True, slots=True)
 class Request:
     """Run the experiment `experiment_id` on `model`. seed: of the token ids that are decoded; text_file: what those
-    experiments read that take a text, "" for the text that comes with kvdesk.
+    experiments read that take a text, "" for the text that comes with kvdesk; journal_file: whose history those take
+    that take one, "" for a generated one.
     """
 
     experiment_id: str
@@ -71,6 +72,7 @@ class Request:
     short: bool = False
     seed: int = 17
     text_file: str = ""
+    journal_file: str = ""
 
 
 # --- what is told while it runs --------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
 """A generated day of chats, as a history: the same one for the same seed and numbers.
 
 Of ten turns seven go on in the chat of the turn before, one or two go back to any chat of the day, one begins a new
-chat, and the rest branch off an earlier turn. Before every tenth turn a chat is deleted. Lengths of prompts and answers
-are log-normal around the given ones (sigma 0.5, at least 2 tokens): many short ones, few long ones. After a turn nobody
-asks for anything for 2 to 20 seconds. Chats begin with the same system prompt. There can be chats of yesterday, which
-are loaded from saved states one after another, and have nothing in common but how they begin.
+chat, and the rest branch off an earlier turn. Now and then a chat is deleted, any but the last one. Lengths of prompts
+and answers are log-normal around the given ones (sigma 0.5, at least 2 tokens): many short ones, few long ones. After a
+turn, and after a deletion, nobody asks for anything for 2 to 20 seconds. Chats begin with the same system prompt. There
+can be chats of yesterday, which are loaded from saved states one after another.
 
 The cache is kept as kvdesk does it: a chat that begins or comes back takes the longest prefix that another sequence
 holds (`llama_memory_seq_cp`) and reads the rest; where cells or sequences are short the chat that was used longest ago
@@ -23,7 +23,6 @@ from kvdesk.experiments.scenarios.history import Copied, Event, History, Kept, L
 
 SIGMA = 0.5
 STAYS, BACK, NEW = 0.7, 0.15, 0.1  # of the turns; the others branch
-DELETED_EVERY = 10
 PAUSE_S = 2.0, 20.0
 
 
@@ -34,6 +33,7 @@ class Day:
     turns           questions with their answers
     n_seq, n_cells  sequences and cells that there are
     system          tokens of the system prompt; prompt, answer: the middle lengths
+    deleted_every   turns after which a chat is deleted
     """
 
     turns: int
@@ -42,6 +42,7 @@ class Day:
     system: int
     prompt: int
     answer: int
+    deleted_every: int = 10
 
 
 @dataclass(slots=True, eq=False)
@@ -54,9 +55,7 @@ class _Chat:
     used_at: int = 0
 
 
-def chat_day(
-    day: Day, draw: Callable[[int], list[int]], seed: int, yesterday: Sequence[Sequence[int]] = ()
-) -> History:
+def chat_day(day: Day, draw: Callable[[int], list[int]], seed: int, yesterday: Sequence[Sequence[int]] = ()) -> History:
     """draw: gives so many token ids; yesterday: the chats that are there in the morning, at most `n_seq`."""
     return _Maker(day, draw, seed).make(yesterday)
 
@@ -78,11 +77,12 @@ class _Maker:
             self._write(seq_id, len(tokens))
         chat: _Chat | None = None
         for turn in range(self._day.turns):
-            if turn and turn % DELETED_EVERY == 0 and len(self._chats) > 1:
+            if turn and turn % self._day.deleted_every == 0 and len(self._chats) > 1:
                 self._delete(self._any([other for other in self._chats if other is not chat]))
+                self._pause()
             chat = self._next(chat)
             self._turn(chat)
-            self._events.append(Paused(round(float(self._random.uniform(*PAUSE_S)), 1)))
+            self._pause()
         return tuple(self._events)
 
     def _next(self, current: _Chat | None) -> _Chat:
@@ -123,11 +123,13 @@ class _Maker:
             self._leave(min(inside, key=lambda other: other.used_at))
         taken = {other.seq_id for other in self._chats}
         chat.seq_id = next(s for s in range(self._day.n_seq) if s not in taken)
-        found = [(common_prefix(o.tokens, chat.tokens[:-1]), o.seq_id) for o in inside if o.seq_id >= 0]
-        n, source = max(found, default=(0, -1))
+        found = [
+            (common_prefix(other.tokens, chat.tokens[:-1]), -other.seq_id) for other in inside if other.seq_id >= 0
+        ]
+        n, source = max(found, default=(0, 0))
         if n:
-            self._events.append(Copied(source, chat.seq_id, n))
-            self._cells[chat.seq_id] = self._cells[source][:n]
+            self._events.append(Copied(-source, chat.seq_id, n))
+            self._cells[chat.seq_id] = self._cells[-source][:n]
 
     def _make_room(self, n: int, chat: _Chat) -> None:
         while len({cell for cells in self._cells.values() for cell in cells}) + n > self._day.n_cells:
@@ -147,6 +149,9 @@ class _Maker:
     def _write(self, seq_id: int, n: int) -> None:
         self._cells.setdefault(seq_id, []).extend(range(self._n_written, self._n_written + n))
         self._n_written += n
+
+    def _pause(self) -> None:
+        self._events.append(Paused(round(float(self._random.uniform(*PAUSE_S)), 1)))
 
     def _any(self, chats: Sequence[_Chat]) -> _Chat:
         return chats[int(self._random.integers(len(chats)))]

@@ -35,8 +35,8 @@ _UNKNOWN = 1 << 32  # places of tokens that are not known, behind all token ids
 
 
 def history_of(recording: Recording) -> History:
-    """All of it. What is there at the beginning is `Loaded`. A token that the recording does not know is a number of its
-    own, above 2**32, so that it equals no other.
+    """All of it. What is there at the beginning is `Loaded`. A token that the recording does not know is a number of
+    its own, above 2**32, so that it equals no other.
 
     Raises UserError where there are no cells to read: a recurrent model.
     """
@@ -140,4 +140,6 @@ class _Reading:
         """Another sequence that begins with all of this, where no cell was written for it."""
         if seq_id in fresh:
             return None
-        return next((s for s, tokens in self._tokens.items() if s != seq_id and tokens[: len(now)] == now), None)
+        return next(
+            (s for s, tokens in sorted(self._tokens.items()) if s != seq_id and tokens[: len(now)] == now), None
+        )

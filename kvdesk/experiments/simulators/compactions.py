@@ -6,8 +6,8 @@ Nothing is computed and nothing is timed: cells move as the rules of each way sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from kvdesk.experiments.scenarios.history import (
     each_token,
 )
 from kvdesk.experiments.simulators.hole_filling import move_cells, plan_moves
+from kvdesk.translation import marked
 
 
 class Way(StrEnum):
@@ -43,18 +44,17 @@ class Way(StrEnum):
     GROUPED   the cells of one sequence side by side: #13497; those that stay where they are are not moved
     """
 
-    FILL = "holes filled (#12253)"
-    IN_ORDER = "whole state, in order"
-    CLOSE_UP = "in order, moved cells only"
-    GROUPED = "grouped by sequence (#13497)"
+    FILL = marked("holes filled (#12253)")
+    IN_ORDER = marked("whole state, in order")
+    CLOSE_UP = marked("in order, moved cells only")
+    GROUPED = marked("grouped by sequence (#13497)")
 
 
 When = Callable[[StreamCells, Event], bool]
 """Whether to defragment before this event."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(NamedTuple):
     """n: times; n_cells: cells that were moved in all; most_cells: at one time.
 
     n_kv  mean cells that attention walks over for a token of an answer; runs: mean runs of cells of a sequence then

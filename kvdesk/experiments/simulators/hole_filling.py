@@ -4,7 +4,7 @@ The rule of llama_kv_cache's `defrag_prepare`, from the first version (2024) to 
 free cells among the first `used` ones takes as many used cells from the end of the cache, those that have not been
 moved yet, in their order. Neighbours that stay neighbours are one move, and there are at most so many moves as a graph
 had nodes for: (8192 - 2 layers) / (6 layers). It was done before a decode when the share of free cells below the
-high-water mark, a padding left out, was over a threshold (0.1), in a cache of at least 2,048 cells walked over.
+high-water mark, a padding left out, was over a threshold (0.1), if that mark was at 2,048 cells or more.
 Issue #12253 is about its copying on the CPU; the copying is not simulated, only which cells go where.
 """
 
@@ -21,7 +21,7 @@ from kvdesk.cache.cells import SavedCells, StreamCells
 MAX_NODES = 8192
 THRESHOLD = 0.1
 LEAST_SPAN = 2048
-"""Cells that attention walks over, below which nothing was moved."""
+"""High-water mark below which nothing was moved."""
 
 
 class Move(NamedTuple):
@@ -39,8 +39,8 @@ def max_moves(n_layers: int) -> int:
 
 def over_threshold(cells: StreamCells, padding: int) -> bool:
     """Whether llama.cpp would have defragmented before the next decode. padding: 256 with flash attention, else 32."""
-    n_kv = cells.n_kv
-    return n_kv >= LEAST_SPAN and 1 - (cells.used + padding) / n_kv > THRESHOLD
+    top = cells.high_water
+    return top >= LEAST_SPAN and 1 - (cells.used + padding) / top > THRESHOLD
 
 
 def plan_moves(is_free: NDArray[np.bool_], most: int) -> list[Move]:

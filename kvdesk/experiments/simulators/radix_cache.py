@@ -21,7 +21,7 @@ from kvdesk.experiments.simulators.paged_cache import Use
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """Tokens on the way from the parent, and the slot of each. locks: running requests below; used_at: a count of uses."""
+    """Tokens on the way from the parent, and the slot of each. locks: of running requests; used_at: a count of uses."""
 
     tokens: tuple[int, ...]
     slots: list[int]
@@ -152,7 +152,9 @@ class RadixCache:
 
     def _evict(self, n: int) -> None:
         """Leaves that nobody uses, until `n` slots are free or there are no more."""
-        leaves = [(node.used_at, i, node) for i, node in enumerate(self.nodes()) if not node.children and not node.locks]
+        leaves = [
+            (node.used_at, i, node) for i, node in enumerate(self.nodes()) if not node.children and not node.locks
+        ]
         heapq.heapify(leaves)
         order = len(leaves)
         while n > 0 and leaves:

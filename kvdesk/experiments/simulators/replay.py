@@ -162,118 +162,132 @@ def _is_load(call: Begin | Append | End | None) -> bool:
 
 def served(history: History, cache: PrefixCache) -> Outcome:
     """The history as requests. Where there is no room the request that began last is preempted, as in vLLM."""
-    means = _Means(outcome := Outcome())
-    running: dict[int, list[int]] = {}  # in the order of their beginning
-    preempted: dict[int, list[int]] = {}
+    return _Serving(cache).run(history)
 
-    def begin(seq_id: int, prompt: list[int], *, counts: bool) -> None:
-        while True:
+
+class _Serving:
+    def __init__(self, cache: PrefixCache) -> None:
+        self._cache = cache
+        self._outcome = Outcome()
+        self._running: dict[int, list[int]] = {}  # tokens of each, in the order of their beginning
+        self._preempted: dict[int, list[int]] = {}
+
+    def run(self, history: History) -> Outcome:
+        means = _Means(self._outcome)
+        for call in requests_of(history):
+            match call:
+                case Begin(seq_id, prompt, loaded):
+                    self._outcome.n_requests += not loaded
+                    self._begin(seq_id, list(prompt), counts=not loaded)
+                case Append(seq_id, tokens):
+                    for token in tokens:
+                        self._append(seq_id, token)
+                case End(seq_id):
+                    means.look(self._cache.use(), max(1, len(self._running)))
+                    self._preempted.pop(seq_id, None)
+                    if self._running.pop(seq_id, None) is not None:
+                        self._cache.end(seq_id)
+        self._outcome.n_evicted = self._cache.n_evicted
+        return means.end()
+
+    def _begin(self, seq_id: int, prompt: list[int], *, counts: bool) -> None:
+        found = None
+        while found is None:
             try:
-                found = cache.begin(seq_id, prompt)
-                break
+                found = self._cache.begin(seq_id, prompt)
             except NoRoom:
-                if not running:
-                    outcome.n_refused += 1
+                if not self._running:
+                    self._outcome.n_refused += 1
                     return
-                _preempt(next(reversed(running)))
-        running[seq_id] = prompt
+                self._preempt()
+        self._running[seq_id] = prompt
         if counts:
-            outcome.n_prompt += len(prompt)
-            outcome.n_found += found
+            self._outcome.n_prompt += len(prompt)
+            self._outcome.n_found += found
 
-    def _preempt(seq_id: int) -> None:
-        preempted[seq_id] = running.pop(seq_id)
-        cache.end(seq_id)
-        outcome.n_preempted += 1
+    def _append(self, seq_id: int, token: int) -> None:
+        if seq_id in self._preempted:  # it goes on: all of it is a prompt now
+            self._begin(seq_id, [*self._preempted.pop(seq_id), token], counts=True)
+        elif seq_id in self._running:
+            self._running[seq_id].append(token)
+            written = False
+            while not written and seq_id in self._running:
+                try:
+                    self._cache.append(seq_id, (token,))
+                    written = True
+                except NoRoom:
+                    self._preempt()
 
-    for call in requests_of(history):
-        match call:
-            case Begin(seq_id, prompt, loaded):
-                outcome.n_requests += not loaded
-                begin(seq_id, list(prompt), counts=not loaded)
-            case Append(seq_id, tokens):
-                for token in tokens:
-                    if seq_id in running:
-                        running[seq_id].append(token)
-                        while seq_id in running:
-                            try:
-                                cache.append(seq_id, (token,))
-                                break
-                            except NoRoom:
-                                _preempt(next(reversed(running)))
-                    elif seq_id in preempted:  # it goes on: all of it is a prompt now
-                        begin(seq_id, [*preempted.pop(seq_id), token], counts=True)
-            case End(seq_id):
-                means.look(cache.use(), max(1, len(running)))
-                preempted.pop(seq_id, None)
-                if running.pop(seq_id, None) is not None:
-                    cache.end(seq_id)
-    outcome.n_evicted = cache.n_evicted
-    return means.end()
+    def _preempt(self) -> None:
+        seq_id, tokens = self._running.popitem()
+        self._preempted[seq_id] = tokens
+        self._cache.end(seq_id)
+        self._outcome.n_preempted += 1
 
 
 def held(history: History, cache: PagedCache) -> Outcome:
     """The history as sequences that stay. Where there is no room the sequence used longest ago is removed."""
-    means = _Means(outcome := Outcome())
-    sequences = Sequences()
+    return _Holding(cache).run(history)
 
-    def removed(seq_id: int) -> bool:
-        """Whether another one could be removed: the tables are in the order of their last use."""
-        other = next((s for s in cache.tables if s != seq_id), None)
-        if other is None:
-            return False
-        cache.end(other)
-        outcome.n_preempted += 1
-        return True
 
-    def add(seq_id: int, *, counts: bool) -> None:
-        """What the sequence holds now and the cache does not have yet."""
-        whole = sequences.tokens[seq_id]
-        if seq_id in cache.tables:
-            cache.tables[seq_id] = cache.tables.pop(seq_id)
-        done = len(cache.tables[seq_id].tokens) if seq_id in cache.tables else 0
-        found = done
-        while True:
+class _Holding:
+    """The cache's tables are in the order of their last use."""
+
+    def __init__(self, cache: PagedCache) -> None:
+        self._cache = cache
+        self._outcome = Outcome()
+        self._sequences = Sequences()
+
+    def run(self, history: History) -> Outcome:
+        means, tables = _Means(self._outcome), self._cache.tables
+        for event in history:
+            self._sequences.follow(event)
+            match event:
+                case Read(seq_id) | Wrote(seq_id) | Loaded(seq_id):
+                    self._add(seq_id, counts=isinstance(event, Read))
+                case Copied(source, target, n):
+                    self._cut(target, 0)
+                    if source in tables:
+                        self._cache.fork(source, target, n)
+                case Kept(seq_id, n):
+                    self._cut(seq_id, n)
+                case Slid(seq_id, start):
+                    self._cut(seq_id, start)
+                    self._add(seq_id, counts=False)
+                case Paused():
+                    continue
+            means.look(self._cache.use(), max(1, len(tables)))
+        self._outcome.n_evicted, self._outcome.n_copied = self._cache.n_evicted, self._cache.n_copied
+        return means.end()
+
+    def _cut(self, seq_id: int, n: int) -> None:
+        if seq_id in self._cache.tables:
+            if n:
+                self._cache.cut(seq_id, n)
+            else:
+                self._cache.end(seq_id)
+
+    def _add(self, seq_id: int, *, counts: bool) -> None:
+        """What the sequence holds now and its table does not have yet."""
+        tables, whole = self._cache.tables, self._sequences.tokens[seq_id]
+        if seq_id in tables:
+            tables[seq_id] = tables.pop(seq_id)
+        found = len(tables[seq_id].tokens) if seq_id in tables else None
+        while seq_id not in tables or len(tables[seq_id].tokens) < len(whole):
             try:
-                if done == 0:
-                    found = cache.begin(seq_id, whole)
+                if seq_id in tables:
+                    self._cache.append(seq_id, whole[len(tables[seq_id].tokens) :])
                 else:
-                    cache.append(seq_id, whole[len(cache.tables[seq_id].tokens) :])
-                break
+                    found = self._cache.begin(seq_id, whole)
             except NoRoom:
-                if not removed(seq_id):
-                    outcome.n_refused += 1
-                    if seq_id in cache.tables:
-                        cache.end(seq_id)
-                    return
+                other = next((s for s in tables if s != seq_id), None)
+                if other is None:
+                    self._outcome.n_refused += 1
+                    return self._cut(seq_id, 0)
+                self._cache.end(other)
+                self._outcome.n_preempted += 1
         if counts:
-            outcome.n_requests += 1
-            outcome.n_prompt += len(whole)
-            outcome.n_found += found
-
-    def shorten(seq_id: int, n: int) -> None:
-        if n:
-            cache.cut(seq_id, n)
-        else:
-            cache.end(seq_id)
-
-    for event in history:
-        sequences.follow(event)
-        match event:
-            case Read(seq_id) | Wrote(seq_id) | Loaded(seq_id):
-                add(seq_id, counts=isinstance(event, Read))
-            case Copied(source, target, n):
-                if target in cache.tables:
-                    cache.end(target)
-                if source in cache.tables:
-                    cache.fork(source, target, n)
-            case Kept(seq_id, n) if seq_id in cache.tables:
-                shorten(seq_id, n)
-            case Slid(seq_id, start) if seq_id in cache.tables:
-                shorten(seq_id, start)
-                add(seq_id, counts=False)
-            case _:
-                continue
-        means.look(cache.use(), max(1, len(cache.tables)))
-    outcome.n_evicted, outcome.n_copied = cache.n_evicted, cache.n_copied
-    return means.end()
+            self._outcome.n_requests += 1
+            self._outcome.n_prompt += len(whole)
+            self._outcome.n_found += found or 0
+        return None

@@ -27,12 +27,6 @@ def picture_of(cells: StreamCells) -> str:
     return "".join(str(held.get(i, ".")) for i in range(cells.size))
 
 
-def filled(picture: str, most: int = 100) -> tuple[str, int, list[Move]]:
-    cells = cells_of(picture)
-    moves = plan_moves(cells.pos[: cells.high_water] == -1, most)
-    return picture_of(cells), move_cells(cells, moves), [*moves]
-
-
 def test_each_hole_takes_what_is_last() -> None:
     cells = cells_of("00..1.2345")
     moves = plan_moves(cells.pos == -1, 100)

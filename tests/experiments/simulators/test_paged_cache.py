@@ -141,8 +141,6 @@ class Calls(RuleBasedStateMachine):
 
     @invariant()
     def every_block_is_where_it_belongs(self) -> None:
-        if not hasattr(self, "cache"):
-            return
         pool, tables, size = self.cache.pool, self.cache.tables, self.cache.block_size
         held = Counter(block for table in tables.values() for block in table.blocks)
         assert all(len(set(table.blocks)) == len(table.blocks) for table in tables.values())
@@ -154,8 +152,6 @@ class Calls(RuleBasedStateMachine):
     @invariant()
     def every_sequence_has_its_text(self) -> None:
         """What a block was given stays in it while anybody holds it, whoever writes elsewhere."""
-        if not hasattr(self, "cache"):
-            return
         pool, size = self.cache.pool, self.cache.block_size
         assert {seq_id: table.tokens for seq_id, table in self.cache.tables.items()} == self.texts
         slots: dict[tuple[int, int], list[int]] = {}
@@ -164,11 +160,12 @@ class Calls(RuleBasedStateMachine):
             assert len(table.blocks) == -(-len(table.tokens) // size)
             for i, block in enumerate(table.blocks):
                 for j, token in enumerate(table.tokens[i * size : (i + 1) * size]):
-                    assert slots.setdefault((block, j), table.tokens[: i * size] + [token]) == (
-                        table.tokens[: i * size] + [token]
-                    )
-                if pool.content(block) is not None:
-                    assert texts.setdefault(int(pool.content(block) or 0), table.tokens[: (i + 1) * size]) or True
+                    before = [*table.tokens[: i * size], token]
+                    assert slots.setdefault((block, j), before) == before
+                content = pool.content(block)
+                if content is not None and len(table.tokens) >= (i + 1) * size:
+                    whole = table.tokens[: (i + 1) * size]
+                    assert texts.setdefault(content, whole) == whole
 
 
 Calls.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

@@ -100,8 +100,6 @@ class Calls(RuleBasedStateMachine):
 
     @invariant()
     def every_slot_is_where_it_belongs(self) -> None:
-        if not hasattr(self, "cache"):
-            return
         cache = self.cache
         nodes = list(cache.nodes())
         in_tree = [slot for node in nodes for slot in node.slots]
@@ -115,9 +113,8 @@ class Calls(RuleBasedStateMachine):
 
     @invariant()
     def every_request_has_its_text(self) -> None:
-        if not hasattr(self, "cache"):
-            return
-        token_of = {slot: token for node in self.cache.nodes() for slot, token in zip(node.slots, node.tokens, strict=True)}
+        nodes = self.cache.nodes()
+        token_of = {slot: token for node in nodes for slot, token in zip(node.slots, node.tokens, strict=True)}
         for seq_id, request in self.cache.running.items():
             assert request.tokens == self.texts[seq_id]
             n = request.n_in_tree

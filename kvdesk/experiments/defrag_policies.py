@@ -1,0 +1,440 @@
+"""When to compact: never, over a threshold, by a cost model or in pauses, on a day of chats. Hole filling beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
+from kvdesk.errors import UserError
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.scenarios.chat_day import Day, chat_day
+from kvdesk.experiments.scenarios.from_recording import history_of
+from kvdesk.experiments.scenarios.history import Event, History, Paused, Read, Sequences, Wrote, each_token
+from kvdesk.experiments.scenarios.player import Player, States
+from kvdesk.experiments.simulators.compactions import Way, simulate
+from kvdesk.experiments.simulators.hole_filling import max_moves, over_threshold
+from kvdesk.experiments.statistics import figure
+from kvdesk.policies.compaction_gain import Fragmented, Moment, Reads, SpanCost, judge_compaction
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Point,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+)
+from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
+
+NEVER = marked("never")
+THRESHOLD = marked("over a threshold of 0.1, before a decode (llama.cpp until #15473)")
+COST = marked("by the cost model, before a question is read")
+IDLE = marked("by the cost model, in pauses (kvdesk)")
+POLICIES = (NEVER, THRESHOLD, COST, IDLE)
+
+WAITED, P50, P95, LONGEST = "seconds waited", "token, P50", "token, P95", "token, longest"
+FIRST_P50, FIRST_P95 = "first token, P50", "first token, P95"
+TIMES, BYTES, PAUSE, NOTICED = "compactions", "bytes moved", "seconds compacting", "seconds of that waited for"
+TURN = "a token of this turn"
+NUMBERS = (WAITED, P50, P95, LONGEST, FIRST_P50, FIRST_P95, TIMES, BYTES, PAUSE, NOTICED)
+UNITS = {TIMES: "", BYTES: "bytes"}
+SIMULATED = "simulated: "
+OVER, PAUSED = marked("over a threshold"), marked("in each pause where fewer cells would be walked over")
+RUNS = ((NEVER, Way.FILL), *((name, way) for name in (OVER, PAUSED) for way in Way))
+KEYS = ("times", "cells", "most", "n_kv", "runs")
+ROW_BYTES = "bytes of a cell"
+
+MUCH = 0.05
+"""Share of the time waited from which compaction is said to pay."""
+EXPECTED = 512
+"""Tokens that are expected before the cache changes by itself, as kvdesk expects them."""
+
+PARAMETERS = (
+    Parameter("turns", marked("Turns"), 60, 4, 1000, 24, marked("Questions and answers in a day")),
+    Parameter("cells", marked("Cells"), 8192, 1024, 65536, 4096, marked("Of the cache")),
+    Parameter("chats", marked("Sequences"), 12, 2, 64, 12, marked("Chats in the cache at the same time, at most")),
+    Parameter(
+        "yesterday", marked("Chats of yesterday"), 8, 0, 63, 8, marked("Loaded from saved states in the morning")
+    ),
+    Parameter("longest", marked("The longest of them"), 1280, 16, 16384, 800, marked("Tokens; the others are shorter")),
+    Parameter("deleted", marked("Turns before a chat is deleted"), 4, 1, 1000, 2, marked("Which leaves holes")),
+    Parameter("prompt", marked("Question"), 24, 2, 1024, 16, marked("Tokens of a middle question")),
+    Parameter("answer", marked("Answer"), 24, 2, 1024, 12, marked("Tokens of a middle answer")),
+    Parameter("flash_attention", marked("Flash attention"), 0, 0, 1, 0, marked("1: on")),
+    Parameter("rounds", marked("Days"), 5, 2, 30, 3, marked("Each with other chats, once with every policy")),
+)
+
+
+def _settings(values: Values) -> ContextSettings:
+    return ContextSettings(
+        n_ctx=pad(int(values["cells"]), CTX_PAD),
+        n_seq_max=int(values["chats"]),
+        n_batch=512,
+        n_ubatch=512,
+        flash_attn=bool(values["flash_attention"]),
+    )
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    if bench.whole("yesterday") > bench.whole("chats"):
+        raise UserError(tr("There are more chats of yesterday than sequences: choose a larger number of sequences."))
+    journal = _of_journal(bench)
+    states: States = {}
+    texts: list[list[int]] = []
+    if journal is None:
+        yield Progress(0, 1, tr("the chats of yesterday are made"))
+        texts = _yesterday(bench, states)
+    for number in bench.rounds(bench.whole("rounds")):
+        history = journal or _day(bench, texts, number)
+        for i in range(len(POLICIES)):
+            at = (i + number) % len(POLICIES)  # another one first in each round
+            yield bench.progress(number, i, len(POLICIES), tr(POLICIES[at]))
+            with bench.context() as context:
+                yield from _run(context, bench, history, POLICIES[at], number, states)
+                if i == 0:
+                    yield from _simulations(context, bench, history, number)
+
+
+def _of_journal(bench: Bench) -> History | None:
+    if bench.journal is None:
+        return None
+    history, cache = history_of(bench.journal), bench.journal.shape.caches[0]
+    n_cells, sequences = cache.size * cache.n_streams, Sequences()
+    most = 0
+    for event in history:
+        sequences.follow(event)
+        most = max(most, *sequences.tokens, 0)
+    if n_cells > bench.settings.n_ctx or most >= bench.settings.n_seq_max:
+        raise UserError(
+            tr("This journal is of {cells:,} cells and {chats} sequences: choose as many (cells, chats).").format(
+                cells=n_cells, chats=most + 1
+            )
+        )
+    return history
+
+
+def _yesterday(bench: Bench, states: States) -> list[list[int]]:
+    """Beginnings of one text, each a part longer than the one before, with their states: the text is read once."""
+    n = bench.whole("yesterday")
+    text = bench.tokens(bench.whole("longest"))
+    texts = [text[: max(2, len(text) * (i + 1) // n)] for i in range(n)]
+    with bench.context() as context:
+        if texts:
+            context.append(text, 0)
+        for tokens in reversed(texts):
+            context.remove(0, len(tokens), -1)
+            states[tuple(tokens)] = context.saved(0)
+    return texts
+
+
+def _day(bench: Bench, texts: Sequence[Sequence[int]], number: int) -> History:
+    """The chats of yesterday come in another order on each day."""
+    day = Day(
+        turns=bench.whole("turns"),
+        n_seq=bench.whole("chats"),
+        n_cells=bench.whole("cells"),
+        system=0,
+        prompt=bench.whole("prompt"),
+        answer=bench.whole("answer"),
+        deleted_every=bench.whole("deleted"),
+    )
+    order = np.random.default_rng(bench.seed + number).permutation(len(texts))
+    return chat_day(day, bench.tokens, bench.seed + number, [texts[i] for i in order])
+
+
+# --- on the engine ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Seconds of one day: of tokens and first tokens as they were waited for, of pauses; bytes."""
+
+    tokens: list[float] = field(default_factory=list)
+    firsts: list[float] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+    noticed: float = 0.0
+    n_bytes: int = 0
+    turns: list[list[float]] = field(default_factory=list)
+
+    def numbers(self) -> dict[str, float]:
+        return {
+            WAITED: sum(self.tokens) + sum(self.firsts),
+            P50: _percentile(self.tokens, 50),
+            P95: _percentile(self.tokens, 95),
+            LONGEST: max(self.tokens, default=0.0),
+            FIRST_P50: _percentile(self.firsts, 50),
+            FIRST_P95: _percentile(self.firsts, 95),
+            TIMES: len(self.pauses),
+            BYTES: self.n_bytes,
+            PAUSE: sum(self.pauses),
+            NOTICED: self.noticed,
+        }
+
+
+def _run(
+    context: RawContext, bench: Bench, history: History, policy: str, number: int, states: States
+) -> Iterator[Sample]:
+    """The whole day with one policy."""
+    player, tally, sequences = Player(context, bench.model.vocab.n_tokens, states), _Tally(), Sequences()
+    row_bytes = _row_bytes(context)
+    cost = SpanCost(Reads(bench.header.file_size, row_bytes, bool(bench.values["flash_attention"])))
+    for event in each_token(history):
+        pause, n_bytes = 0.0, 0
+        cells = context.mirror.caches[0].streams[0]
+        if _due(policy, event, cells, cost, sequences, row_bytes, flash=bench.settings.flash_attn):
+            pause, n_bytes = context.compact()
+            cost.learn_blob(n_bytes // 2, pause * 1e3)
+            tally.pauses.append(pause)
+            tally.n_bytes += n_bytes
+        seconds = player.do(event)
+        sequences.follow(event)
+        match event:
+            case Read():
+                tally.firsts.append(seconds[0] + pause)
+                tally.turns.append([])
+                tally.noticed += pause
+            case Wrote(seq_id):
+                tally.tokens.append(seconds[0] + pause)
+                tally.noticed += pause
+                if tally.turns:
+                    tally.turns[-1].append(seconds[0])
+                n_kv = context.mirror.caches[0].streams[0].n_kv
+                cost.learn(n_kv, len(sequences.tokens[seq_id]), seconds[0] * 1e3)
+            case Paused(length):
+                tally.noticed += max(0.0, pause - length)
+            case _:
+                pass
+    for name, value in tally.numbers().items():
+        yield Sample(f"{policy}: {name}", 0, value, number, unit=UNITS.get(name, "s"))
+    for turn, taken in enumerate(tally.turns):
+        if taken:
+            yield Sample(f"{policy}: {TURN}", turn + 1, float(np.median(taken)), number, unit="s")
+
+
+def _due(
+    policy: str, event: Event, cells: StreamCells, cost: SpanCost, sequences: Sequences, row_bytes: int, *, flash: bool
+) -> bool:
+    """Whether the policy compacts before this event."""
+    if policy == THRESHOLD:
+        return isinstance(event, Read | Wrote) and over_threshold(cells, 256 if flash else 32)
+    if (policy == COST and isinstance(event, Read)) or (policy == IDLE and isinstance(event, Paused)):
+        n_visible = max((len(tokens) for tokens in sequences.tokens.values()), default=0)
+        now = Fragmented(cells.n_kv, cells.n_kv_of(cells.used), n_visible, cells.used * row_bytes)
+        return judge_compaction(cost, now, Moment(in_answer=False, idle=True, n_expected=EXPECTED)).compact
+    return False
+
+
+def _row_bytes(context: RawContext) -> int:
+    """K and V of one cell in all layers."""
+    return context.buffers["KV"] // context.n_ctx
+
+
+def _percentile(values: Sequence[float], share: float) -> float:
+    return float(np.percentile(values, share)) if values else 0.0
+
+
+# --- simulated --------------------------------------------------------------------------------------------------------
+
+
+def _simulations(context: RawContext, bench: Bench, history: History, number: int) -> Iterator[Sample]:
+    """What each way of defragmenting would move on this day, over the threshold and in pauses."""
+    yield Sample(ROW_BYTES, 0, _row_bytes(context), number, unit="bytes")
+    most = max_moves(bench.header.hyper("block_count", 1))
+    triggers = _triggers(flash=bench.settings.flash_attn)
+    for name, way in RUNS:
+        moved = simulate(history, context.mirror.geometry, way, triggers[name], most)
+        for key, value in zip(KEYS, moved, strict=True):
+            yield Sample(f"{SIMULATED}{name}: {way.value}: {key}", 0, value, number)
+
+
+def _triggers(*, flash: bool) -> dict[str, Callable[[StreamCells, Event], bool]]:
+    def over(cells: StreamCells, event: Event) -> bool:
+        return isinstance(event, Read | Wrote) and over_threshold(cells, 256 if flash else 32)
+
+    def paused(cells: StreamCells, event: Event) -> bool:
+        return isinstance(event, Paused) and cells.n_kv_of(cells.used) < cells.n_kv
+
+    return {NEVER: lambda _cells, _event: False, OVER: over, PAUSED: paused}
+
+
+# --- what follows from the samples ------------------------------------------------------------------------------------
+
+
+def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
+    by: dict[str, dict[int, float]] = {}
+    for sample in samples:
+        if sample.x == 0:
+            by.setdefault(sample.series, {})[sample.round] = sample.y
+    rounds = sorted(by[f"{NEVER}: {WAITED}"])
+
+    def of(policy: str, name: str) -> list[float]:
+        return [by[f"{policy}: {name}"][n] for n in rounds]
+
+    def over(policy: str, other: str, name: str) -> Figure:
+        pairs = zip(of(policy, name), of(other, name), strict=True)
+        return figure(f"{name}, {tr(policy)} over {tr(other)}", [a / b for a, b in pairs])
+
+    waited = {policy: over(policy, NEVER, WAITED) for policy in POLICIES[1:]}
+    middle = over(IDLE, NEVER, P50)
+    moved = {
+        policy: figure(f"{BYTES}, {tr(policy)}", [b / 1e6 for b in of(policy, BYTES)], "MB") for policy in POLICIES
+    }
+    noticed = {policy: figure(f"{NOTICED}, {tr(policy)}", of(policy, NOTICED), "s") for policy in POLICIES}
+    pays = min(waited.values(), key=lambda ratio: ratio.value).value < 1 - MUCH
+    felt = noticed[IDLE].value > 0
+    cells = {way: figure("", list(by[f"{SIMULATED}{OVER}: {way.value}: cells"].values())).value for way in Way}
+    fewer = cells[Way.FILL] < cells[Way.IN_ORDER]
+    said = tr(
+        "Without compaction the day's tokens and first tokens take {never:.3g} s; over a threshold {threshold}, by the"
+        " cost model before a question {cost}, in pauses {idle} of it (a middle token {middle}). Compactions moved"
+        " {moved_threshold}, {moved_cost} and {moved_idle}; somebody waited {noticed_threshold}, {noticed_cost} and"
+        " {noticed_idle} for them. Simulated over the threshold, filling holes moves {filled:,.0f} cells, the whole"
+        " state {whole:,.0f}, and grouping by sequence {grouped:,.0f}."
+    ).format(
+        never=figure("", of(NEVER, WAITED)).value,
+        threshold=waited[THRESHOLD],
+        cost=waited[COST],
+        idle=waited[IDLE],
+        middle=middle,
+        moved_threshold=moved[THRESHOLD],
+        moved_cost=moved[COST],
+        moved_idle=moved[IDLE],
+        noticed_threshold=noticed[THRESHOLD],
+        noticed_cost=noticed[COST],
+        noticed_idle=noticed[IDLE],
+        filled=cells[Way.FILL],
+        whole=cells[Way.IN_ORDER],
+        grouped=cells[Way.GROUPED],
+    )
+    flash = tr("on") if values["flash_attention"] else tr("off")
+    return Result(
+        Verdict(
+            f"compaction {'pays' if pays else 'does not pay'};"
+            f" in pauses {'it is waited for' if felt else 'nobody waits'};"
+            f" filling holes moves {'fewer' if fewer else 'no fewer'} cells",
+            said,
+        ),
+        figures=(*waited.values(), middle, over(IDLE, NEVER, P95), *moved.values(), *noticed.values()),
+        plots=(_plot(samples),),
+        tables=(_table(of, waited), _simulated_table(by)),
+        remarks=(
+            tr("Flash attention is {flash}. Each policy had the same days, one after another.").format(flash=flash),
+            tr(
+                "The first table is measured on the engine; every compaction there reads and writes the whole state."
+                " The second is simulated: which cells each way would move, read and written, and nothing is timed."
+            ),
+        ),
+    )
+
+
+def _table(of: Callable[[str, str], list[float]], waited: dict[str, Figure]) -> Table:
+    columns = (
+        tr("policy"),
+        tr("waited over never"),
+        tr("token P50, P95, longest (ms)"),
+        tr("first token P50, P95 (ms)"),
+        tr("compactions"),
+        tr("MB moved"),
+        tr("compacting (ms)"),
+        tr("waited for (ms)"),
+    )
+    rows = []
+    for policy in POLICIES:
+        m = {name: figure("", of(policy, name)).value for name in NUMBERS}
+        rows.append(
+            (
+                tr(policy),
+                str(waited[policy]) if policy in waited else "1",
+                f"{m[P50] * 1e3:.1f}, {m[P95] * 1e3:.1f}, {m[LONGEST] * 1e3:.1f}",
+                f"{m[FIRST_P50] * 1e3:.0f}, {m[FIRST_P95] * 1e3:.0f}",
+                f"{m[TIMES]:.0f}",
+                f"{m[BYTES] / 1e6:.1f}",
+                f"{m[PAUSE] * 1e3:.1f}",
+                f"{m[NOTICED] * 1e3:.1f}",
+            )
+        )
+    return Table(tr("A day with each policy (medians over the days)"), columns, tuple(rows))
+
+
+def _simulated_table(by: dict[str, dict[int, float]]) -> Table:
+    row_bytes = figure("", list(by[ROW_BYTES].values())).value
+    rows = []
+    mb = 2 * row_bytes / 1e6  # each moved cell is read and written
+    for name, way in RUNS:
+        times, cells, most, n_kv, runs = (
+            figure("", list(by[f"{SIMULATED}{name}: {way.value}: {key}"].values())).value for key in KEYS
+        )
+        rows.append(
+            (
+                tr(name),
+                tr(way.value) if name != NEVER else "–",
+                f"{times:.0f}",
+                f"{cells:,.0f}",
+                f"{cells * mb:,.1f}",
+                f"{most * mb:,.1f}",
+                f"{n_kv:,.0f}",
+                f"{runs:.2f}",
+            )
+        )
+    columns = (
+        tr("when"),
+        tr("way"),
+        tr("times"),
+        tr("cells moved"),
+        tr("MB moved"),
+        tr("MB at most at a time"),
+        tr("cells walked over"),
+        tr("runs a sequence"),
+    )
+    return Table(tr("Ways of defragmenting, simulated (medians over the days)"), columns, tuple(rows))
+
+
+def _plot(samples: Sequence[Sample]) -> Plot:
+    series = []
+    for policy in POLICIES:
+        turns: dict[int, list[float]] = {}
+        for sample in samples:
+            if sample.series == f"{policy}: {TURN}":
+                turns.setdefault(int(sample.x), []).append(1e3 * sample.y)
+        points = [(turn, figure("", taken)) for turn, taken in sorted(turns.items())]
+        series.append(Series(tr(policy), tuple(Point(turn, p.value, p.low, p.high) for turn, p in points)))
+    return Plot(tr("A token over the day"), tr("turn"), tr("ms"), tuple(series))
+
+
+def _applies(facts: ModelFacts) -> str:
+    if why := needs_attention(facts):
+        return why
+    if facts.kind != "attention":
+        return tr("This model's cache is not one of plain attention: the day cannot be moved cell by cell.")
+    return ""
+
+
+def _work(values: Values) -> Work:
+    n = values["rounds"] * values["turns"] * len(POLICIES)
+    return Work(values["longest"] + n * 1.5 * values["prompt"], n * 1.6 * values["answer"])
+
+
+EXPERIMENT = Experiment(
+    id="defrag-policies",
+    title=marked("When to compact"),
+    question=marked("When should a fragmented cache be compacted, and how?"),
+    supposed=marked("Over a threshold, or in idle time; the whole cache rather than its holes."),
+    parameters=PARAMETERS,
+    settings=_settings,
+    work=_work,
+    measure=_measure,
+    conclude=_conclude,
+    applies=_applies,
+    takes_journal=True,
+)

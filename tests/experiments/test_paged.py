@@ -1,0 +1,80 @@
+"""Pages and trees: what is said follows from the measured values, and a journal recorded elsewhere can be taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.cache.journal import Journal, Operation
+from kvdesk.cache.journal_file import JournalHeader, save_journal
+from kvdesk.cli import lab
+from kvdesk.errors import UserError
+from kvdesk.experiments import experiment_by_id, paged
+from kvdesk.experiments.paged import BLOCK_SIZES, EXPERIMENT, HELD, LLAMA, SERVED, TREE, Row
+from kvdesk.experiments.process import ExperimentProcess, experiment_command
+from kvdesk.protocol.experiment import Failed, Finished, Request, Result, Sample, chosen
+from tests.cache.journals import one_token
+
+
+def said(*, blocks: float, tree: float, empty: float, holes: float) -> Result:
+    """Prompt tokens computed by blocks and tree where llama.cpp computed 100, and the two kinds of waste."""
+    samples: list[Sample] = []
+    for number in range(2):
+        samples += paged._told(LLAMA, 0, Row(0.5, 100, 0, 0, holes, 1000, 1), number)
+        samples += paged._told(TREE, 1, Row(0.5, tree, 0, 0, 0, 900, 1), number)
+        for size in BLOCK_SIZES:
+            samples += paged._told(SERVED, size, Row(0.5, blocks, 0, 0, 0, 900, 1), number)
+            samples += paged._told(HELD, size, Row(0.5, 100, 0, 0, empty * size / 16, 900, 1), number)
+    return EXPERIMENT.conclude(chosen(EXPERIMENT.parameters, {}, short=True), samples)
+
+
+def test_the_caches_are_compared_by_what_they_compute_and_waste() -> None:
+    result = said(blocks=130, tree=100, empty=0.03, holes=0.06)
+    assert result.verdict.key == "blocks compute more; the tree computes as much; less waste than holes"
+    assert "from 0.015 with blocks of 8 to 0.240 with 128" in result.verdict.sentence
+    assert len(result.tables[0].rows) == 2 + 2 * len(BLOCK_SIZES)
+    result = said(blocks=80, tree=50, empty=0.3, holes=0.06)
+    assert result.verdict.key == "blocks compute less; the tree computes less; no less waste than holes"
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty tokens of one sequence, in 256 cells of two sequences."""
+    mirror, record = one_token(0, 5, None)
+    written = Journal(mirror)
+    for i in range(40):
+        mirror, record = one_token(0, i, mirror)
+        operation = Operation(mirror.operation, 1e9 + i, "decode", "llama_decode(ctx, {1 token})", 1.0)
+        written.record([operation], record)
+    path = tmp_path_factory.mktemp("journal") / "mine.jsonl"
+    save_journal(path, written.recording(), JournalHeader("m.gguf"))
+    return path
+
+
+def ended(name: str, journal: Path, **given: float) -> Finished | Failed:
+    values = chosen(experiment_by_id(name).parameters, given, short=True)
+    request = Request(name, str(paths.embedded_model()), values, journal_file=str(journal))
+    with ExperimentProcess(experiment_command(request)) as process:
+        *_, last = process.events()
+    assert isinstance(last, Finished | Failed)
+    return last
+
+
+def test_a_journal_recorded_elsewhere_is_taken(journal: Path) -> None:
+    last = ended("paged", journal)
+    assert isinstance(last, Finished), last
+    row = next(row for row in last.result.tables[0].rows if row[0] == HELD and row[1] == "16")
+    assert row[7] == "48"  # 41 tokens in three blocks
+
+
+def test_a_day_needs_as_many_cells_as_the_journal_had(journal: Path) -> None:
+    last = ended("defrag-policies", journal, turns=4, rounds=2, cells=1024)
+    assert isinstance(last, Finished), last
+    assert "compaction does not pay" in last.result.verdict.key
+
+
+def test_only_experiments_on_a_history_take_a_journal(journal: Path) -> None:
+    with pytest.raises(UserError, match="positions takes no journal"):
+        lab.main(["run", "positions", "--journal", str(journal), "--model", str(paths.embedded_model())])
