@@ -148,9 +148,9 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
             f" as many tokens as in SGLang's tree: {'yes' if like_tree else 'no'}",
             tr(
                 "{n} prompts with {system:.0f} tokens in common: {whole:,.0f} tokens are read where each prompt is"
-                " read whole, and {shared:,.0f} with the common prefix shared (SGLang's tree: {tree:,.0f}, vLLM's blocks"
-                " of 16: {blocks:,.0f}, both simulated), into {cells_whole:,.0f} and {cells_shared:,.0f} cells. Read"
-                " whole, the first token of a chat takes {chat} times as long{branch}."
+                " read whole, and {shared:,.0f} with the common prefix shared (SGLang's tree: {tree:,.0f}, vLLM's"
+                " blocks of 16: {blocks:,.0f}, both simulated), into {cells_whole:,.0f} and {cells_shared:,.0f} cells."
+                " Read whole, the first token of a chat takes {chat} times as long{branch}."
             ).format(
                 n=len(kinds),
                 system=values["system"],
