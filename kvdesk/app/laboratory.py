@@ -243,7 +243,10 @@ def _questions() -> list[Question]:
     from kvdesk.experiments import EXPERIMENTS
 
     return [
-        Question(e.id, tr(e.title), tr(e.question), tr(e.supposed), e.parameters, e.takes_text) for e in EXPERIMENTS
+        Question(
+            e.id, tr(e.title), tr(e.question), tr(e.supposed), e.parameters, e.takes_text, takes_journal=e.takes_journal
+        )
+        for e in EXPERIMENTS
     ]
 
 

@@ -26,6 +26,7 @@ class Question:
     supposed: str
     parameters: tuple[Parameter, ...]
     takes_text: bool = False
+    takes_journal: bool = False
 
 
 class ModelChoice(NamedTuple):

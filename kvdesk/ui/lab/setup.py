@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
@@ -22,13 +21,13 @@ from PySide6.QtWidgets import (
 
 from kvdesk.paths import model_name
 from kvdesk.protocol.experiment import Parameter, Request
-from kvdesk.translation import marked, tr
+from kvdesk.translation import tr
+from kvdesk.ui.lab.source_choice import OTHER, SourceChoice
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.controls import Choice, label, plain_tip, roomy, set_tone, wheel_scrolls
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
 
-OTHER: Final = marked("Choose a file…")
 _FIELD_PX: Final = 96
 _ASK_MS: Final = 150  # after the last change
 
@@ -84,13 +83,16 @@ class Setup(QWidget):
         self._model.setAccessibleName(tr("Model"))
         self._model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._model.activated.connect(self._on_model)
-        self._text = Choice(theme)
-        self._text.setAccessibleName(tr("Text"))
-        self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self._text.activated.connect(self._on_text)
-        self._text_file: Path | None = None
+        files = f"{tr('Text')} (*.txt *.md);;{tr('All files')} (*)"
+        own = tr("A text that comes with kvdesk")
+        self._text = SourceChoice(theme, tr("Text"), own, tr("Choose a text"), files)
         self._text_title = label(tr("Text"), weight="strong")
-        self._fill_texts()
+        files = f"{tr('JSON lines (*.jsonl)')};;{tr('All files')} (*)"
+        own = tr("Its own, made by a seed")
+        self._journal = SourceChoice(theme, tr("History"), own, tr("Choose a journal"), files)
+        self._journal_title = label(tr("History"), weight="strong")
+        self._text.changed.connect(self._ask)
+        self._journal.changed.connect(self._ask)
         self._needs = label("", tone="secondary", scale="small")
         self._needs.setWordWrap(True)
         self._needs.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -106,6 +108,8 @@ class Setup(QWidget):
         column.addWidget(self._model)
         column.addWidget(self._text_title)
         column.addWidget(self._text)
+        column.addWidget(self._journal_title)
+        column.addWidget(self._journal)
         column.addWidget(self._needs)
 
     @property
@@ -149,6 +153,8 @@ class Setup(QWidget):
             field.valueChanged.connect(self._ask_soon)
         self._text_title.setVisible(question.takes_text)
         self._text.setVisible(question.takes_text)
+        self._journal_title.setVisible(question.takes_journal)
+        self._journal.setVisible(question.takes_journal)
         self._on_form()
 
     def show_models(self, models: Sequence[ModelChoice]) -> None:
@@ -179,9 +185,10 @@ class Setup(QWidget):
             return None
         given = {key: field.value() for key, field in self._fields.items()}
         model = self._all_models[max(self._model.currentIndex(), 0)]
-        text = str(self._text_file) if self._text_file is not None and self._question.takes_text else ""
+        text = self._text.file if self._question.takes_text else ""
+        journal = self._journal.file if self._question.takes_journal else ""
         short = self._forms.checkedId() == 0
-        return Request(self._question.id, str(model.path), given, short=short, text_file=text)
+        return Request(self._question.id, str(model.path), given, short=short, text_file=text, journal_file=journal)
 
     @property
     def _all_models(self) -> list[ModelChoice]:
@@ -201,25 +208,6 @@ class Setup(QWidget):
             if file := ask_for_file(self, tr("Choose a model"), tr("GGUF models (*.gguf);;All files (*)")):
                 self._chosen = ModelChoice(file, tr("chosen"))
             self._fill_models()
-        self._ask()
-
-    def _fill_texts(self) -> None:
-        self._text.clear()
-        if self._text_file is not None:
-            self._text.addItem(self._text_file.name)
-            self._text.setItemData(0, plain_tip(str(self._text_file)), Qt.ItemDataRole.ToolTipRole)
-        self._text.addItems([tr("A text that comes with kvdesk"), tr(OTHER)])
-        self._text.setCurrentIndex(0)
-
-    @Slot(int)
-    def _on_text(self, index: int) -> None:
-        if index == self._text.count() - 1:
-            what = f"{tr('Text')} (*.txt *.md);;{tr('All files')} (*)"
-            self._text_file = ask_for_file(self, tr("Choose a text"), what) or self._text_file
-            self._fill_texts()
-        elif index == self._text.count() - 2:
-            self._text_file = None
-            self._fill_texts()
         self._ask()
 
     @Slot()

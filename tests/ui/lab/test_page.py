@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,22 @@ def test_a_text_is_chosen_where_one_is_read(page: LabPage, tmp_path: Path, monke
     page.choose("two")
     choice.activated.emit(choice.count() - 2)
     assert page.setup.request.text_file == ""
+
+
+def test_a_journal_is_chosen_where_a_history_is_taken(
+    page: LabPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice = page.setup._journal
+    assert not choice.isVisible()
+    page.setup.show_question(replace(TWO, takes_text=False, takes_journal=True))
+    assert choice.isVisible()
+    mine = str(tmp_path / "day.jsonl")
+    monkeypatch.setattr("kvdesk.ui.widgets.choose_file.QFileDialog.getOpenFileName", lambda *_: (mine, ""))
+    choice.activated.emit(choice.count() - 1)
+    assert page.setup.request is not None
+    assert page.setup.request.journal_file == mine
+    page.choose("two")
+    assert page.setup.request.journal_file == ""
 
 
 def test_what_cannot_run_says_why(page: LabPage) -> None:
