@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLay
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.direction import align_by_text
+from kvdesk.ui.widgets.input_method import composes
 
 _LEAST_LINES: Final = 4
 _MOST_LINES: Final = 24
@@ -93,6 +95,8 @@ class _Edit(QPlainTextEdit):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.textChanged.connect(self._fit)
+        composes(self)
+        align_by_text(self)
 
     def event(self, event: QEvent) -> bool:
         is_override = event.type() == QEvent.Type.ShortcutOverride

@@ -28,6 +28,7 @@ class Composer(QFrame):
     """
 
     sent = Signal(str)
+    text_changed = Signal()
     counted = Signal(object)  # before that: tokens of each attachment, where they are known
     stop_clicked = Signal()
     attach_clicked = Signal()
@@ -41,6 +42,7 @@ class Composer(QFrame):
         super().__init__()
         self.setProperty("card", "composer")
         self._running = False
+        self._last_text = ""
         self._blocked = self._loading = ""
         self._editing = False
         self._attachments: tuple[Attachment, ...] = ()
@@ -261,7 +263,10 @@ class Composer(QFrame):
     @Slot()
     def _on_text_changed(self) -> None:
         self._edit.fit()
-        self._on_draft_changed()
+        if (text := self.text) != self._last_text:  # Qt also tells of what an input method composes
+            self._last_text = text
+            self.text_changed.emit()
+            self._on_draft_changed()
 
     def _on_draft_changed(self) -> None:
         """The text, or what is attached, is another."""

@@ -17,6 +17,7 @@ from kvdesk.ui.chat.conversation_model import (
     Index,
 )
 from kvdesk.ui.widgets.controls import two_lines
+from kvdesk.ui.widgets.direction import drawing_flags
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.conversation_rows import Row
 from kvdesk.viewmodel.palette import branch_index
@@ -27,6 +28,7 @@ _FOLDER_PX: Final = 12  # by which chats stand in below the head of their folder
 _FURTHER_DOTS: Final = 2
 _PIN_PX: Final = 14
 _MOST_BROKEN: Final = 10_000
+_MIDDLE: Final = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
 
 
 class ConversationDelegate(QStyledItemDelegate):
@@ -81,7 +83,7 @@ class ConversationDelegate(QStyledItemDelegate):
         room = rect.adjusted(_TITLE_X, 0, -self._number_px(), 0)
         metrics = QFontMetrics(self._theme.text)
         name = metrics.elidedText(row.folder, Qt.TextElideMode.ElideRight, room.width())
-        painter.drawText(room, Qt.AlignmentFlag.AlignVCenter, name)
+        painter.drawText(room, _MIDDLE | drawing_flags(name), name)
 
     def _paint_chat(self, painter: QPainter, rect: QRect, index: Index, row: Row) -> None:
         colours = self._theme.colours
@@ -104,7 +106,7 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.setFont(self._theme.text)
         painter.setPen(QColor(colours.text if index.data(Qt.ItemDataRole.EditRole) else colours.secondary))
         title = "\n".join(self._lines(index, rect.width()))
-        painter.drawText(inner.adjusted(_TITLE_X, 0, -8, 0), Qt.AlignmentFlag.AlignVCenter, title)
+        painter.drawText(inner.adjusted(_TITLE_X, 0, -8, 0), _MIDDLE | drawing_flags(title), title)
 
     def _paint_number(self, painter: QPainter, rect: QRect, number: str) -> None:
         painter.setFont(self._theme.mono_small)

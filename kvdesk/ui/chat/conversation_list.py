@@ -19,6 +19,7 @@ from kvdesk.ui.chat.folder_field import FolderField
 from kvdesk.ui.chat.search_results import SearchResults
 from kvdesk.ui.chat.undo_notice import UndoNotice
 from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.found import FoundRow
 
@@ -63,6 +64,7 @@ class ConversationList(QWidget):
         self._search.setClearButtonEnabled(True)
         self._search.textChanged.connect(self._on_search_changed)
         self._search.returnPressed.connect(self._on_search_entered)
+        composes(self._search)
         self._view = ConversationView(theme, self._model)
         self._view.collapsed.connect(self._on_collapsed)
         self._view.customContextMenuRequested.connect(self._on_menu_requested)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBox
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedLabel
+from kvdesk.ui.widgets.input_method import composes
 
 _LONGEST = 60  # characters of a name
 
@@ -29,6 +30,7 @@ class FolderField(QFrame):
         self.edit.setPlaceholderText(tr("Name of the folder"))
         self.edit.setAccessibleName(tr("Name of the new folder"))
         self.edit.returnPressed.connect(self._on_named)
+        composes(self.edit)
         move, cancel = QPushButton(tr("Move")), QPushButton(tr("Cancel"))
         move.clicked.connect(self._on_named)
         cancel.clicked.connect(self.leave)

@@ -9,10 +9,20 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent, QTextOption
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QFocusEvent,
+    QInputMethodEvent,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+    QTextOption,
+)
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from kvdesk.conversations.porting.signs import looks_like_chats
+from kvdesk.ui.widgets.direction import align_by_text
+from kvdesk.ui.widgets.input_method import composes
 
 _MAX_LINES: Final = 8
 LONG_PASTE: Final = 4000
@@ -41,6 +51,8 @@ class MessageEdit(QPlainTextEdit):
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(0)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        composes(self)
+        align_by_text(self)
         self.fit()
 
     def fit(self) -> None:
@@ -95,6 +107,10 @@ class MessageEdit(QPlainTextEdit):
                 event.ignore()  # nothing was typed: what was deleted comes back
                 return False
         return super().event(event)
+
+    def inputMethodEvent(self, event: QInputMethodEvent) -> None:
+        super().inputMethodEvent(event)
+        self.fit()  # what is composed may need a line more; it is no change of the text
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, plain = event.key(), not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier

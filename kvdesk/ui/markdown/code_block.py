@@ -15,6 +15,7 @@ from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.direction import keep_left_to_right
 from kvdesk.ui.widgets.theme import Theme
 
 _HIGHLIGHT_WHILE_OPEN: Final = 8_000  # characters; a longer program is coloured once, when it is complete
@@ -135,6 +136,7 @@ class _CodeView(QPlainTextEdit):
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.document().setDocumentMargin(0)
+        keep_left_to_right(self)
         self.setViewportMargins(12, 4, 12, 0)
         self.setUndoRedoEnabled(False)
 

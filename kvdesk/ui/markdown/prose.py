@@ -122,6 +122,9 @@ class ProseWriter:
                 self._cursor.insertText("⁂", self._toned(self._theme.colours.secondary))
             case "code_block" | "fence":
                 self._start_block(bottom=_GAP_PX)
+                form = self._cursor.blockFormat()
+                form.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+                self._cursor.setBlockFormat(form)
                 self._cursor.insertText(token.content.rstrip("\n").replace("\n", "\u2028"), self._code())
             case "heading_open" | "blockquote_open":
                 self._open(token)

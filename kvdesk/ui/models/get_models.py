@@ -32,6 +32,7 @@ from kvdesk.library.hub import Repo
 from kvdesk.translation import tr
 from kvdesk.ui.models.download_rows import DownloadRows
 from kvdesk.ui.widgets.controls import Banner, label, plain_tip
+from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import Offer, cells_of, columns, repo_remark
 from kvdesk.viewmodel.models import Machine
@@ -66,6 +67,7 @@ class GetModels(QWidget):
         self.search.setClearButtonEnabled(True)
         self.search.returnPressed.connect(self._on_search)
         self.search.textChanged.connect(self._on_text)
+        composes(self.search)
         find = QPushButton(tr("Search"))
         find.clicked.connect(self._on_search)
         self._access_button = QPushButton(tr("Access…"))

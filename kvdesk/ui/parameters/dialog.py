@@ -29,6 +29,7 @@ from kvdesk.ui.parameters.template_page import TemplatePage
 from kvdesk.ui.parameters.words import cost
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.widgets.controls import ElidedLabel, fit_to_screen, label, set_tone
+from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
 
 _ASK_MS: Final = 300  # after the last keystroke
@@ -59,6 +60,7 @@ class ParametersDialog(QDialog):
         self._prompt.setPlaceholderText(tr("No system prompt. Say here how the model is to answer in this chat."))
         self._prompt.setTabChangesFocus(True)
         self._prompt.textChanged.connect(self._on_edited)
+        composes(self._prompt)
         self.sampling_page = SamplingPage(theme)
         self.sampling_page.edited.connect(self._on_edited)
         self.template_page = TemplatePage(theme)

@@ -9,6 +9,7 @@ from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.prompt_view import PromptView
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -34,6 +35,7 @@ class TemplatePage(QWidget):
         self._edit.setTabChangesFocus(True)
         self._edit.setPlaceholderText(tr("The template of the model appears here once one is open."))
         self._edit.textChanged.connect(self._on_text_changed)
+        composes(self._edit)
         self.prompt = PromptView(theme)
         head = QHBoxLayout()
         head.addWidget(self._own, 1)

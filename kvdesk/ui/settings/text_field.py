@@ -13,6 +13,7 @@ from kvdesk.errors import UserError
 from kvdesk.grammar.state import checked
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
 
 _LOOK_MS: Final = 300
@@ -58,6 +59,7 @@ class TextField(QWidget):
         self._look.setInterval(_LOOK_MS)
         self._look.timeout.connect(self._on_look)
         self.edit.textChanged.connect(self._on_text_changed)
+        composes(self.edit)
         theme.changed.connect(self._fit)
         self._fit()
 

@@ -14,6 +14,7 @@ from kvdesk.ui.shell.action_list import ActionDelegate, ActionModel, nothing_fou
 from kvdesk.ui.shell.actions import Action, ActionGroup, ActionSet
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
 
 _WIDTH_PX: Final = 640
@@ -66,6 +67,7 @@ class CommandPalette(QFrame):
         column.addWidget(self._list, 1)
         for watched in (window, self._edit):
             watched.installEventFilter(self)
+        composes(self._edit)
         self.hide()
 
     @property

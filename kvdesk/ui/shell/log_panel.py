@@ -13,6 +13,7 @@ from kvdesk.protocol.chat import LogLine
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
 
 _MAX_LINES: Final = 5000
@@ -48,6 +49,7 @@ class LogPanel(QWidget):
         self._filter.setAccessibleName(tr("Filter the log"))
         self._filter.setPlaceholderText(tr("Filter"))
         self._filter.setClearButtonEnabled(True)
+        composes(self._filter)
         self._filtering = QTimer(self, singleShot=True, interval=_FILTER_MS)
         self._filtering.timeout.connect(self._on_filter_changed)
         self._filter.textChanged.connect(lambda _text: self._filtering.start())

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.direction import drawing_flags
 from kvdesk.ui.widgets.theme import Theme
 
 FRAME: Final = QMargins(4, 32, 4, 4)
@@ -96,7 +97,9 @@ class ElidedLabel(QLabel):
         if self._n_lines == 1:
             flags |= Qt.TextFlag.TextSingleLine
         box = self.contentsRect()
-        self.style().drawItemText(painter, box, int(flags), self.palette(), self.isEnabled(), self._shown, role)
+        self.style().drawItemText(
+            painter, box, int(flags) | drawing_flags(self._shown), self.palette(), self.isEnabled(), self._shown, role
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -311,6 +314,10 @@ class Banner(QFrame):
     @property
     def sentence(self) -> str:
         return self._sentence.text() if not self.isHidden() else ""
+
+    @property
+    def detail(self) -> str:
+        return self._detail.text()
 
     def show_error(self, sentence: str, detail: str = "") -> None:
         self._sentence.setText(sentence)

@@ -6,6 +6,8 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit
 
+from kvdesk.ui.widgets.input_method import composes
+
 
 class SearchField(QLineEdit):
     """Esc clears it first; in an empty one it is for the window around. `name`: what it searches."""
@@ -15,6 +17,7 @@ class SearchField(QLineEdit):
         self.setPlaceholderText(placeholder or name)
         self.setAccessibleName(name)
         self.setClearButtonEnabled(True)
+        composes(self)
 
     def event(self, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress) and isinstance(event, QKeyEvent):
