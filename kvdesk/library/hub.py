@@ -220,7 +220,7 @@ def _client() -> ModuleType:
             try:
                 response = super().send(request, **how)
             except httpx2.TransportError as error:
-                raise _unreachable(request.url.netloc.decode("ascii"), error) from error
+                raise _unreachable(error.request.url.netloc.decode("ascii"), error) from error  # of a redirect
             if response.status_code == 429 or response.status_code >= 500:
                 response.close()
                 raise _busy(response)

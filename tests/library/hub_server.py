@@ -35,6 +35,8 @@ class HubServer:
     claimed    sha256 that the hub gives where it is not that of the content, by file
     cut_at     bytes after which the CDN ends the connection, one for each GET, from the first
     busy       requests that the hub refuses with 503
+    refused    statuses that the CDN answers instead of the file, one for each GET, from the first
+    leads_to   where the hub redirects to instead of its CDN
     on_piece   called with the bytes that a GET has sent so far
     """
 
@@ -44,6 +46,8 @@ class HubServer:
     claimed: dict[str, str] = field(default_factory=dict)
     cut_at: list[int] = field(default_factory=list)
     busy: int = 0
+    refused: list[int] = field(default_factory=list)
+    leads_to: str = ""
     on_piece: Callable[[int], None] | None = None
     asked: list[Asked] = field(default_factory=list)
     hub_authorizations: list[str | None] = field(default_factory=list)
@@ -130,7 +134,7 @@ class _Hub(_Handler):
             X_Repo_Commit=COMMIT,
             X_Linked_Etag=f'"{sha256}"',
             X_Linked_Size=str(len(content)),
-            Location=f"{of.cdn}/{sha256}?signature=secret",
+            Location=of.leads_to or f"{of.cdn}/{sha256}?signature=secret",
         )
         return None
 
@@ -158,6 +162,8 @@ class _Cdn(_Handler):
         wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
         if wanted and of.ranges and self.headers.get("If-Range", etag) == etag:
             start = int(wanted[1])
+        if of.refused:
+            return self.answer(of.refused.pop(0), Content_Range=f"bytes */{len(content)}")
         of.asked.append(Asked(start, {key.lower(): value for key, value in self.headers.items()}))
         self.send_response(206 if start else 200)
         if start:

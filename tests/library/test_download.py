@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import signal
 import time
@@ -197,6 +198,42 @@ def test_a_file_that_changed_meanwhile_is_downloaded_again_and_says_so(server: H
     Transfer(Hub(server.endpoint), model, Event(), lambda _done, remark: told.append(remark), tmp_path).run()
     assert "The file on the hub has changed: the download begins again." in told
     assert first.final.read_bytes() == other
+
+
+def test_a_range_that_the_server_refuses_begins_the_file_again_and_says_so(server: HubServer, tmp_path: Path) -> None:
+    first = Download(server, tmp_path)
+    first.stop_at = 4 * PIECE
+    with pytest.raises(Stopped):
+        first.run()
+    server.refused = [416]
+    again = Download(server, tmp_path)
+    again.run()
+    assert "The file on the hub has changed: the download begins again." in again.remarks
+    assert [asked.start for asked in server.asked] == [0, 0]
+    assert again.final.read_bytes() == CONTENT
+
+
+def test_ranges_refused_again_and_again_end_it_with_a_sentence(server: HubServer, tmp_path: Path) -> None:
+    server.refused = [416] * 9
+    with pytest.raises(HubError, match="The file on the hub changes while it is downloaded"):
+        Download(server, tmp_path).run()
+
+
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [
+        ("http://127.0.0.1:9/x", "127.0.0.1:9 cannot be reached. What was downloaded is kept: resume later."),
+        ("", "cannot be reached. What was downloaded is kept: resume later."),
+    ],
+    ids=["nobody is there", "in circles"],
+)
+def test_a_redirect_that_leads_nowhere_is_said(server: HubServer, tmp_path: Path, to: str, said: str) -> None:
+    one = Download(server, tmp_path)
+    server.leads_to = to or one.transfer._hub.url(REPO, one.transfer.model.revision, FILE)
+    with pytest.raises(HubError, match=re.escape(said)):
+        one.run()
+    assert server.asked == []
+    assert not one.final.exists()
 
 
 def test_too_little_room_is_said_before_the_first_byte(
