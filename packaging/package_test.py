@@ -67,6 +67,7 @@ def in_clean_root(deb: Path) -> None:
     expect(not found, f"the package brought {found}")
     say("  installed by apt; there is neither Python nor a compiler")
     selftest(root, "offscreen", {"QT_QPA_PLATFORM": "offscreen"}, [])
+    in_chinese(root)
     experiment(root)
     installed = [path for path in root.run(["dpkg", "-L", "kvdesk"]).stdout.splitlines() if "kvdesk" in path]
     root.install(*TOOLS)
@@ -86,11 +87,20 @@ def in_clean_root(deb: Path) -> None:
     root.remove()
 
 
-def selftest(root: CleanRoot, where: str, env: dict[str, str], before: list[str]) -> None:
+def selftest(root: CleanRoot, where: str, env: dict[str, str], before: list[str]) -> dict[str, str]:
+    """Returns what each step said."""
     result = root.run([*before, "kvdesk", "selftest", "--json"], user=USER, env=env)
     told = json.loads(result.stdout)
     expect(told["passed"], result.stderr)
     say(f"  self-test {where}: passed, {len(told['steps'])} steps, {told['engine']}")
+    return {step["step"]: step["said"] for step in told["steps"]}
+
+
+def in_chinese(root: CleanRoot) -> None:
+    """On a system in Chinese the window is; and models of other programs are listed there too."""
+    said = selftest(root, "in Chinese", {"QT_QPA_PLATFORM": "offscreen", "LANG": "zh_CN.UTF-8"}, [])
+    expect(said["languages"].startswith("system: zh_CN;"), f"the window is not in Chinese: {said['languages']}")
+    say(f"  {said['languages']}; {said['found models']}")
 
 
 def experiment(root: CleanRoot) -> None:

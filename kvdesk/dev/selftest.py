@@ -20,6 +20,7 @@ from PySide6.QtGui import QImage, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from kvdesk import paths
+from kvdesk.app.language import install_language
 from kvdesk.attachments.reader import read_file
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import MAPS, Context
@@ -30,22 +31,30 @@ from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
 from kvdesk.errors import KvdeskError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.library.catalogue import facts_of, fit_of
+from kvdesk.library.estimate import available_bytes
+from kvdesk.library.find import find_models, known_folders
+from kvdesk.library.hub import Hub, HubUnreachable
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.store.store import Store
 from kvdesk.ui.graphs.graphs_page import GraphsPage
 from kvdesk.ui.markdown.formulas import FormulaDrawer, picture
+from kvdesk.ui.models.page import ModelsPage
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.icons import application_icon, line_icon
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.models import Machine, row_of
 
 PROMPT = "What is the chemical symbol for water?"
 ANSWER = "The chemical symbol for water is H2"
 """The first N_TOKENS tokens that the embedded model answers greedily. The likeliest token is ahead of the next by 2.7
 in the logit each time, so that no processor's rounding takes another one."""
 N_TOKENS = 8
+NOBODY = "http://127.0.0.1:9"
+"""An address of this computer where no program listens."""
 SMALL = ContextSettings(n_ctx=256, n_seq_max=2, n_batch=64, n_threads=1, n_threads_batch=1, exact=True)
 
 
@@ -74,6 +83,9 @@ def run(folder: Path) -> Iterator[Outcome]:
         "greedy text": _greedy_text,
         "compaction": _compaction,
         "audit": _audit,
+        "model hub": _model_hub,
+        "found models": lambda: _found_models(folder),
+        "languages": _languages,
         "formula": _formula,
     }
     for name, step in steps.items():
@@ -184,6 +196,57 @@ def _attachments(folder: Path) -> str:
         _expect(PROMPT in found.text, f"{file.name} was read as {found.text[:80]!r}")
         said.append(f"{suffix.upper()} {len(found.text)} characters")
     return ", ".join(said)
+
+
+def _model_hub() -> str:
+    """The client of the model hub and what it asks with are there: it says that nobody answers."""
+    try:
+        Hub(NOBODY).models("a/b")
+    except HubUnreachable as error:
+        return str(error)
+    raise Failure(f"{NOBODY} answered")
+
+
+def _found_models(folder: Path) -> str:
+    """A model in another program's folder is listed on the page of models, with what its header says."""
+    home = folder / "home"
+    file = home / ".cache" / "lm-studio" / "models" / "someone" / "small" / "found.gguf"
+    file.parent.mkdir(parents=True)
+    try:
+        file.hardlink_to(_embedded_file())
+    except OSError:  # on another disk
+        shutil.copy(_embedded_file(), file)
+    (found,) = find_models(known_folders({}, home))
+    facts = facts_of(found)
+    _expect(not facts.problem, facts.problem)
+    fit = fit_of(found, SMALL, available_bytes())
+    page = ModelsPage(Theme(_application()))
+    try:
+        page.show_rows((row_of(facts, fit, None, Machine(0.0, False, available_bytes())),), Machine(0.0, False, 0))
+        page.show()
+        _application().processEvents()
+        _expect(page.chosen is not None and page.chosen.path == file, "the page of models does not show it")
+        return f"{found.application}: {facts.title}, {facts.architecture}, fits with {fit.n_ctx:,} tokens"
+    finally:
+        page.close()
+        page.deleteLater()
+
+
+def _languages() -> str:
+    """The window in every language there is a catalogue for; which one the system would get."""
+    app = _application()
+    texts = {}
+    try:
+        system = install_language(app, "system")
+        for language in ("en", *paths.catalogues()):
+            _expect(install_language(app, language) == language, f"the catalogue of {language} cannot be used")
+            window = MainWindow(app)
+            texts[language] = window.action_set["chat.new"].label
+            window.deleteLater()
+        _expect(len(set(texts.values())) == len(texts), f"two languages say the same: {texts}")
+        return f"system: {system}; " + ", ".join(f"{name}: {text}" for name, text in texts.items())
+    finally:
+        install_language(app, "en")
 
 
 def _model() -> str:

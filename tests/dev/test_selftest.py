@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,14 @@ import pytest
 from kvdesk import paths
 from kvdesk.__main__ import main
 from kvdesk.dev import selftest
+from kvdesk.library import hub
+from tests.library.hub_server import HubServer
 
 pytestmark = pytest.mark.usefixtures("qtbot")
-STEPS = ["window", "plot", "store", "attachments", "model", "greedy text", "compaction", "audit", "formula"]
+STEPS = [
+    *("window", "plot", "store", "attachments", "model", "greedy text", "compaction", "audit"),
+    *("model hub", "found models", "languages", "formula"),
+]
 
 
 def test_a_whole_installation_passes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,6 +46,27 @@ def test_another_text_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_an_unexpected_error_is_told_too(tmp_path: Path) -> None:
     last = list(selftest.run(tmp_path / "nowhere"))[-1]
     assert (last.step, last.passed) == ("store", False)
+
+
+def test_a_missing_client_of_the_hub_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    hub._client.cache_clear()
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ImportError, match="huggingface_hub"):
+        selftest._model_hub()
+
+
+def test_an_address_that_answers_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    with HubServer({"a/b": {}}) as server:
+        monkeypatch.setattr(selftest, "NOBODY", server.endpoint)
+        with pytest.raises(selftest.Failure, match="answered"):
+            selftest._model_hub()
+
+
+def test_a_catalogue_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kvdesk_de.qm").write_bytes(b"nothing")
+    monkeypatch.setattr(paths, "catalogues", lambda _folder=None: {"de": tmp_path / "kvdesk_de.qm"})
+    with pytest.raises(selftest.Failure, match="the catalogue of de cannot be used"):
+        selftest._languages()
 
 
 def test_missing_libraries_of_formulas_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
