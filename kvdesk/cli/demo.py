@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +21,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("demo-out"), metavar="DIR", help="default: demo-out")
     parser.add_argument("--size", default="1280x800", metavar="WxH", help="size of the window (default 1280x800)")
     parser.add_argument("--theme", choices=["system", "light", "dark"], default="system")
+    parser.add_argument("--language", default="system", metavar="CODE", help='such as "en" or "zh_CN"')
+    parser.add_argument("--zoom", type=int, default=100, choices=range(50, 201), metavar="PERCENT")
+    parser.add_argument("--pages", action="store_true", help="photograph every page and dialog in place of the tour")
     args = parser.parse_args(argv)
     try:
         width, height = (int(part) for part in args.size.split("x"))
@@ -38,13 +42,14 @@ def main(argv: Sequence[str]) -> int:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
     with tempfile.TemporaryDirectory(prefix="kvdesk-demo-") as home:  # a tour leaves nothing in the person's chats
         os.environ["KVDESK_HOME"] = home
-        return _run(args.out, (width, height), args.theme, 0.0 if args.offscreen else PAUSE_S)
+        return _run(args, (width, height), 0.0 if args.offscreen else PAUSE_S)
 
 
-def _run(out: Path, size: tuple[int, int], theme: str, pause_s: float) -> int:
+def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     from kvdesk import paths
     from kvdesk.app.application import build, owned_process
     from kvdesk.app.display import has_display
+    from kvdesk.dev.pages import Pages
     from kvdesk.dev.tour import Tour
     from kvdesk.errors import UserError
     from kvdesk.settings import Sampling, Settings, ThemeChoice
@@ -54,13 +59,16 @@ def _run(out: Path, size: tuple[int, int], theme: str, pause_s: float) -> int:
         print("There is no display; `kvdesk demo --offscreen` needs none.", file=sys.stderr)
         return 2
     sampling = Sampling(temperature=0.0, max_tokens=64)
-    save_settings(Settings(theme=ThemeChoice(theme), sampling=sampling, all_instruments=True), paths.settings_file())
+    look = Settings(theme=ThemeChoice(args.theme), language=args.language, zoom=args.zoom)
+    save_settings(look.model_copy(update={"sampling": sampling, "all_instruments": True}), paths.settings_file())
+    out = args.out
     try:
         with owned_process():
             parts = build(None)
             parts.window.resize(*size)
             parts.window.show()
-            tour = Tour(parts.window, parts.controller, out, pause_s)
+            script = Pages if args.pages else Tour
+            tour = script(parts.window, parts.controller, out, pause_s)
             tour.finished.connect(lambda passed: parts.qt.exit(0 if passed else 1))
             tour.start()
             code = parts.qt.exec()

@@ -1,0 +1,94 @@
+"""Photographs every page, dialog and list of the window, with the real model: to be looked at in each language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from PySide6.QtWidgets import QWidget
+
+from kvdesk.dev.tour import Condition, Tour
+from kvdesk.translation import tr
+from kvdesk.ui.shell.inspector import LABELS
+
+
+class Pages(Tour):
+    """As the tour, without its words and without operations."""
+
+    def _steps(self) -> Iterator[Condition]:
+        self._say("Loading the model")
+        yield lambda: "model" in self._report and bool(self._ready) and self._view is not None
+        yield from self._turn(self._selected(), tr("Hello"))
+        window = self._window
+        window.chat.composer.set_text(tr("Hello"))
+        yield from self._picture("chat", 1.0)
+        for label in LABELS:
+            window.shown_settings.show_page(label)
+            yield from self._picture(label.lower(), 1.2)
+        window.shown_settings.show_page(LABELS[0])
+        window.inspector.cache.operations.set_open(True)
+        yield from self._picture("operations")
+        window.inspector.cache.operations.set_open(False)
+        yield from self._dialogs()
+        yield from self._cards()
+        yield from self._rooms()
+
+    def _dialogs(self) -> Iterator[Condition]:
+        window = self._window
+        window.shown_settings.open()
+        panel = window.shown_settings.panel
+        assert panel is not None
+        yield from self._picture("settings", of=panel)
+        panel.show_context()
+        yield from self._picture("settings-context", of=panel)
+        panel.close()
+        window.chat_parameters.open()
+        dialog = window.chat_parameters.dialog
+        assert dialog is not None
+        for page, name in enumerate(("prompt", "sampling", "template")):
+            dialog.tab(page).click()
+            yield lambda: not dialog.is_counting
+            yield from self._picture(f"parameters-{name}", of=dialog)
+        dialog.close()
+        window.operations.open_compaction()
+        yield from self._closed("compaction", window.operations.dialog)
+        window.about_requested.emit()
+        yield from self._closed("about", window.help.about)
+        window.help.open_report()
+        yield from self._closed("report", window.help.report)
+
+    def _closed(self, name: str, dialog: QWidget | None) -> Iterator[Condition]:
+        """Photograph a dialog, and close it."""
+        assert dialog is not None
+        yield from self._picture(name, 1.0, of=dialog)
+        dialog.close()
+
+    def _cards(self) -> Iterator[Condition]:
+        helps = self._window.help
+        helps.open_palette()
+        yield from self._picture("palette")
+        helps.palette.close_palette()
+        helps.open_shortcuts()
+        yield from self._picture("shortcuts")
+        helps.palette.close_palette()
+        helps.start_tour()
+        yield from self._picture("tour")
+        helps.leave_tour()
+
+    def _rooms(self) -> Iterator[Condition]:
+        rooms = self._window.rooms
+        rooms.show_models()
+        models = rooms.models
+        assert models is not None
+        yield lambda: bool(models.rows)
+        yield from self._picture("models")
+        rooms.show_get_models()
+        yield from self._picture("downloads")
+        rooms.show_lab()
+        lab = rooms.lab
+        assert lab is not None
+        yield lambda: lab.question is not None
+        yield from self._picture("lab", 1.0)
+        rooms.show_chats()
+
+    def _say(self, what: str) -> None:
+        self._report["steps"].append(what)
