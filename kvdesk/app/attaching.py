@@ -45,11 +45,17 @@ class Attaching(QObject):
         self._reading: dict[int, _Reading] = {}
         self._n = 0
         self._read.connect(self._on_read)
-        chosen = window.chat.attachments
+        window.closing.connect(self.close)
+        window.remade.connect(self._connect_parts)
+        self._connect_parts()
+
+    @Slot()
+    def _connect_parts(self) -> None:
+        chosen = self._window.chat.attachments
         chosen.changed.connect(self._on_changed)
         chosen.files_given.connect(self._on_files_given)
         chosen.reading_cancelled.connect(self._on_reading_cancelled)
-        window.closing.connect(self.close)
+        self._show()
 
     @property
     def is_reading(self) -> bool:

@@ -23,16 +23,23 @@ class ChatList(QObject):
 
     def __init__(self, window: MainWindow, chats: Chats) -> None:
         super().__init__(window)
-        self._chats, self._list, self._window = chats, window.conversations, window
+        self._window, self._chats = window, chats
         self._arrangement, self._deletions = chats.service.arrangement, chats.service.deletions
         self._ending = QTimer(self, singleShot=True, interval=UNDO_MS)
         self._ending.timeout.connect(self.finish)
+        window.conversation_deleted.connect(self._on_deleted)
+        window.remade.connect(self._connect_parts)
+        self._connect_parts()
+
+    @Slot()
+    def _connect_parts(self) -> None:
+        self._list = self._window.conversations
         self._list.pinned.connect(self._on_pinned)
         self._list.archived.connect(self._on_archived)
         self._list.moved.connect(self._on_moved)
         self._list.folder_renamed.connect(self._arrangement.rename_folder)
         self._list.undo_clicked.connect(self.undo)
-        window.conversation_deleted.connect(self._on_deleted)
+        self._show()
 
     @Slot()
     def undo(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
 
 from kvdesk import paths
 from kvdesk.app.attaching import Attaching
@@ -21,6 +21,7 @@ from kvdesk.app.exporting import ChatExport
 from kvdesk.app.help_desk import HelpDesk
 from kvdesk.app.importing import ChatImport
 from kvdesk.app.laboratory import Laboratory
+from kvdesk.app.language import install_language
 from kvdesk.app.model_downloads import ModelDownloads
 from kvdesk.app.model_library import ModelLibrary
 from kvdesk.app.search import Search
@@ -101,7 +102,6 @@ class Controller(QObject):
         self.downloads = ModelDownloads(
             window, lambda: self.settings.hub_endpoint, self._keep_endpoint, self.models.refresh
         )
-        window.rooms.models_made.connect(self.downloads.connect_page)
         keys = keys or ServerKeys(paths.keys_file())
         self.servers = Servers(window, keys, lambda: self.settings, self._keep_servers, self.open_server)
         self._listeners = (
@@ -132,6 +132,8 @@ class Controller(QObject):
         window.inspector_watched.connect(self._on_inspector_watched)
         window.unsaved_save_requested.connect(self._on_unsaved_save_requested)
         window.closing.connect(self.shut_down)
+        window.remade.connect(self._on_remade)  # after all that connect themselves to the new parts
+        window.rooms.models_made.connect(self.downloads.connect_page)
 
     # --- public -------------------------------------------------------------------------------------------------------
 
@@ -349,11 +351,29 @@ class Controller(QObject):
 
     def _use_settings(self, settings: Settings) -> None:
         changed = settings.cache != self.settings.cache
+        if settings.language != self.settings.language:
+            QTimer.singleShot(0, self, self._use_language)  # the choice that was changed goes with all the rest
         self.settings = settings
         if changed:
             self._send_policy()
         self._save_settings()
         self._window.set_settings(settings)
+
+    @Slot()
+    def _use_language(self) -> None:
+        """The window in another language. Neither engine nor store hears of it."""
+        app = QCoreApplication.instance()
+        if app is not None and not self._closed:
+            install_language(app, self.settings.language)
+            self._window.remake()
+
+    @Slot()
+    def _on_remade(self) -> None:
+        self.downloads.forget_page()
+        self._window.rooms.models_made.connect(self.downloads.connect_page)
+        self._window.show_embedded(self._marker.embedded is not None)
+        self._window.show_unsaved(self._unsaved.sentence)
+        self.chats.show_all()
 
     def _save_settings(self) -> None:
         try:

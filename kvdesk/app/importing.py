@@ -40,6 +40,7 @@ class _Run:
 
     path: Path
     known: tuple[Conversation, ...]
+    confirmed: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)
     process: ReaderProcess | None = None
     found: list[Found] = field(default_factory=list)
@@ -79,11 +80,10 @@ class ChatImport(QObject):
         self._wrote.connect(self._on_wrote)
         self._was_added.connect(self._on_added)
         window.import_requested.connect(self._on_import_requested)
+        window.remade.connect(self._on_remade)
 
     def start(self, path: Path) -> None:
         """Read the file, and ask whether its chats are to be added."""
-        from kvdesk.ui.chat.import_dialog import ImportDialog  # not at start-up, with all formats
-
         if self._run is not None and self.dialog is not None:
             self.dialog.raise_()
             self.dialog.activateWindow()
@@ -91,12 +91,29 @@ class ChatImport(QObject):
         self._run = run = _Run(path, self._chats.service.conversations)
         if self.dialog is not None:
             self.dialog.deleteLater()
+        self._show_dialog(path)
+        self._begin(self._read, run)
+
+    def _show_dialog(self, path: Path) -> ImportDialog:
+        from kvdesk.ui.chat.import_dialog import ImportDialog  # not at start-up, with all formats
+
         self.dialog = dialog = ImportDialog(self._window.theme, path.name, self._window)
         dialog.confirmed.connect(self._on_confirmed)
         dialog.cancelled.connect(self.cancel)
         dialog.show_reading(0, 0)
         dialog.show()
-        self._begin(self._read, run)
+        return dialog
+
+    @Slot()
+    def _on_remade(self) -> None:
+        """The dialog has gone with the parts of the window."""
+        self.dialog, run = None, self._run
+        if run is not None:
+            dialog = self._show_dialog(run.path)
+            if run.summary is not None:
+                dialog.show_summary(run.summary)
+                if run.confirmed:
+                    dialog.show_writing(0, run.summary.n_messages)
 
     @Slot()
     def cancel(self) -> None:
@@ -209,6 +226,7 @@ class ChatImport(QObject):
         run = self._run
         if run is None:
             return
+        run.confirmed = True
         conversations = chosen((one.conversation for one in run.found), run.known, N_COLOURS, copies=copies)
         self._begin(self._write, run, conversations)
 

@@ -19,7 +19,7 @@ from kvdesk.errors import KvdeskError
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.protocol.chat import LocalFile, ModelLoaded
-from kvdesk.protocol.experiment import Failed, Finished, Request, record_from_json
+from kvdesk.protocol.experiment import ExperimentEvent, Failed, Finished, Request, record_from_json
 from kvdesk.protocol.messages import Event
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
@@ -39,7 +39,7 @@ class Laboratory(QObject):
     """`embedded`: the model that comes with kvdesk."""
 
     _told = Signal()  # from the thread that reads the child
-    _done = Signal(object, object)  # a function for the window's thread, and the future it is for
+    _done = Signal(object, object)  # a page with a function for the window's thread, and the future it is for
 
     def __init__(self, window: MainWindow, embedded: Path | None) -> None:
         super().__init__(window)
@@ -47,6 +47,7 @@ class Laboratory(QObject):
         self._page: LabPage | None = None
         self._open: Path | None = None
         self._run: ExperimentRun | None = None
+        self._events: list[ExperimentEvent] = []  # of that run
         self._why = ""  # it is cancelled, for another reason than a click
         self._header: tuple[tuple[Path, float], GgufHeader] | None = None  # of the last file that was read
         self._speeds: dict[str, tuple[float, float] | None] = {}  # by model, from its last run
@@ -54,7 +55,13 @@ class Laboratory(QObject):
         self._closed = False
         self._told.connect(self._on_told)
         self._done.connect(self._on_done)
-        window.rooms.lab_made.connect(self._on_lab_made)
+        window.remade.connect(self._connect_parts)
+        self._connect_parts()
+
+    @Slot()
+    def _connect_parts(self) -> None:
+        self._page = None
+        self._window.rooms.lab_made.connect(self._on_lab_made)
 
     @property
     def run(self) -> ExperimentRun | None:
@@ -94,7 +101,11 @@ class Laboratory(QObject):
         page.results_asked.connect(self._on_results_asked)
         page.report_requested.connect(self._on_report_requested)
         self._show_models()
-        self._in_background(_questions, page.show_questions)
+        run = self._run
+        if run is not None:  # it began on a page before this one
+            page.begin(run.request)
+            page.show_events(self._events)
+        self._in_background(_questions, lambda found: _show_questions(page, found, run))
 
     @Slot(object)
     def _on_needs_asked(self, request: Request) -> None:
@@ -108,6 +119,7 @@ class Laboratory(QObject):
 
         if self._run is None and self._page is not None and not self._closed:
             self._why = ""
+            self._events = []
             self._run = ExperimentRun(request, self._told.emit)
             self._page.begin(request)
 
@@ -131,27 +143,30 @@ class Laboratory(QObject):
 
     @Slot()
     def _on_told(self) -> None:
-        run, page = self._run, self._page
-        if run is None or page is None:
+        run = self._run
+        if run is None:
             return
         events = run.take()
-        page.show_events(events)
+        self._events += events
+        if self._page is not None:
+            self._page.show_events(events)
         match events[-1] if events else None:
             case Finished() as finished:
                 self._speeds.pop(run.request.model, None)
-                self._end(run, page, run.unsaved)
+                self._end(run, run.unsaved)
                 self._show_results(run.request.experiment_id, run.kept)
                 self._tell_elsewhere(finished.result.verdict.sentence, "good")
             case Failed() as failed:
-                self._end(run, page, self._why or failed.sentence, failed.detail)
+                self._end(run, self._why or failed.sentence, failed.detail)
                 self._tell_elsewhere(self._why or failed.sentence, "warning")
             case _:
                 pass
 
-    def _end(self, run: ExperimentRun, page: LabPage, sentence: str, detail: str = "") -> None:
+    def _end(self, run: ExperimentRun, sentence: str, detail: str = "") -> None:
         run.close()
-        self._run = None
-        page.end(sentence, detail)
+        self._run, self._events = None, []
+        if self._page is not None:
+            self._page.end(sentence, detail)
 
     def _tell_elsewhere(self, sentence: str, tone: str) -> None:
         """How it ended, when the page is not looked at."""
@@ -218,16 +233,18 @@ class Laboratory(QObject):
             self._page.banner.show_error(sentence)
 
     def _in_background(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
-        """Do `work` on the other thread, and `then` with what it gives on the window's."""
+        """Do `work` on the other thread, and `then` with what it gives on the window's, for the page there is now."""
         if self._closed:
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, "kvdesk-lab")
-        self._pool.submit(work).add_done_callback(lambda future: self._done.emit(then, future))
+        answer = self._page, then
+        self._pool.submit(work).add_done_callback(lambda future: self._done.emit(answer, future))
 
     @Slot(object, object)
-    def _on_done(self, then: Callable[[object], None], future: Future[object]) -> None:
-        if self._closed:
+    def _on_done(self, answer: tuple[LabPage | None, Callable[[object], None]], future: Future[object]) -> None:
+        page, then = answer
+        if self._closed or page is not self._page:
             return
         try:
             value = future.result()
@@ -248,6 +265,12 @@ def _questions() -> list[Question]:
         )
         for e in EXPERIMENTS
     ]
+
+
+def _show_questions(page: LabPage, found: list[Question], run: ExperimentRun | None) -> None:
+    page.show_questions(found)
+    if run is not None:
+        page.choose(run.request.experiment_id)
 
 
 def past_results(experiment_id: str) -> list[PastResult]:

@@ -43,6 +43,7 @@ class ModelDownloads(QObject):
         self._endpoint, self._keep_endpoint, self._finished = endpoint, keep_endpoint, finished
         self._part: GetModels | None = None
         self._page: ModelsPage | None = None
+        self._filled = False  # with what was known when it was first shown
         self._queue: DownloadQueue | None = None
         self._downloads: tuple[Download, ...] = ()
         self._question: object = None  # the last search; an answer to an older one is dropped
@@ -53,6 +54,7 @@ class ModelDownloads(QObject):
     def connect_page(self, page: ModelsPage) -> None:
         """The page was made."""
         self._page, self._part = page, page.get_models
+        self._filled = False
         part = self._part
         part.shown.connect(self._on_shown)
         part.search_requested.connect(self._on_search)
@@ -63,6 +65,10 @@ class ModelDownloads(QObject):
         part.cancel_clicked.connect(lambda key: self._made_queue().cancel(key))
         part.open_clicked.connect(self._on_open)
         part.access_changed.connect(self._on_access_changed)
+
+    def forget_page(self) -> None:
+        """The page is gone; another may be made."""
+        self._page = self._part = self._question = None
 
     def close(self) -> None:
         """Downloads are paused."""
@@ -75,10 +81,15 @@ class ModelDownloads(QObject):
     @Slot()
     def _on_shown(self) -> None:
         """The first time; nothing is asked of the network yet."""
-        if self._queue is None and self._part is not None and not self._closed:
-            self._part.show_recommended(recommended_offers(recommended()))
-            self._part.show_access(self._endpoint(), has_token=bool(read_token()))
+        if self._filled or self._part is None or self._closed:
+            return
+        self._filled = True
+        self._part.show_recommended(recommended_offers(recommended()))
+        self._part.show_access(self._endpoint(), has_token=bool(read_token()))
+        if self._queue is None:
             self._made_queue().restore()
+        else:
+            self._part.show_downloads(self._downloads)
 
     @Slot(str)
     def _on_search(self, words: str) -> None:
@@ -182,7 +193,8 @@ class ModelDownloads(QObject):
             return
         before = {one.key for one in self._downloads if one.state is State.DONE}
         self._downloads = downloads
-        self._shown_part().show_downloads(downloads)
+        if self._part is not None:
+            self._part.show_downloads(downloads)
         if any(one.state is State.DONE and one.key not in before for one in downloads):
             self._finished()
 

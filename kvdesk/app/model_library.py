@@ -59,7 +59,14 @@ class ModelLibrary(QObject):
         self._bandwidth = 0.0
         self._facts: dict[tuple[Path, int, int], ModelFacts] = {}  # by file, its size and time
         self._done.connect(self._on_done)
-        window.rooms.models_made.connect(self._on_page_made)
+        window.remade.connect(self._connect_parts)
+        self._connect_parts()
+
+    @Slot()
+    def _connect_parts(self) -> None:
+        self._page = None
+        self._window.rooms.models_made.connect(self._on_page_made)
+        self._show_better()
 
     def apply(self, event: Event) -> None:
         """What was opened, and how fast it wrote."""
@@ -67,7 +74,7 @@ class ModelLibrary(QObject):
             case ModelLoaded():
                 source = event.model.source
                 self._open = source.path if isinstance(source, LocalFile) else None
-                self._window.show_better(self._open is not None and self._open == self._embedded)
+                self._show_better()
                 self._change(used_ms=int(time.time() * 1000), context=self._settings().context)
                 self.refresh()
             case ContextReady():
@@ -79,6 +86,9 @@ class ModelLibrary(QObject):
                     self._change(tok_s=speed)
             case _:
                 pass
+
+    def _show_better(self) -> None:
+        self._window.show_better(self._open is not None and self._open == self._embedded)
 
     def used(self, path: Path) -> UsedModel | None:
         """What is remembered of a model."""

@@ -68,6 +68,13 @@ class Servers(QObject):
         self._key_read.connect(self._on_key_read)
         self._key_kept.connect(self._on_key_kept)
         window.server_requested.connect(self.show_dialog)
+        window.remade.connect(self._on_remade)
+
+    @Slot()
+    def _on_remade(self) -> None:
+        """The dialog has gone with the parts of the window."""
+        self.dialog = None
+        self._number += 1
 
     def apply(self, event: Event) -> None:
         """A server that answered is remembered, with the model that was opened there."""

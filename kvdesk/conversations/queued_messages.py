@@ -26,6 +26,11 @@ class QueuedMessages:
         self._queues = Queues()
         self._may_send = False  # an event came after which a queued message may go
 
+    @property
+    def states(self) -> Mapping[ConversationId, QueueState]:
+        """What each queue that is not empty waits for."""
+        return self._queues.states(self._known.waiting())
+
     def take_place(self, known: Conversation) -> int | None:
         """Where the next text of the conversation waits: its index in the queue; None where it may go now."""
         place = self._queues.take_place(known)
@@ -133,4 +138,4 @@ class QueuedMessages:
         self._tell()
 
     def _tell(self) -> None:
-        self._state.tell(QueuesChanged(self._queues.states(self._known.waiting())))
+        self._state.tell(QueuesChanged(self.states))

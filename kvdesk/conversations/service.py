@@ -12,7 +12,7 @@ database and the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -34,6 +34,7 @@ from kvdesk.conversations.changes import (
     DraftChanged,
     Listener,
     MessagesAdded,
+    QueueState,
     ReadFailed,
 )
 from kvdesk.conversations.deletions import Deletions
@@ -164,6 +165,11 @@ class ConversationService:
     def overflow_of(self, conversation: ConversationId) -> Overflow:
         """What happens when the conversation's context is full."""
         return requests.overflow_of(self._known[conversation], self._settings())
+
+    @property
+    def queue_states(self) -> Mapping[ConversationId, QueueState]:
+        """What the messages that wait to be sent wait for."""
+        return self._queued.states
 
     # --- conversations ------------------------------------------------------------------------------------------------
 

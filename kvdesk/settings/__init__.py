@@ -310,8 +310,8 @@ class Settings(Table):
     )
     language: str = Field(
         "system",
-        title=marked("Language"),
-        description=marked("Of the interface; another one is there at the next start of kvdesk"),
+        title="Language / 语言",  # found by whoever does not read the one that is set
+        description=marked("Of the interface; changes at once"),
     )
     hub_endpoint: str = Field(
         "",

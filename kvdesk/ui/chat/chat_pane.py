@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
@@ -36,6 +36,24 @@ KEEP_MS: Final = 50
 
 DELETED_MS: Final = 15_000
 """What was deleted is said so long. It can be undone until kvdesk is closed (Ctrl+Z, menu)."""
+
+
+class Writing(NamedTuple):
+    """What is being written in a pane, and where one reads.
+
+    text, cursor   in the composer, with the anchor and the position of its cursor
+    edited, aside  the message that it is of, and what was typed before that; None and ""
+    answers        texts of answers that are edited in their place
+    reading        see `MessageList.reading`; error: a sentence over the composer and its details
+    """
+
+    text: str
+    cursor: tuple[int, int]
+    edited: Message | None
+    aside: str
+    answers: Mapping[MessageId, str]
+    reading: tuple[MessageId, int] | None
+    error: tuple[str, str]
 
 
 class ChatPane(QWidget):
@@ -122,7 +140,7 @@ class ChatPane(QWidget):
         self._untold = False  # something was typed that `draft_typed` has not told
         self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
         self._keeping.timeout.connect(self.tell_draft)
-        self._composer.edit.textChanged.connect(self._on_typed)
+        self._composer.text_changed.connect(self._on_typed)
         self._theme = theme
         below = self._below = QWidget()
         stack = QVBoxLayout(below)
@@ -265,6 +283,37 @@ class ChatPane(QWidget):
             self._composer.set_editing(False)
             self.attachments.show_edited(None)
             self._composer.set_text(self._set_aside)
+
+    @property
+    def writing(self) -> Writing:
+        """What is being written, to be carried to another pane."""
+        cursor, view = self._composer.edit.textCursor(), self._view
+        return Writing(
+            self._composer.text,
+            (cursor.anchor(), cursor.position()),
+            view.message(self._editing) if self._editing is not None else None,
+            self._set_aside if self.is_editing else "",
+            view.edited_answers,
+            view.reading,
+            (self._banner.sentence, self._banner.detail),
+        )
+
+    def write_on(self, writing: Writing) -> None:
+        """Go on with what was written in another pane. The conversation and its messages are shown."""
+        if writing.edited is not None:
+            self._composer.set_text(writing.aside)
+            self.start_edit(writing.edited)
+        if self._composer.text != writing.text:
+            self._composer.set_text(writing.text)
+        cursor = self._composer.edit.textCursor()
+        cursor.setPosition(writing.cursor[0])
+        cursor.setPosition(writing.cursor[1], cursor.MoveMode.KeepAnchor)
+        self._composer.edit.setTextCursor(cursor)
+        for answer, text in writing.answers.items():
+            self._view.edit_answer(answer, text)
+        self._view.read_on(writing.reading)
+        if writing.error[0]:
+            self._banner.show_error(*writing.error)
 
     @Slot()
     def tell_draft(self) -> None:

@@ -75,6 +75,23 @@ class ChatView(MessageList):
         """The pinned ones of these messages, the oldest first."""
         return tuple(message for message in self._messages.values() if message.pinned)
 
+    def message(self, name: MessageId) -> Message | None:
+        """None where it is not among those that are shown."""
+        return self._messages.get(name)
+
+    @property
+    def edited_answers(self) -> dict[MessageId, str]:
+        """What was made of the answers that are edited in their place."""
+        return {name: one.editor.edit.toPlainText() for name, one in self._widgets().items() if one.editor is not None}
+
+    def edit_answer(self, name: MessageId, text: str) -> None:
+        """Go on with the text of an answer that was edited before."""
+        if isinstance(widget := self.scroll_to(name), MessageWidget):
+            widget.start_edit()
+            if widget.editor is not None:
+                widget.editor.edit.setPlainText(text)
+                widget.editor.begin()
+
     def _widgets(self) -> dict[MessageId, MessageWidget]:
         return {name: widget for name, widget in self.made().items() if isinstance(widget, MessageWidget)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 from PySide6.QtCore import QLocale, Qt, Signal, Slot
@@ -38,6 +38,7 @@ from kvdesk.ui.operations.context_ledger import ContextLedger
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.widgets.controls import Choice, fit_to_screen, label
+from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
 from kvdesk.ui.widgets.theme import Theme
@@ -50,6 +51,17 @@ _THEMES: Final = {
     ThemeChoice.LIGHT: marked("Light"),
     ThemeChoice.DARK: marked("Dark"),
 }
+
+
+class Edits(NamedTuple):
+    """What is shown in the dialog and not applied: values by table and field, the system prompt; the words that are
+    searched for, and how far one has scrolled.
+    """
+
+    values: Mapping[str, Mapping[str, Any]]
+    prompt: str
+    search: str
+    scrolled: int
 
 
 class SettingsPanel(QDialog):
@@ -100,6 +112,7 @@ class SettingsPanel(QDialog):
         self._fill()
         self._search = SearchField(tr("Search settings"))
         self._search.textChanged.connect(self._on_search_changed)
+        composes(self._prompt)
         searched = QHBoxLayout()
         searched.setContentsMargins(24, 16, 24, 8)
         searched.addWidget(self._search)
@@ -165,6 +178,11 @@ class SettingsPanel(QDialog):
         return self._apply
 
     @property
+    def language(self) -> Choice:
+        """The choice of the language of the interface."""
+        return self._language_choice
+
+    @property
     def presets(self) -> PresetBar:
         """Where presets are chosen and kept."""
         return self._presets
@@ -227,6 +245,23 @@ class SettingsPanel(QDialog):
         self._safe_mode.blockSignals(False)
         self._unedited = self._values()
         self._on_edited()
+
+    @property
+    def edits(self) -> Edits:
+        scrolled = self._scroll.verticalScrollBar().value()
+        return Edits(self._values(), self._prompt.toPlainText(), self._search.text(), scrolled)
+
+    def show_edits(self, edits: Edits) -> None:
+        """Go on with what was edited in another dialog, at the language: nothing else makes it anew."""
+        for table, values in edits.values.items():
+            self._rows.show_values(table, getattr(self._settings, table).model_copy(update=values))
+        self._prompt.setPlainText(edits.prompt)
+        self._search.setText(edits.search)
+        self._on_edited()
+        if (layout := self.layout()) is not None:
+            layout.activate()
+        self._scroll.verticalScrollBar().setValue(edits.scrolled)
+        self._language_choice.setFocus()
 
     def show_context(self) -> None:
         """The part about the context, to rebuild it even where nothing is changed. No field of it has the focus: what

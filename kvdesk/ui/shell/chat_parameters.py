@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
@@ -39,6 +40,17 @@ class ChatParameters(QObject):
     def dialog(self) -> ParametersDialog | None:
         """None until it was opened."""
         return self._dialog
+
+    @property
+    def unapplied(self) -> dict[ConversationId, Parameters]:
+        """What is edited of chats and not applied."""
+        shown = self._dialog if self._shown is not None else None
+        now = {self._shown: shown.parameters} if shown is not None and self._shown and shown.is_edited else {}
+        return self._edited | now
+
+    def keep_unapplied(self, edited: Mapping[ConversationId, Parameters]) -> None:
+        """What was edited before: it is in the dialog when that is opened for its chat."""
+        self._edited |= edited
 
     @Slot()
     def open(self) -> None:

@@ -113,6 +113,19 @@ class EventRouter(QObject):
         if self._state.view is not None:
             self._writing.request()
 
+    def show_all(self) -> None:
+        """Write everything from the state: the widgets are new. Messages come by `show_messages`."""
+        state = self._state
+        self._show_features()
+        self._chat.show_model(state.model)
+        if state.dead:
+            self._show_dead()
+        self._chat.overflow.choice.show_possible(state.possible)
+        self._status.show_context(state.context)
+        self.show_conversations(list(state.conversations.values()), state.selected)
+        self._show_running()
+        self._write_numbers()
+
     def show_default_overflow(self, overflow: Overflow) -> None:
         """The overflow policy of conversations for which none was chosen."""
         self._default_overflow = overflow
@@ -202,11 +215,14 @@ class EventRouter(QObject):
             case CommandFailed():
                 self._show_failure(event)
             case EngineDied():
-                self._chat.show_dead()
+                self._show_dead()
                 self._inspector.set_rebuilding(False)
-                self._status.set_dead()
-                self._list.refuse_forget(tr("The engine has stopped."))
                 self._chat.banner.show_error(event.sentence, event.detail)
+
+    def _show_dead(self) -> None:
+        self._chat.show_dead()
+        self._status.set_dead()
+        self._list.refuse_forget(tr("The engine has stopped."))
 
     def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts | Audited) -> None:
         if isinstance(event, Audited):

@@ -94,7 +94,14 @@ class Inspector(QWidget):
     tab_shown = Signal(str)
     all_wanted = Signal(bool)  # all of it, or only the map and four numbers
 
-    def __init__(self, theme: Theme, state: CacheState) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        state: CacheState,
+        measured: Measurements | None = None,
+        texts: dict[int, str] | None = None,
+    ) -> None:
+        """measured, texts: those of an inspector before it, which go on."""
         super().__init__()
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -102,8 +109,8 @@ class Inspector(QWidget):
         self._state = state
         self._operation: int | None = None
         self._counted_s = 0.0
-        self._texts: dict[int, str] = {}
-        self.measured = Measurements()
+        self._texts = {} if texts is None else texts
+        self.measured = Measurements() if measured is None else measured
         self._parts = PageParts(theme, state, self.measured, self._texts)
         self._made = [None if page.late else page.make(self._parts) for page in PAGES]
         self._cache, self._timeline = self._page(CachePage), self._page(TimelinePage)

@@ -154,9 +154,9 @@ class Introduction(QFrame):
     def leave_button(self) -> QPushButton:
         return self._leave
 
-    def start(self, *, focus: bool) -> None:
-        """Show the first step. `focus`: a person asked for it, and goes on by keys."""
-        self._at = 0
+    def start(self, *, focus: bool, step: int = 0) -> None:
+        """Show this step. `focus`: a person asked for it, and goes on by keys."""
+        self._at = step
         self._following.start()
         self.show()
         self._show_step()

@@ -19,6 +19,7 @@ Methods (facts; main thread only)
     show_caption(text)                      the words of the guided tour, over everything; empty hides them
     show_error(sentence, detail)            inline, over the composer, until dismissed
     show_unsaved(sentence)                  over the status line until it is empty; closing asks meanwhile
+    remake()                                all its parts anew, in the language that is set now
     selected (property)                     ConversationId | None
 """
 
@@ -27,8 +28,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from PySide6.QtCore import QEvent, QTimer, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QShowEvent
+from PySide6.QtCore import QEvent, QObject, QTimer, Slot
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
@@ -41,6 +42,7 @@ from kvdesk.ui.shell.action_table import BUTTONS, widget_keys, window_actions
 from kvdesk.ui.shell.actions import ActionSet
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.announcer import Announcer
+from kvdesk.ui.shell.carried import Carried, Made, retire
 from kvdesk.ui.shell.chat_parameters import ChatParameters
 from kvdesk.ui.shell.event_router import EventRouter
 from kvdesk.ui.shell.inspector import Inspector
@@ -62,6 +64,7 @@ from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.reading_order import focus_next
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.viewmodel.measurements import Measurements
 
 
 class MainWindow(WindowSignals):
@@ -76,11 +79,20 @@ class MainWindow(WindowSignals):
         self.setWindowTitle("kvdesk")
         self.setWindowIcon(application_icon())
         self.setAcceptDrops(True)
+        self._app = app
         self._watched: bool | None = None
         self.asks_before_closing = True
         """Whether closing asks while messages are not saved. Not when the system ends the session."""
-        self._parts = parts = self._make_parts(app, theme)
-        self._theme, self._state, self._events, self._menus = parts.theme, parts.state, parts.events, parts.menus
+        self._state, self._measured, self._token_texts = CacheState(), Measurements(), dict[int, str]()
+        self._placement = WindowPlacement(self)
+        self._make(theme)
+        self.set_place(WindowPlace())
+        self._chat.composer.focus_edit()
+
+    def _make(self, theme: ThemeChoice) -> None:
+        """Everything that has texts, and what works with it."""
+        self._parts = parts = self._make_parts(self._app, theme)
+        self._theme, self._events, self._menus = parts.theme, parts.events, parts.menus
         self._list, self._chat, self._inspector = parts.conversations, parts.chat, parts.inspector
         self._panes, self._rooms = parts.panes, parts.rooms
         self._strip, self._unsaved, self._status = parts.activity, parts.unsaved, parts.status
@@ -98,20 +110,49 @@ class MainWindow(WindowSignals):
             self.action_set.name_button(cast("QWidget", self.findChild(QWidget, button)), action)
         self.help.tour_started.connect(self.shown_settings.keep_tour_seen)
         self.help.connect_actions(self.action_set, widget_keys)
-        self._placement = WindowPlacement(self, self._panes)
+        self._placement.use(self._panes)
         self._placement.changed.connect(self.shown_settings.keep_place)
-        self.set_place(WindowPlace())
         self._caption = Caption(self._chat, self._chat.composer)
         self._announcer = Announcer(parts.state, parts.chat)
         self._links = SelectionLinks(self, self._state, self._chat.view, self._inspector)
         self._rooms.switched.connect(self._on_room_switched)
         self._inspector.tab_shown.connect(self._tell_watched)
         self.shown_settings.shown.connect(self._tell_watched)
-        self._chat.composer.focus_edit()
+        self._made = Made(parts, self.shown_settings, self.chat_parameters, self.help, self._placement)
+
+    def remake(self) -> None:
+        """Make all parts anew, in the language that is set now. What is known of chats and cache is shown again, what
+        one has typed and where one is comes back; the window itself stays.
+
+        Never from a slot of one of the parts: they are gone then.
+        """
+        carried, settings = Carried.of(self._made), self.shown_settings.current
+        self.setUpdatesEnabled(False)
+        before = cast("QWidget", self.takeCentralWidget())
+        before.setParent(None)  # it is found by no name any more
+        for part in self._own_parts():
+            retire(part, self)
+        self._make(settings.theme)
+        self.set_settings(settings)
+        self._events.show_all()
+        self.remade.emit()
+        cast("QWidget", self.centralWidget()).setVisible(True)
+        if (layout := self.layout()) is not None:
+            layout.activate()
+        carried.give_back(self._made)
+        self.setUpdatesEnabled(True)
+        before.deleteLater()
+
+    def _own_parts(self) -> list[QObject]:
+        """What the parts of the window have made under it: all but what the application keeps there."""
+        own = (child for child in self.children() if child is not self._placement)
+        kinds = (QWidget, QAction, QShortcut)
+        return [one for one in own if isinstance(one, kinds) or type(one).__module__.startswith("kvdesk.ui.")]
 
     def _make_parts(self, app: QApplication, choice: ThemeChoice) -> WindowParts:
-        theme, state = Theme(app, self, choice), CacheState()
-        conversations, chat, inspector = ConversationList(theme), ChatPane(theme), Inspector(theme, state)
+        theme, state = Theme(app, self, choice), self._state
+        conversations, chat = ConversationList(theme), ChatPane(theme)
+        inspector = Inspector(theme, state, self._measured, self._token_texts)
         strip, unsaved, status = ActivityStrip(theme), UnsavedStrip(), StatusBar()
         operations = OperationsController(self, theme, state, inspector, strip)
         menus = Menus(self, chat, operations, state)

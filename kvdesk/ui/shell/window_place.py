@@ -43,19 +43,30 @@ def fitted(place: WindowPlace, screens: Sequence[QRect], frame: QMargins = FRAME
 
 
 class WindowPlacement(QObject):
-    """Puts the window and its panes where they were, inside of their screen; tells when a person changes that."""
+    """Puts the window and its panes where they were, inside of their screen; tells when a person changes that. `use`
+    comes first.
+    """
 
     changed = Signal(object)  # WindowPlace
 
-    def __init__(self, window: QMainWindow, splitter: QSplitter) -> None:
+    def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
-        self._window, self._splitter = window, splitter
+        self._window = window
         self._place = WindowPlace()
         self._given = QSize()  # by `restore`
         self._telling = QTimer(self, singleShot=True, interval=TELL_MS)
         self._telling.timeout.connect(self.tell)
-        splitter.splitterMoved.connect(lambda *_: self._telling.start())
         window.installEventFilter(self)
+
+    def use(self, splitter: QSplitter) -> None:
+        """These are the panes from now on."""
+        self._splitter = splitter
+        splitter.splitterMoved.connect(lambda *_: self._telling.start())
+
+    def give_widths(self, place: WindowPlace) -> None:
+        """Panes that were made anew get the widths of those before."""
+        middle = self._window.width() - place.sidebar_width - place.inspector_width
+        self._splitter.setSizes([place.sidebar_width, max(middle, 0), place.inspector_width])
 
     def restore(self, place: WindowPlace) -> None:
         """Before the window is shown; its frame is looked at afterwards."""
@@ -84,7 +95,7 @@ class WindowPlacement(QObject):
     def tell(self) -> None:
         """Tell where the window is now, if that is news and it has been shown."""
         self._telling.stop()
-        place = self._now()
+        place = self.now()
         if self._window.isVisible() and place != self._place:
             self._place = place
             self.changed.emit(place)
@@ -106,7 +117,7 @@ class WindowPlacement(QObject):
         y = max(room.top(), min(outer.y(), room.bottom() + 1 - outer.height()))
         window.move(x, y)
 
-    def _now(self) -> WindowPlace:
+    def now(self) -> WindowPlace:
         """The place now. The width of a hidden pane is the last one it had."""
         window = self._window
         sidebar, _, inspector = self._splitter.sizes()
