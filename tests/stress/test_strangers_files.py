@@ -154,11 +154,13 @@ HOSTILE_JSON = st.one_of(
         (*VALUES, *NUMBERS, float("nan"), float("inf"), "x" * 100_000, [[0, 0, 1 << 40]], [[0] * 7] * 3000)
     ),
     st.recursive(
-        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
+        st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=8)),
         lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=4), inner, max_size=3)),
         max_leaves=6,
     ),
 )
+MOST_BYTES = 1_000_000
+"""Of a changed file: what is read stays small, and so does what a failure shows."""
 CHANGES = st.tuples(
     st.integers(0, 2**32 - 1),
     st.lists(st.tuples(st.sampled_from(("value", "bytes", "lines", "missing")), HOSTILE_JSON), max_size=4),
@@ -203,7 +205,9 @@ def changed_lines(lines: list[bytes], seed: int, changes: list[tuple[str, Any]])
             lines[i], lines[j] = rng.choice(
                 ((lines[j], lines[i]), (lines[i], lines[i]), (lines[i], rng.choice(JUNK) or b" "))
             )
-    return b"\n".join(lines) + b"\n"
+    data = b"\n".join(lines) + b"\n"
+    assert len(data) <= MOST_BYTES
+    return data
 
 
 @pytest.fixture(scope="module")

@@ -72,6 +72,7 @@ class MessageFoot(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
+        self._line = self._short = ""
         self._stats = ElidedLabel()
         self._stats.setObjectName("answerStats")
         self._stats.setProperty("tone", "secondary")
@@ -111,7 +112,7 @@ class MessageFoot(QWidget):
     @property
     def text(self) -> str:
         """Why the answer ended and what it cost."""
-        return self._stats.full_text
+        return self._line
 
     def show_answer(self, answer: Message, *, is_last: bool, why_not_continued: str) -> None:
         """Only the last answer can be made again or continued. `why_not_continued`: by this engine; "" where it can."""
@@ -119,7 +120,8 @@ class MessageFoot(QWidget):
         if stats is not None and not stats.prompt_tokens:
             stats = None  # the turn never began: nothing was reused because nothing was asked
         words = (finish_word(answer), stats_line(stats) if stats else "")
-        self._stats.setText("  ·  ".join(part for part in words if part))
+        self._line = "  ·  ".join(part for part in words if part)
+        self._short = words[1] if finish_of(answer) == "end" and words[1] else self._line
         self._stats.setToolTip(stats_tip(stats) if stats else "")
         why = stats.why if stats else ""
         self._why.setText(why)
@@ -132,9 +134,14 @@ class MessageFoot(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        """The line stands beside the buttons, above them where there is no room for all of it."""
+        """The line stands beside the buttons, above them where there is no room for all of it. Where even then there is
+        none, what it cost comes before that it is complete.
+        """
+        metrics = self._stats.fontMetrics()
+        fits = metrics.horizontalAdvance(self._line) <= self.width()
+        self._stats.setText(self._line if fits else self._short)
         buttons = sum(button.sizeHint().width() for button in (self._ask, self._continue, self._copy, self._again))
-        needed = self._stats.fontMetrics().horizontalAdvance(self._stats.full_text) + buttons
+        needed = metrics.horizontalAdvance(self._line) + buttons
         is_above = self._row.indexOf(self._stats) < 0
         if (needed > self.width()) == is_above:
             return

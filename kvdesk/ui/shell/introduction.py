@@ -58,7 +58,7 @@ def steps(parts: WindowParts) -> tuple[Step, ...]:
                 "Under each answer stands how many tokens came from the cache, how many were computed, and how fast. "
                 "Point at it for more."
             ),
-            lambda: (named("answerStats"), chat.view, chat),
+            lambda: (named("answerStats"), *chat.view.widgets[-1:], chat.view, chat),
         ),
         Step(
             tr("The cell map"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ _SUFFIX: Final = re.compile(r"\*(\.\w+)")
 
 
 class LastFolder(QObject):
-    """The folder of the file that was chosen last; before that, and where it is gone, the documents."""
+    """The folder of the file that was chosen last; before that, and where it is gone, the documents, or the home."""
 
     changed = Signal(str)
     """Another one; for the settings, which keep it."""
@@ -24,12 +25,12 @@ class LastFolder(QObject):
 
     @property
     def path(self) -> Path:
-        try:
-            if self.kept and Path(self.kept).is_dir():
-                return Path(self.kept)
-        except (OSError, ValueError):  # a folder of a disk that is not there
-            pass
-        return Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation) or Path.home())
+        documents = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+        for folder in filter(None, (self.kept, documents)):
+            with suppress(OSError, ValueError):  # a disk that is not there
+                if Path(folder).is_dir():
+                    return Path(folder)
+        return Path.home()
 
     def use(self, file: str) -> None:
         """A person has chosen this file."""

@@ -56,6 +56,9 @@ def test_what_a_step_asks_for_brings_the_next(window: MainWindow, tour: Introduc
     qtbot.keyClicks(edit, "Hello")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert tour.step == 1
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "", "streaming")))
+    assert tour.target is window.chat.view.widgets[-1], "its cost is not known yet"
+    assert not tour.geometry().intersects(QRect(edit.mapTo(window, QPoint()), edit.size()))
     qtbot.keyClicks(edit, "And?")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert tour.step == 1, "it asks for nothing"

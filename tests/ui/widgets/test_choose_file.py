@@ -64,4 +64,6 @@ def test_dialogs_begin_where_the_last_file_was(
     other.rmdir()
     assert ask_for_file(window, "Open", "*.json") == other / "c.json"
     assert begun == [documents, other / "x.json", other, other, documents]
+    documents.rmdir()
+    assert last_folder.path == Path.home()
     last_folder.kept = ""
