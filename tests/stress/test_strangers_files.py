@@ -205,9 +205,9 @@ def changed_lines(lines: list[bytes], seed: int, changes: list[tuple[str, Any]])
             lines[i], lines[j] = rng.choice(
                 ((lines[j], lines[i]), (lines[i], lines[i]), (lines[i], rng.choice(JUNK) or b" "))
             )
-    data = b"\n".join(lines) + b"\n"
-    assert len(data) <= MOST_BYTES
-    return data
+    changed = b"\n".join(lines) + b"\n"
+    assert len(changed) <= MOST_BYTES
+    return changed
 
 
 @pytest.fixture(scope="module")
