@@ -732,8 +732,16 @@
         <translation>恢复默认值：{value}</translation>
     </message>
     <message>
+        <source>Batch</source>
+        <translation>批次</translation>
+    </message>
+    <message>
         <source>Batch size</source>
         <translation>批大小</translation>
+    </message>
+    <message>
+        <source>Batches</source>
+        <translation>批次</translation>
     </message>
     <message>
         <source>Batches and threads</source>
@@ -742,6 +750,10 @@
     <message>
         <source>Batches cut into more than one ubatch, of {n_decodes}</source>
         <translation>被切成多个 ubatch 的批次，共 {n_decodes} 个</translation>
+    </message>
+    <message>
+        <source>Batches should be sorted by length, prompts kept apart from answers.</source>
+        <translation>批次应按长度排序，提示词与回答分开。</translation>
     </message>
     <message>
         <source>Becomes a version of its own; the answer as it was stays.</source>
@@ -862,6 +874,10 @@
     <message>
         <source>Cells marked unused are scattered over the buffer, are read all the same, and have to be tidied up.</source>
         <translation>标记为未使用的单元散布在缓冲区中，仍会被读取，必须整理。</translation>
+    </message>
+    <message>
+        <source>Cells of its cache</source>
+        <translation>其缓存的单元</translation>
     </message>
     <message>
         <source>Cells of its cache: {used} of {size} used, high-water mark {mark}</source>
@@ -1386,6 +1402,10 @@
     <message>
         <source>Does a scattered cache slow down, and does compaction help?</source>
         <translation>分散的缓存会变慢吗？整理有帮助吗？</translation>
+    </message>
+    <message>
+        <source>Does it get slower, larger or more scattered when it is used for hours?</source>
+        <translation>使用数小时之后，它会变慢、变大或更分散吗？</translation>
     </message>
     <message>
         <source>Does llama_memory_seq_rm free memory, or does it only mark cells as unused?</source>
@@ -1916,6 +1936,10 @@
         <translation>空洞率 (H - U) / H：高水位以下、注意力仍会读取的空闲单元</translation>
     </message>
     <message>
+        <source>Hours of mixed use</source>
+        <translation>数小时的混合使用</translation>
+    </message>
+    <message>
         <source>How far the next token changes</source>
         <translation>下一个 token 的变化程度</translation>
     </message>
@@ -1930,6 +1954,10 @@
     <message>
         <source>How long adaptive P remembers: about 1 / (1 - decay) tokens</source>
         <translation>adaptive P 的记忆长度：约 1 / (1 - decay) 个 token</translation>
+    </message>
+    <message>
+        <source>How long it is used</source>
+        <translation>使用多长时间</translation>
     </message>
     <message>
         <source>How long reading them again takes is being estimated …</source>
@@ -1956,6 +1984,10 @@
         <translation>token 的意外程度，以 bit 计；越低越可预测</translation>
     </message>
     <message>
+        <source>How often everything is looked at</source>
+        <translation>全部检查的频率</translation>
+    </message>
+    <message>
         <source>How often everything is repeated</source>
         <translation>全部重复的次数</translation>
     </message>
@@ -1966,6 +1998,10 @@
     <message>
         <source>How often the most likely tokens are left out, so that answers are less predictable; 0 never</source>
         <translation>排除最可能的 token 的频率，使回答更难预测；0 表示从不</translation>
+    </message>
+    <message>
+        <source>How should batches be cut and mixed, and does it pay to sort by length?</source>
+        <translation>批次应如何切分和混合？按长度排序划算吗？</translation>
     </message>
     <message>
         <source>How the entropy of the next token becomes a dynamic temperature; 1 in proportion</source>
@@ -2432,6 +2468,10 @@
         <translation>欧洲语言的长文本；支持推理</translation>
     </message>
     <message>
+        <source>Longest prompt</source>
+        <translation>最长的提示词</translation>
+    </message>
+    <message>
         <source>Longest text</source>
         <translation>最长的文本</translation>
     </message>
@@ -2442,6 +2482,10 @@
     <message>
         <source>Looking through the folders of other applications…</source>
         <translation>正在查找其他应用程序的文件夹…</translation>
+    </message>
+    <message>
+        <source>Looks</source>
+        <translation>检查次数</translation>
     </message>
     <message>
         <source>MB of K and V</source>
@@ -2554,6 +2598,10 @@
     <message>
         <source>Min P</source>
         <translation>Min P</translation>
+    </message>
+    <message>
+        <source>Minutes</source>
+        <translation>分钟</translation>
     </message>
     <message>
         <source>Mirostat</source>
@@ -2916,6 +2964,14 @@
         <translation>模型打开以来全部 {n} 个间隔的</translation>
     </message>
     <message>
+        <source>Of each answer by which the speed is compared</source>
+        <translation>用于比较速度的每个回答的</translation>
+    </message>
+    <message>
+        <source>Of eight that come at once</source>
+        <translation>同时到来的八个的</translation>
+    </message>
+    <message>
         <source>Of messages of this chat until kvdesk is closed, of a chat for a few seconds</source>
         <translation>这个对话的消息在关闭 kvdesk 之前可以恢复，对话在几秒之内可以恢复</translation>
     </message>
@@ -3114,6 +3170,10 @@
     <message>
         <source>Other processes took {median:.2f} cores in the median round and {worst:.2f} in the worst: {rest}</source>
         <translation>其他进程在中位的一轮占用 {median:.2f} 个核心，最多的一轮占用 {worst:.2f} 个：{rest}</translation>
+    </message>
+    <message>
+        <source>Over hours fragmentation builds up, memory grows and requests become slower.</source>
+        <translation>数小时内碎片不断累积，内存增长，请求变慢。</translation>
     </message>
     <message>
         <source>Own sampling for this chat</source>
@@ -5546,6 +5606,10 @@
         <translation>每个提示词的 token 数；故事中为 4</translation>
     </message>
     <message>
+        <source>Tokens into which these prompts are cut</source>
+        <translation>这些提示词被切成的 token</translation>
+    </message>
+    <message>
         <source>Tokens of context it was trained for</source>
         <translation>训练时的上下文长度（token）</translation>
     </message>
@@ -5566,6 +5630,10 @@
         <translation>上一个提示词中已在缓存中的 token；其余的需要读取</translation>
     </message>
     <message>
+        <source>Tokens of the longest chat that goes on</source>
+        <translation>持续进行的最长对话的 token</translation>
+    </message>
+    <message>
         <source>Tokens of the prompt that is read in each round</source>
         <translation>每一轮读取的提示词的 token 数</translation>
     </message>
@@ -5576,6 +5644,10 @@
     <message>
         <source>Tokens per second</source>
         <translation>每秒 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens read while four answers go on</source>
+        <translation>四个回答进行时读取的 token</translation>
     </message>
     <message>
         <source>Tokens that are in the cache before</source>
@@ -6040,6 +6112,10 @@
     <message>
         <source>Writing and summaries</source>
         <translation>写作与摘要</translation>
+    </message>
+    <message>
+        <source>Written for each chat in each round</source>
+        <translation>每一轮为每个对话写出的</translation>
     </message>
     <message>
         <source>Written in each round in each context</source>
