@@ -11,19 +11,20 @@ from pathlib import Path
 
 from kvdesk import translation
 from kvdesk.cli.parser import Parser
+from kvdesk.translation import marked, tr
 
 COMMANDS = {
-    "chat": "the turns of one conversation on standard output",
-    "serve": "the OpenAI protocol over HTTP, on the same engine and cache",
-    "demo": "a guided tour of the window with the real model",
-    "bench": "measurements, as ratios within one run",
-    "lab": "experiments that answer questions about the KV cache, with a report",
-    "audit": "random operations on the cache, each compared with the engine cell by cell",
-    "selftest": "whether this installation is whole",
-    "export": "chats to a file: JSON with everything, Markdown or HTML",
-    "import": "chats from a file of kvdesk, ChatGPT, LM Studio or llama.cpp",
-    "replay": "a journal of a cache, operation by operation, without a model",
-    "capabilities": "what can be done to the cache of a model, and why not",
+    "chat": marked("the turns of one conversation on standard output"),
+    "serve": marked("the OpenAI protocol over HTTP, on the same engine and cache"),
+    "demo": marked("a guided tour of the window with the real model"),
+    "bench": marked("measurements, as ratios within one run"),
+    "lab": marked("experiments that answer questions about the KV cache, with a report"),
+    "audit": marked("random operations on the cache, each compared with the engine cell by cell"),
+    "selftest": marked("whether this installation is whole"),
+    "export": marked("chats to a file: JSON with everything, Markdown or HTML"),
+    "import": marked("chats from a file of kvdesk, ChatGPT, LM Studio or llama.cpp"),
+    "replay": marked("a journal of a cache, operation by operation, without a model"),
+    "capabilities": marked("what can be done to the cache of a model, and why not"),
 }
 CHILDREN = {
     "--engine": "kvdesk.app.engine_child:child_main",
@@ -49,16 +50,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments and arguments[0] in CHILDREN:
         module, _, function = CHILDREN[arguments[0]].partition(":")
         return int(getattr(importlib.import_module(module), function)(arguments[1:]))
-    commands = "\n".join(f"  kvdesk {name:12} {what}" for name, what in COMMANDS.items())
+    commands = "\n".join(f"  kvdesk {name:12} {tr(what)}" for name, what in COMMANDS.items())
     parser = Parser(
         prog="kvdesk",
         usage="kvdesk [FILE]\n       kvdesk COMMAND …",
-        description="Chat with GGUF models on a laptop CPU and watch what the KV cache is doing.",
-        epilog=f"commands (each has --help):\n{commands}",
+        description=tr("Chat with GGUF models on a laptop CPU and watch what the KV cache is doing."),
+        epilog=tr("commands (each has --help):") + f"\n{commands}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", nargs="?", metavar="FILE", help="GGUF file to open; without one the model used last")
-    parser.add_argument("--version", action="store_true", help="versions of kvdesk and what it is made of")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help=tr("GGUF file to open; without one the model used last")
+    )
+    parser.add_argument("--version", action="store_true", help=tr("versions of kvdesk and what it is made of"))
     args = parser.parse_args(arguments)
     if args.version:
         from kvdesk.cli import version
@@ -91,16 +94,18 @@ def _check_file(given: str) -> None:
 
     path = Path(given)
     if path.is_dir():
-        raise UserError(f"{given} is a folder; kvdesk opens a GGUF file.")
+        raise UserError(tr("{given} is a folder; kvdesk opens a GGUF file.").format(given=given))
     if path.exists():
         return
     if path.suffix or path.name != given:
-        raise UserError(f"There is no file {given}.")
+        raise UserError(tr("There is no file {given}.").format(given=given))
     from difflib import get_close_matches
 
     near = get_close_matches(given, COMMANDS, 1)
-    advice = f"Did you mean `kvdesk {near[0]}`?" if near else "`kvdesk --help` lists the commands."
-    raise UserError(f"{given} is no command and no file. {advice}")
+    advice = (
+        tr("Did you mean `kvdesk {near}`?").format(near=near[0]) if near else tr("`kvdesk --help` lists the commands.")
+    )
+    raise UserError(tr("{given} is no command and no file. {advice}").format(given=given, advice=advice))
 
 
 def _run_window(file: str | None) -> int:
@@ -133,7 +138,7 @@ def _run_command(name: str, arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is written at exit either
         return 141
     except OSError as error:  # a full disk, for one: everything that is read has its own sentence
-        sys.stderr.write(f"The output cannot be written: {error.strerror or error}.\n")
+        sys.stderr.write(tr("The output cannot be written: {strerror}.\n").format(strerror=error.strerror or error))
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 

@@ -112,7 +112,11 @@ def parse_state(blob: Blob, geometry: Geometry) -> StateBlob:
         raise BlobError(tr("The saved state is damaged or cut off."), f"architecture name of {length} bytes")
     architecture = bytes(reader.take(length, "architecture")).decode("utf-8", errors="replace")
     if architecture != geometry.facts.architecture:
-        raise BlobError(f"The saved state is of a {architecture} model, not of {geometry.facts.architecture}.")
+        raise BlobError(
+            tr("The saved state is of a {architecture} model, not of {architecture2}.").format(
+                architecture=architecture, architecture2=geometry.facts.architecture
+            )
+        )
     state = _memory(reader, geometry, architecture, None)
     for streams in state.caches:
         for s, stored in enumerate(streams):
@@ -154,7 +158,11 @@ def _memory(reader: _Reader, geometry: Geometry, architecture: str, seq_id: int 
 def _attention(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
     n_stream = reader.u32("number of streams")
     if n_stream != geometry.n_stream:
-        raise BlobError(f"The saved state has {n_stream} streams, the context {geometry.n_stream}.")
+        raise BlobError(
+            tr("The saved state has {n_stream} streams, the context {n_stream2}.").format(
+                n_stream=n_stream, n_stream2=geometry.n_stream
+            )
+        )
     streams = []
     for _ in range(n_stream):
         n_cells = reader.u32("number of cells")

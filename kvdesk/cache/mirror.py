@@ -29,6 +29,7 @@ from kvdesk.cache.recurrent import RecurrentStates
 from kvdesk.cache.run import place_run
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, Verification
 from kvdesk.errors import ContextError
+from kvdesk.translation import tr
 
 PosMax = Callable[[int], int]
 
@@ -42,7 +43,7 @@ class Mirror:
 
     def __init__(self, geometry: Geometry, n_vocab: int | None = None) -> None:
         if geometry.facts.kind == "unknown":
-            raise ContextError(geometry.facts.reason or "This kind of memory is not mirrored.")
+            raise ContextError(geometry.facts.reason or tr("This kind of memory is not mirrored."))
         facts, n_seq_max, n_stream = geometry.facts, geometry.n_seq_max, geometry.n_stream
         self.geometry = geometry
         self.n_vocab = n_vocab

@@ -14,6 +14,7 @@ from kvdesk.benchmarks import audit
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
+from kvdesk.translation import tr
 
 _SMALL = {"n_batch": 96, "n_ubatch": 32, "n_seq_max": 4, "threads": 1}
 """Defaults that differ from those of other commands: few cells fill up soon, and the engine says little of many."""
@@ -24,16 +25,16 @@ _N_CTX = {(False, False): 256, (True, False): 1024, (False, True): 512, (True, T
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 with no mismatch, 1 with one, 2 for bad input."""
     parser = Parser(prog="kvdesk audit", description=__doc__)
-    parser.add_argument("--ops", type=int, default=2000, metavar="N", help="operations (default 2000)")
-    parser.add_argument("--seed", type=int, default=1, metavar="S", help="same seed, same operations (default 1)")
+    parser.add_argument("--ops", type=int, default=2000, metavar="N", help=tr("operations (default 2000)"))
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help=tr("same seed, same operations (default 1)"))
     parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
-    parser.add_argument("--report", metavar="FILE", help="save the report of the last mismatch here")
+    parser.add_argument("--report", metavar="FILE", help=tr("save the report of the last mismatch here"))
     options.add_model(parser)
     options.add_context(parser)
     parser.set_defaults(**_SMALL)
     args = parser.parse_args(argv)
     if args.report and not os.access(Path(args.report).absolute().parent, os.W_OK):
-        parser.error(f"the report cannot be written to {args.report}")
+        parser.error(tr("the report cannot be written to {report}").format(report=args.report))
     if args.n_ctx is None:
         args.n_ctx = _N_CTX[args.streams, args.no_swa_full]
     progress = Progress(args.ops, sys.stderr, time.monotonic)
@@ -69,7 +70,9 @@ class Progress:
         now = self._clock()
         if now - self._said_s >= self._every_s:
             self._said_s = now
-            line = f"{t.ops:,} of {self._n_ops:,} operations, {t.mismatches} mismatches, {t.seconds:.0f} s"
+            line = tr("{ops:,} of {n_ops:,} operations, {mismatches} mismatches, {seconds:.0f} s").format(
+                ops=t.ops, n_ops=self._n_ops, mismatches=t.mismatches, seconds=t.seconds
+            )
             self._is_open = self._out.isatty()
             print(
                 f"\r{line}\033[K" if self._is_open else line,
@@ -87,8 +90,10 @@ class Progress:
 def _words(t: audit.Tally) -> str:
     codes = ", ".join(f"rc {code}: {n}" for code, n in sorted(t.codes.items()))
     lines = [
-        f"{t.ops} operations, {t.decodes} decodes, {t.maps} maps and {t.blobs} states compared in {t.seconds} s",
-        f"return codes: {codes}; calls refused: {t.refused}",
-        f"mismatches: {t.mismatches}",
+        tr("{ops} operations, {decodes} decodes, {maps} maps and {blobs} states compared in {seconds} s").format(
+            ops=t.ops, decodes=t.decodes, maps=t.maps, blobs=t.blobs, seconds=t.seconds
+        ),
+        tr("return codes: {codes}; calls refused: {refused}").format(codes=codes, refused=t.refused),
+        tr("mismatches: {mismatches}").format(mismatches=t.mismatches),
     ]
     return "\n".join([*lines, t.first] if t.first else lines)

@@ -12,12 +12,13 @@ from kvdesk.backends.local.llama.open_model import open_model
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
+from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error."""
     parser = Parser(prog="kvdesk capabilities", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help=tr("one JSON object"))
     options.add_model(parser)
     options.add_context(parser)
     args = parser.parse_args(argv)

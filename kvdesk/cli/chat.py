@@ -15,20 +15,21 @@ from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import LoadModel, LocalFile, TextDelta
 from kvdesk.protocol.messages import Event
+from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error."""
     parser = Parser(prog="kvdesk chat", description=__doc__)
-    parser.add_argument("--prompt", action="append", required=True, metavar="TEXT", help="a turn; may be repeated")
-    parser.add_argument("--system", default="", metavar="TEXT", help="system prompt")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line and turn")
+    parser.add_argument("--prompt", action="append", required=True, metavar="TEXT", help=tr("a turn; may be repeated"))
+    parser.add_argument("--system", default="", metavar="TEXT", help=tr("system prompt"))
+    parser.add_argument("--json", action="store_true", help=tr("one JSON object a line and turn"))
     options.add_model(parser)
     options.add_context(parser)
     sampling_options.add_sampling(parser)
     args = parser.parse_args(argv)
     if not all(prompt.strip() for prompt in args.prompt):
-        parser.error("a prompt must have some text")
+        parser.error(tr("a prompt must have some text"))
     headless = HeadlessEngine(None if args.json else _print_text)
     try:
         preset = sampling_options.chosen(args)
@@ -36,7 +37,12 @@ def main(argv: Sequence[str]) -> int:
         loaded = headless.do(LoadModel(LocalFile(options.model_path(args)), settings))
         context = next(event.context for event in loaded if isinstance(event, ContextReady))
         if settings.n_ctx not in (0, context.n_ctx):
-            print(f"n_ctx is {context.n_ctx:,}: llama.cpp rounds {settings.n_ctx:,} up.", file=sys.stderr)
+            print(
+                tr("n_ctx is {n_ctx:,}: llama.cpp rounds {n_ctx2:,} up.").format(
+                    n_ctx=context.n_ctx, n_ctx2=settings.n_ctx
+                ),
+                file=sys.stderr,
+            )
         chat = HeadlessChat(headless, args.system or preset.system_prompt or "")
         for turn, prompt in enumerate(args.prompt, start=1):
             ended = chat.answer(prompt, preset.sampling)
@@ -64,7 +70,13 @@ def _print_text(event: Event) -> None:
 
 
 def _summary(s: TurnStats) -> str:
-    return (
-        f"reused {s.reused_tokens} · prefilled {s.prefilled_tokens} · first token {s.ttft_ms / 1e3:.2f} s"
-        f" · {s.decode_tok_s:.0f} tok/s · {s.generated_tokens} tokens"
+    return tr(
+        "reused {reused_tokens} · prefilled {prefilled_tokens} · first token {ttft_ms:.2f} s · "
+        "{decode_tok_s:.0f} tok/s · {generated_tokens} tokens"
+    ).format(
+        reused_tokens=s.reused_tokens,
+        prefilled_tokens=s.prefilled_tokens,
+        ttft_ms=s.ttft_ms / 1000.0,
+        decode_tok_s=s.decode_tok_s,
+        generated_tokens=s.generated_tokens,
     )

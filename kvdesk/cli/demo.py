@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk.cli.parser import Parser
+from kvdesk.translation import tr
 
 PAUSE_S = 2.5
 
@@ -17,9 +18,9 @@ PAUSE_S = 2.5
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every step did what it should, 1 when one did not, 2 for bad input."""
     parser = Parser(prog="kvdesk demo", description=__doc__)
-    parser.add_argument("--offscreen", action="store_true", help="draw into memory: needs no display")
-    parser.add_argument("--out", type=Path, default=Path("demo-out"), metavar="DIR", help="default: demo-out")
-    parser.add_argument("--size", default="1280x800", metavar="WxH", help="size of the window (default 1280x800)")
+    parser.add_argument("--offscreen", action="store_true", help=tr("draw into memory: needs no display"))
+    parser.add_argument("--out", type=Path, default=Path("demo-out"), metavar="DIR", help=tr("default: demo-out"))
+    parser.add_argument("--size", default="1280x800", metavar="WxH", help=tr("size of the window (default 1280x800)"))
     parser.add_argument("--theme", choices=["system", "light", "dark"], default="system")
     parser.add_argument("--language", default="system", metavar="CODE", help='such as "en" or "zh_CN"')
     parser.add_argument("--zoom", type=int, default=100, choices=range(50, 201), metavar="PERCENT")
@@ -33,10 +34,13 @@ def main(argv: Sequence[str]) -> int:
         for old in (*args.out.glob("[0-9][0-9]-*.png"), *args.out.glob("report.json")):
             old.unlink()  # pictures of an earlier tour
     except ValueError:
-        print("--size takes a width and a height from 640x480 on, such as 1280x800.", file=sys.stderr)
+        print(tr("--size takes a width and a height from 640x480 on, such as 1280x800."), file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"The folder {args.out} cannot be made: {error.strerror}.", file=sys.stderr)
+        print(
+            tr("The folder {out} cannot be made: {strerror}.").format(out=args.out, strerror=error.strerror),
+            file=sys.stderr,
+        )
         return 2
     if args.offscreen:
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -56,7 +60,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     from kvdesk.store.settings_file import save_settings
 
     if not has_display():
-        print("There is no display; `kvdesk demo --offscreen` needs none.", file=sys.stderr)
+        print(tr("There is no display; `kvdesk demo --offscreen` needs none."), file=sys.stderr)
         return 2
     sampling = Sampling(temperature=0.0, max_tokens=64)
     look = Settings(theme=ThemeChoice(args.theme), language=args.language, zoom=args.zoom)
@@ -77,5 +81,9 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
         print(error, file=sys.stderr)
         return 2
     report = out / "report.json"
-    print(f"The tour is over; its pictures and {report} are in {out}." if report.is_file() else "The tour was ended.")
+    print(
+        tr("The tour is over; its pictures and {report} are in {out}.").format(report=report, out=out)
+        if report.is_file()
+        else tr("The tour was ended.")
+    )
     return int(code)

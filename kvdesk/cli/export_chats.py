@@ -20,11 +20,11 @@ from kvdesk.translation import tr
 def main(argv: Sequence[str]) -> int:
     """Exit code 0; UserError for what cannot be exported, or while a window has the chats open."""
     parser = Parser(prog="kvdesk export", description=__doc__)
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="ends in .json, .md or .html")
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help=tr("ends in .json, .md or .html"))
     parser.add_argument(
-        "--chat", action="append", metavar="ID", help="only this one, by its id or whole title; may be repeated"
+        "--chat", action="append", metavar="ID", help=tr("only this one, by its id or whole title; may be repeated")
     )
-    parser.add_argument("--list", action="store_true", help="list the chats instead: id, day, title")
+    parser.add_argument("--list", action="store_true", help=tr("list the chats instead: id, day, title"))
     args = parser.parse_args(argv)
     if args.file is None and not args.list:
         parser.error("FILE is missing")

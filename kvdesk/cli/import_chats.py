@@ -21,9 +21,9 @@ from kvdesk.viewmodel.palette import N_COLOURS
 def main(argv: Sequence[str]) -> int:
     """Exit code 0; UserError for a file that cannot be imported, or while a window has the chats open."""
     parser = Parser(prog="kvdesk import", description=__doc__)
-    parser.add_argument("file", type=Path, metavar="FILE", help="a .json, .jsonl or .zip file")
-    parser.add_argument("--preview", action="store_true", help="say what is in the file, and import nothing")
-    parser.add_argument("--copies", action="store_true", help="import once more what is here already")
+    parser.add_argument("file", type=Path, metavar="FILE", help=tr("a .json, .jsonl or .zip file"))
+    parser.add_argument("--preview", action="store_true", help=tr("say what is in the file, and import nothing"))
+    parser.add_argument("--copies", action="store_true", help=tr("import once more what is here already"))
     args = parser.parse_args(argv)
     found = list(formats.read(args.file, _show_progress))
     with chats_there() as store:

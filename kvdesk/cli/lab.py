@@ -29,6 +29,7 @@ from kvdesk.protocol.experiment import (
     record_from_json,
     record_to_json,
 )
+from kvdesk.translation import tr
 from kvdesk.viewmodel.lab import comparison, same_verdict
 
 
@@ -38,16 +39,20 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "what",
         choices=["list", "run", "compare"],
-        help="list: the experiments and their parameters; run NAME: one of them; compare A B: two results of one",
+        help=tr("list: the experiments and their parameters; run NAME: one of them; compare A B: two results of one"),
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="an experiment, or two result.json files")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=tr("an experiment, or two result.json files"))
     options.add_model(parser)
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter; may be repeated")
-    parser.add_argument("--text", metavar="FILE", type=Path, help="your own text, for experiments that read one")
-    parser.add_argument("--journal", metavar="FILE", type=Path, help="a saved journal, for experiments on a history")
-    parser.add_argument("--short", action="store_true", help="the short form: within three minutes")
-    parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="folder for the report (default: in kvdesk's own)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help=tr("a parameter; may be repeated")
+    )
+    parser.add_argument("--text", metavar="FILE", type=Path, help=tr("your own text, for experiments that read one"))
+    parser.add_argument(
+        "--journal", metavar="FILE", type=Path, help=tr("a saved journal, for experiments on a history")
+    )
+    parser.add_argument("--short", action="store_true", help=tr("the short form: within three minutes"))
+    parser.add_argument("--json", action="store_true", help=tr("the result as one JSON object on standard output"))
+    parser.add_argument("--out", metavar="DIR", type=Path, help=tr("folder for the report (default: in kvdesk's own)"))
     args = parser.parse_args(argv)
     wanted = {"list": 0, "run": 1, "compare": 2}[args.what]
     if len(args.names) != wanted:
@@ -60,9 +65,9 @@ def main(argv: Sequence[str]) -> int:
 
 def _list() -> None:
     for experiment in EXPERIMENTS:
-        print(f"{experiment.id}: {experiment.question}")
+        print(f"{experiment.id}: {tr(experiment.question)}")
         for p in experiment.parameters:
-            print(f"    {p.key}={p.default:g} ({p.low:g} to {p.high:g}, short {p.short:g})  {p.description}")
+            print(f"    {p.key}={p.default:g} ({p.low:g} to {p.high:g}, short {p.short:g})  {tr(p.description)}")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -71,13 +76,17 @@ def _run(args: argparse.Namespace) -> int:
     model = options.model_path(args)
     needed = check_fits(read_header(model), experiment.settings(values))
     if args.text is not None and not experiment.takes_text:
-        raise UserError(f"{experiment.id} reads no text: its tokens are drawn at random.")
+        raise UserError(tr("{id} reads no text: its tokens are drawn at random.").format(id=experiment.id))
     if args.journal is not None and not experiment.takes_journal:
-        raise UserError(f"{experiment.id} takes no journal: it makes what it measures.")
+        raise UserError(tr("{id} takes no journal: it makes what it measures.").format(id=experiment.id))
     text_file, journal_file = ("" if file is None else str(file.absolute()) for file in (args.text, args.journal))
     request = Request(experiment.id, str(model), values, args.short, text_file=text_file, journal_file=journal_file)
     at = datetime.now(UTC)
-    _say(f"{experiment.question}\nIt takes {needed.total / 1e6:,.0f} MB of memory at most.")
+    _say(
+        tr("{question}\nIt takes {total:,.0f} MB of memory at most.").format(
+            question=tr(experiment.question), total=needed.total / 1000000.0
+        )
+    )
     record = _record(request, at)
     folder = args.out or report.folder_for(experiment.id, at)
     page = report.write(record, folder)
@@ -85,7 +94,7 @@ def _run(args: argparse.Namespace) -> int:
         print(record_to_json(record).decode())
     else:
         _tell(record)
-    _say(f"The report is {page}")
+    _say(tr("The report is {page}").format(page=page))
     return 0
 
 
@@ -96,7 +105,11 @@ def _record(request: Request, at: datetime) -> Record:
         for event in process.events():
             match event:
                 case Started():
-                    _say(f"It takes about {event.seconds:.0f} s at the speed measured just now.")
+                    _say(
+                        tr("It takes about {seconds:.0f} s at the speed measured just now.").format(
+                            seconds=event.seconds
+                        )
+                    )
                 case Progress():
                     _say(f"{event.done}/{event.total} {event.what}")
                 case Failed() if event.sentence == CANCELLED:
@@ -136,7 +149,14 @@ def _compare(first: Path, second: Path) -> int:
     """Figures of two runs side by side."""
     a, b = _read(first), _read(second)
     if a.request.experiment_id != b.request.experiment_id:
-        raise UserError(f"{first} is a result of {a.request.experiment_id}, {second} of {b.request.experiment_id}.")
+        raise UserError(
+            tr("{first} is a result of {experiment_id}, {second} of {experiment_id2}.").format(
+                first=first,
+                experiment_id=a.request.experiment_id,
+                second=second,
+                experiment_id2=b.request.experiment_id,
+            )
+        )
     for name, ratio, *both in comparison(a, b).rows:
         print(f"{name}: {both[0]} | {both[1]} | second over first: {ratio}")
     print(f"A: {a.finished.result.verdict.sentence}\nB: {b.finished.result.verdict.sentence}")
@@ -150,9 +170,11 @@ def _read(path: Path) -> Record:
         with paths.open_regular(file) as opened:
             return record_from_json(opened.read())
     except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror or error}.") from error
+        raise UserError(
+            tr("{file} cannot be read: {strerror}.").format(file=file, strerror=error.strerror or error)
+        ) from error
     except ValueError as error:
-        raise UserError(f"{file} is no result of an experiment.", str(error)) from error
+        raise UserError(tr("{file} is no result of an experiment.").format(file=file), str(error)) from error
 
 
 def _pair(text: str) -> tuple[str, float]:
@@ -162,7 +184,7 @@ def _pair(text: str) -> tuple[str, float]:
             return key, float(value)
     except ValueError:
         pass
-    raise UserError(f"--set takes KEY=VALUE with a number (it is {json.dumps(text)}).")
+    raise UserError(tr("--set takes KEY=VALUE with a number (it is {dumps}).").format(dumps=json.dumps(text)))
 
 
 def _say(line: str) -> None:

@@ -10,27 +10,30 @@ from pydantic import ValidationError
 from kvdesk import paths
 from kvdesk.errors import ModelFileError, UserError
 from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.translation import tr
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="FILE", type=Path, help="GGUF file; the embedded SmolLM2-135M by default")
+    parser.add_argument(
+        "--model", metavar="FILE", type=Path, help=tr("GGUF file; the embedded SmolLM2-135M by default")
+    )
 
 
 def add_context(parser: argparse.ArgumentParser) -> None:
     """Context settings by llama.cpp's names; the defaults are those of `ContextSettings`."""
     types = [t.value for t in CacheType]
-    parser.add_argument("--n-ctx", type=int, metavar="N", help="cells of the KV cache (default 4096)")
-    parser.add_argument("--n-batch", type=int, metavar="N", help="most tokens in one llama_decode (default 512)")
-    parser.add_argument("--n-ubatch", type=int, metavar="N", help="most tokens computed at once (default 512)")
-    parser.add_argument("--exact", action="store_true", help="answers bit for bit as without a cache, slower")
-    parser.add_argument("--n-seq-max", type=int, metavar="N", help="most sequences in the cache (default 8)")
-    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
-    parser.add_argument("--type-k", choices=types, help="data type of K (default f16)")
-    parser.add_argument("--type-v", choices=types, help="data type of V (default f16)")
-    parser.add_argument("--no-flash-attn", action="store_true", help="switch flash attention off")
-    parser.add_argument("--streams", action="store_true", help="one stream for each sequence (kv_unified off)")
+    parser.add_argument("--n-ctx", type=int, metavar="N", help=tr("cells of the KV cache (default 4096)"))
+    parser.add_argument("--n-batch", type=int, metavar="N", help=tr("most tokens in one llama_decode (default 512)"))
+    parser.add_argument("--n-ubatch", type=int, metavar="N", help=tr("most tokens computed at once (default 512)"))
+    parser.add_argument("--exact", action="store_true", help=tr("answers bit for bit as without a cache, slower"))
+    parser.add_argument("--n-seq-max", type=int, metavar="N", help=tr("most sequences in the cache (default 8)"))
+    parser.add_argument("--threads", type=int, metavar="N", help=tr("threads (default: physical cores)"))
+    parser.add_argument("--type-k", choices=types, help=tr("data type of K (default f16)"))
+    parser.add_argument("--type-v", choices=types, help=tr("data type of V (default f16)"))
+    parser.add_argument("--no-flash-attn", action="store_true", help=tr("switch flash attention off"))
+    parser.add_argument("--streams", action="store_true", help=tr("one stream for each sequence (kv_unified off)"))
     parser.add_argument(
-        "--no-swa-full", action="store_true", help="a small cache for sliding-window layers (swa_full off)"
+        "--no-swa-full", action="store_true", help=tr("a small cache for sliding-window layers (swa_full off)")
     )
 
 
@@ -38,7 +41,7 @@ def model_path(args: argparse.Namespace) -> Path:
     """The chosen or the embedded model. Raises ModelFileError when there is none."""
     path = args.model or paths.embedded_model()
     if path is None:
-        raise ModelFileError("The embedded model is not installed; name a GGUF file with --model FILE.")
+        raise ModelFileError(tr("The embedded model is not installed; name a GGUF file with --model FILE."))
     return Path(path).absolute()
 
 
@@ -54,4 +57,6 @@ def context_settings(args: argparse.Namespace) -> ContextSettings:
     except ValidationError as error:
         first = error.errors()[0]
         option = {"n_threads": "--threads"}.get(str(first["loc"][0]), "--" + str(first["loc"][0]).replace("_", "-"))
-        raise UserError(f"{option}: {first['msg']} (it is {first['input']}).") from error
+        raise UserError(
+            tr("{option}: {problem} (it is {value}).").format(option=option, problem=first["msg"], value=first["input"])
+        ) from error

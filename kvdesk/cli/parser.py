@@ -6,6 +6,8 @@ import argparse
 import re
 from typing import NoReturn
 
+from kvdesk.translation import tr
+
 
 class Parser(argparse.ArgumentParser):
     """argparse's, which says what is wrong and where help is, without the list of all options."""
@@ -13,4 +15,4 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Ends the process with exit code 2."""
         said = re.sub(r"^argument ", "", message).rstrip(".")
-        self.exit(2, f"{self.prog}: {said}. `{self.prog} --help` lists what there is.\n")
+        self.exit(2, tr("{prog}: {said}. `{prog} --help` lists what there is.\n").format(prog=self.prog, said=said))

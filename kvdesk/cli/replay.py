@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk.cli.parser import Parser
+from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error where the file is no journal or there is no display."""
     parser = Parser(prog="kvdesk replay", description=__doc__)
-    parser.add_argument("file", type=Path, metavar="FILE", help="a journal, exported from the Timeline")
+    parser.add_argument("file", type=Path, metavar="FILE", help=tr("a journal, exported from the Timeline"))
     args = parser.parse_args(argv)
     from kvdesk.app.replay import run
     from kvdesk.errors import UserError

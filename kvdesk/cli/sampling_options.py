@@ -13,6 +13,7 @@ from kvdesk.paths import open_regular
 from kvdesk.settings import Preset, Sampling
 from kvdesk.settings.preset import MOST_BYTES, imported
 from kvdesk.settings.sampling import parsed_biases, parsed_breakers, parsed_stops
+from kvdesk.translation import tr
 
 _MOST_FILE: Final = 1_000_000
 _FILES: Final = ("grammar", "json_schema")
@@ -25,23 +26,39 @@ _LISTS: Final = {
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:
     """The default of each is the preset's value, and without one llama.cpp's."""
-    group = parser.add_argument_group("sampling", "llama.cpp's samplers, and its defaults")
-    group.add_argument("--preset", metavar="FILE", type=Path, help="an exported preset; the options below change it")
+    group = parser.add_argument_group("sampling", tr("llama.cpp's samplers, and its defaults"))
+    group.add_argument(
+        "--preset", metavar="FILE", type=Path, help=tr("an exported preset; the options below change it")
+    )
     for name, info in Sampling.model_fields.items():
         kind: Any = info.annotation
         about = f"{info.description}".replace("%", "%%")
         option = "--" + name.replace("_", "-")
         if name in _LISTS:
-            group.add_argument(option, action="append", metavar=_LISTS[name][0], help=f"{about}; may be repeated")
+            group.add_argument(
+                option,
+                action="append",
+                metavar=_LISTS[name][0],
+                help=tr("{about}; may be repeated").format(about=about),
+            )
         elif name == "samplers":
-            group.add_argument(option, metavar="A;B;…", help=f"{about} (default {';'.join(info.default)})")
+            group.add_argument(
+                option,
+                metavar="A;B;…",
+                help=tr("{about} (default {default})").format(about=about, default=";".join(info.default)),
+            )
         elif kind in (int, float):
             default = "random" if name == "seed" else info.default
-            group.add_argument(option, type=kind, metavar="N", help=f"{about} (default {default})")
+            group.add_argument(
+                option,
+                type=kind,
+                metavar="N",
+                help=tr("{about} (default {default})").format(about=about, default=default),
+            )
         else:
             group.add_argument(option, metavar="TEXT", help=about)
         if name in _FILES:
-            group.add_argument(f"{option}-file", type=Path, metavar="FILE", help="the same, from a file")
+            group.add_argument(f"{option}-file", type=Path, metavar="FILE", help=tr("the same, from a file"))
 
 
 def chosen(args: argparse.Namespace) -> Preset:
@@ -68,7 +85,9 @@ def _changed(base: Sampling, args: argparse.Namespace) -> Sampling:
     except ValidationError as error:
         first = error.errors()[0]
         raise UserError(
-            f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']} (it is {first['input']})."
+            tr("{option}: {problem} (it is {value}).").format(
+                option="--" + str(first["loc"][0]).replace("_", "-"), problem=first["msg"], value=first["input"]
+            )
         ) from error
     except ValueError as error:
         raise UserError(str(error)) from error
@@ -79,4 +98,4 @@ def _read(file: Path, most: int) -> bytes:
         with open_regular(file) as opened:
             return opened.read(most)
     except OSError as error:
-        raise UserError(f"{file} cannot be read ({error.strerror}).") from error
+        raise UserError(tr("{file} cannot be read ({strerror}).").format(file=file, strerror=error.strerror)) from error

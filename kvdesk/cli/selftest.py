@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk.cli.parser import Parser
+from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every step passed, else 1, with the failing step on standard error."""
     parser = Parser(prog="kvdesk selftest", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    parser.add_argument("--json", action="store_true", help=tr("one JSON object on standard output"))
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="kvdesk-selftest-") as home:  # nothing of the person's is touched
         os.environ["KVDESK_HOME"] = home
@@ -48,5 +49,8 @@ def _run(folder: Path, *, as_json: bool) -> int:
         }
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     if not passed:
-        print(f"The step {outcomes[-1].step!r} failed: {outcomes[-1].said}", file=sys.stderr)
+        print(
+            tr("The step {step!r} failed: {said}").format(step=outcomes[-1].step, said=outcomes[-1].said),
+            file=sys.stderr,
+        )
     return 0 if passed else 1

@@ -24,6 +24,7 @@ from kvdesk.experiments import (
     threads,
 )
 from kvdesk.experiments.experiment import Experiment
+from kvdesk.translation import tr
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     six_requests.EXPERIMENT,
@@ -52,5 +53,9 @@ def experiment_by_id(name: str) -> Experiment:
             return experiment
     ids = [experiment.id for experiment in EXPERIMENTS]
     near = get_close_matches(name, ids, 1)
-    advice = f"Did you mean {near[0]}?" if near else f"There are {', '.join(ids)}."
-    raise UserError(f"There is no experiment {name}. {advice}")
+    advice = (
+        tr("Did you mean {near}?").format(near=near[0])
+        if near
+        else tr("There are {names}.").format(names=", ".join(ids))
+    )
+    raise UserError(tr("There is no experiment {name}. {advice}").format(name=name, advice=advice))

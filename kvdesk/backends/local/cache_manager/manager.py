@@ -413,7 +413,9 @@ class CacheManager:
         """
         reason = tr("the prompt diverges at position {n}").format(n=n) if n else tr("nothing of it can be reused")
         if lost:
-            reason += f", and no seq_id is free to keep it: all {self._context.n_seq_max} (n_seq_max) are taken"
+            reason += tr(", and no seq_id is free to keep it: all {n_seq_max} (n_seq_max) are taken").format(
+                n_seq_max=self._context.n_seq_max
+            )
         if not self.truncate(sequence, n, reason, lost):
             self.truncate(sequence, 0, tr("no part of this model's state can be removed"))
 

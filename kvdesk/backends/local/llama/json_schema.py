@@ -126,7 +126,7 @@ class _References(dict[str, Any]):
     def __missing__(self, ref: str) -> Any:
         target: Any = self._schema
         if not ref.startswith("#"):
-            raise ValueError(f"the reference {ref} leads out of the schema")
+            raise ValueError(tr("the reference {ref} leads out of the schema").format(ref=ref))
         for part in ref.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
             if isinstance(target, list) and name.isdecimal() and int(name) < len(target):
@@ -134,7 +134,7 @@ class _References(dict[str, Any]):
             elif isinstance(target, dict) and name in target:
                 target = target[name]
             else:
-                raise ValueError(f"the reference {ref} leads nowhere")
+                raise ValueError(tr("the reference {ref} leads nowhere").format(ref=ref))
         return target
 
 
@@ -155,7 +155,7 @@ def _repetition(
     if most == 0:
         return '""'
     if most is not None and most < least:
-        raise ValueError(f"there cannot be {least} or more and {most} or fewer")
+        raise ValueError(tr("there cannot be {least} or more and {most} or fewer").format(least=least, most=most))
     if separator_rule is None:
         return f"{item}{{{least},{'' if most is None else most}}}"
     more = _repetition(f"({separator_rule} {item})", max(0, least - 1), None if most is None else most - 1)
