@@ -128,6 +128,10 @@
         <translation>，</translation>
     </message>
     <message>
+        <source>, and no seq_id is free to keep it: all {n_seq_max} (n_seq_max) are taken</source>
+        <translation>，且没有空闲的 seq_id 可以保留它：全部 {n_seq_max} 个（n_seq_max）都已占用</translation>
+    </message>
+    <message>
         <source>, audited {at}</source>
         <translation>，核对于 {at}</translation>
     </message>
@@ -142,6 +146,14 @@
     <message>
         <source>--copies imports once more what is here already.</source>
         <translation>--copies 会把这里已有的内容再导入一次。</translation>
+    </message>
+    <message>
+        <source>--set takes KEY=VALUE with a number (it is {dumps}).</source>
+        <translation>--set 的形式为 KEY=VALUE，值为数字（现在是 {dumps}）。</translation>
+    </message>
+    <message>
+        <source>--size takes a width and a height from 640x480 on, such as 1280x800.</source>
+        <translation>--size 需要从 640x480 起的宽和高，例如 1280x800。</translation>
     </message>
     <message>
         <source>1 - largest free run / (N - U). For information: cells are placed one by one, so it makes nothing fail</source>
@@ -968,6 +980,10 @@
         <translation>单独的对话模板</translation>
     </message>
     <message>
+        <source>Chat with GGUF models on a laptop CPU and watch what the KV cache is doing.</source>
+        <translation>在笔记本电脑的 CPU 上与 GGUF 模型对话，并查看 KV 缓存在做什么。</translation>
+    </message>
+    <message>
         <source>Chat with GGUF models on a laptop, and see what the KV cache is doing.</source>
         <translation>在笔记本电脑上与 GGUF 模型对话，并查看 KV 缓存在做什么。</translation>
     </message>
@@ -1378,6 +1394,14 @@
     <message>
         <source>Details</source>
         <translation>详细信息</translation>
+    </message>
+    <message>
+        <source>Did you mean `kvdesk {near}`?</source>
+        <translation>是否要用 `kvdesk {near}`？</translation>
+    </message>
+    <message>
+        <source>Did you mean {near}?</source>
+        <translation>是否要用 {near}？</translation>
     </message>
     <message>
         <source>Difficult questions and code, with 16 GB of memory</source>
@@ -1832,6 +1856,14 @@
         <translation>完整大小的 SWA 缓存</translation>
     </message>
     <message>
+        <source>GGUF file to open; without one the model used last</source>
+        <translation>要打开的 GGUF 文件；不指定时打开上次使用的模型</translation>
+    </message>
+    <message>
+        <source>GGUF file; the embedded SmolLM2-135M by default</source>
+        <translation>GGUF 文件；默认为内置的 SmolLM2-135M</translation>
+    </message>
+    <message>
         <source>GGUF models (*.gguf);;All files (*)</source>
         <translation>GGUF 模型 (*.gguf);;所有文件 (*)</translation>
     </message>
@@ -2150,6 +2182,10 @@
     <message>
         <source>It only marks cells as unused, so that memory is left behind and slows later requests down.</source>
         <translation>它只把单元标记为未使用，内存因此残留，使之后的请求变慢。</translation>
+    </message>
+    <message>
+        <source>It takes about {seconds:.0f} s at the speed measured just now.</source>
+        <translation>按刚才测得的速度约需 {seconds:.0f} 秒。</translation>
     </message>
     <message>
         <source>Its cells had been removed ({evicted}): {counts}</source>
@@ -4636,6 +4672,10 @@
         <translation>没有安装内置模型：请打开一个 GGUF 文件开始使用。</translation>
     </message>
     <message>
+        <source>The embedded model is not installed; name a GGUF file with --model FILE.</source>
+        <translation>没有安装内置模型；请用 --model FILE 指定一个 GGUF 文件。</translation>
+    </message>
+    <message>
         <source>The embedded model is very small: see which others run well here</source>
         <translation>内置模型非常小：看看还有哪些模型能在这里流畅运行</translation>
     </message>
@@ -4724,6 +4764,10 @@
     <message>
         <source>The folder {folder} cannot be made: {why}. KVDESK_HOME names another.</source>
         <translation>无法创建文件夹 {folder}：{why}。可用 KVDESK_HOME 指定其他文件夹。</translation>
+    </message>
+    <message>
+        <source>The folder {out} cannot be made: {strerror}.</source>
+        <translation>无法创建文件夹 {out}：{strerror}。</translation>
     </message>
     <message>
         <source>The formula with the hidden size gives {hidden:.2f} times what llama.cpp allocates, with K/V heads {kv_heads:.2f} times, kvdesk&apos;s estimate {estimate:.3f} times (each where it is worst, over {n} contexts of {layers} layers, head size {head}): {why}.</source>
@@ -4870,6 +4914,12 @@
         <translation>无法移除最早的消息：{why}</translation>
     </message>
     <message>
+        <source>The output cannot be written: {strerror}.
+</source>
+        <translation>无法写入输出：{strerror}。
+</translation>
+    </message>
+    <message>
         <source>The positions of sequence {s} decrease.</source>
         <translation>序列 {s} 的位置在减小。</translation>
     </message>
@@ -4946,6 +4996,10 @@
         <translation>报告已不存在：{file}</translation>
     </message>
     <message>
+        <source>The report is {page}</source>
+        <translation>报告位于 {page}</translation>
+    </message>
+    <message>
         <source>The report was saved to {name}.</source>
         <translation>报告已保存到 {name}。</translation>
     </message>
@@ -4968,6 +5022,10 @@
     <message>
         <source>The saved state has positions that llama.cpp could never remove again.</source>
         <translation>保存的状态中有 llama.cpp 无法再移除的位置。</translation>
+    </message>
+    <message>
+        <source>The saved state has {n_stream} streams, the context {n_stream2}.</source>
+        <translation>保存的状态有 {n_stream} 个 stream，上下文有 {n_stream2} 个。</translation>
     </message>
     <message>
         <source>The saved state has {n} cells, but a stream has {size}.</source>
@@ -4996,6 +5054,10 @@
     <message>
         <source>The saved state is of a context with more than {n_seq_max} sequences.</source>
         <translation>保存的状态来自序列多于 {n_seq_max} 个的上下文。</translation>
+    </message>
+    <message>
+        <source>The saved state is of a {architecture} model, not of {architecture2}.</source>
+        <translation>保存的状态属于 {architecture} 模型，而不是 {architecture2}。</translation>
     </message>
     <message>
         <source>The saved state of this conversation is damaged and was forgotten: at its next turn the conversation is read again from its text.</source>
@@ -5038,6 +5100,10 @@
         <translation>第一个新 token 之前的滑动窗口已不在缓存中：{counts}</translation>
     </message>
     <message>
+        <source>The step {step!r} failed: {said}</source>
+        <translation>步骤 {step!r} 失败：{said}</translation>
+    </message>
+    <message>
         <source>The temperature moves by so much up and down, with how sure the model is; 0 keeps it fixed</source>
         <translation>温度随模型的确定程度上下变动的幅度；0 表示固定</translation>
     </message>
@@ -5072,6 +5138,14 @@
     <message>
         <source>The token cannot be kept: {why}.</source>
         <translation>无法保存 token：{why}。</translation>
+    </message>
+    <message>
+        <source>The tour is over; its pictures and {report} are in {out}.</source>
+        <translation>导览已结束；图片和 {report} 位于 {out}。</translation>
+    </message>
+    <message>
+        <source>The tour was ended.</source>
+        <translation>导览已中止。</translation>
     </message>
     <message>
         <source>The trial of the model could not be started.</source>
@@ -5142,6 +5216,10 @@
         <translation>上一个批次的第 {row} 项没有 logits。</translation>
     </message>
     <message>
+        <source>There are {names}.</source>
+        <translation>可用的有：{names}。</translation>
+    </message>
+    <message>
         <source>There are {n} presets already; delete one first.</source>
         <translation>已有 {n} 个预设；请先删除一个。</translation>
     </message>
@@ -5164,6 +5242,18 @@
     <message>
         <source>There is no display to show the journal on.</source>
         <translation>没有显示可用来显示操作记录。</translation>
+    </message>
+    <message>
+        <source>There is no display; `kvdesk demo --offscreen` needs none.</source>
+        <translation>没有显示；`kvdesk demo --offscreen` 不需要显示。</translation>
+    </message>
+    <message>
+        <source>There is no experiment {name}. {advice}</source>
+        <translation>没有实验 {name}。{advice}</translation>
+    </message>
+    <message>
+        <source>There is no file {given}.</source>
+        <translation>文件 {given} 不存在。</translation>
     </message>
     <message>
         <source>There is no file {path}.</source>
@@ -5408,6 +5498,10 @@
     <message>
         <source>This key works in the message box.</source>
         <translation>这个键用于消息输入框。</translation>
+    </message>
+    <message>
+        <source>This kind of memory is not mirrored.</source>
+        <translation>kvdesk 没有这种记忆的镜像。</translation>
     </message>
     <message>
         <source>This message is damaged in the database; what could be read of it is shown.</source>
@@ -6182,8 +6276,16 @@
         <translation>缩小</translation>
     </message>
     <message>
+        <source>`kvdesk --help` lists the commands.</source>
+        <translation>`kvdesk --help` 列出所有命令。</translation>
+    </message>
+    <message>
         <source>`kvdesk chat` and `kvdesk demo --offscreen` work without one.</source>
         <translation>没有显示也可以使用 `kvdesk chat` 和 `kvdesk demo --offscreen`。</translation>
+    </message>
+    <message>
+        <source>a .json, .jsonl or .zip file</source>
+        <translation>.json、.jsonl 或 .zip 文件</translation>
     </message>
     <message>
         <source>a cache shared with another context</source>
@@ -6206,6 +6308,18 @@
         <translation>可以有空缺</translation>
     </message>
     <message>
+        <source>a guided tour of the window with the real model</source>
+        <translation>用真实的模型进行窗口导览</translation>
+    </message>
+    <message>
+        <source>a journal of a cache, operation by operation, without a model</source>
+        <translation>逐个操作回放缓存的操作记录，不需要模型</translation>
+    </message>
+    <message>
+        <source>a journal, exported from the Timeline</source>
+        <translation>从时间线导出的操作记录</translation>
+    </message>
+    <message>
         <source>a longer beginning is in another sequence</source>
         <translation>更长的开头在另一个序列中</translation>
     </message>
@@ -6224,6 +6338,10 @@
     <message>
         <source>a number is missing, or too large</source>
         <translation>缺少数字，或数字太大</translation>
+    </message>
+    <message>
+        <source>a parameter; may be repeated</source>
+        <translation>一个参数；可以重复</translation>
     </message>
     <message>
         <source>a part of it</source>
@@ -6246,6 +6364,10 @@
         <translation>一段提示词</translation>
     </message>
     <message>
+        <source>a prompt must have some text</source>
+        <translation>提示词不能为空</translation>
+    </message>
+    <message>
         <source>a prompt, n_ubatch {cut} over {most}</source>
         <translation>一段提示词，n_ubatch {cut} 与 {most} 之比</translation>
     </message>
@@ -6260,6 +6382,10 @@
     <message>
         <source>a simulation: the pages that a paged allocator would hold for the same content</source>
         <translation>模拟：分页分配器存储相同内容会占用的页</translation>
+    </message>
+    <message>
+        <source>a small cache for sliding-window layers (swa_full off)</source>
+        <translation>滑动窗口层使用小缓存（关闭 swa_full）</translation>
     </message>
     <message>
         <source>a tensor has an endless name</source>
@@ -6280,6 +6406,10 @@
     <message>
         <source>a token, {way} over before</source>
         <translation>一个 token，{way}与之前之比</translation>
+    </message>
+    <message>
+        <source>a turn; may be repeated</source>
+        <translation>一轮；可以重复</translation>
     </message>
     <message>
         <source>a whole number</source>
@@ -6350,6 +6480,14 @@
         <translation>空序列从 n_ctx 之后开始</translation>
     </message>
     <message>
+        <source>an experiment, or two result.json files</source>
+        <translation>一个实验，或两个 result.json 文件</translation>
+    </message>
+    <message>
+        <source>an exported preset; the options below change it</source>
+        <translation>导出的预设；后面的选项会更改它</translation>
+    </message>
+    <message>
         <source>and {n} more</source>
         <translation>以及另外 {n} 个</translation>
     </message>
@@ -6376,6 +6514,10 @@
     <message>
         <source>answer</source>
         <translation>回答</translation>
+    </message>
+    <message>
+        <source>answers bit for bit as without a cache, slower</source>
+        <translation>回答与不用缓存时逐位相同，较慢</translation>
     </message>
     <message>
         <source>at</source>
@@ -6510,6 +6652,10 @@
         <translation>已用单元</translation>
     </message>
     <message>
+        <source>cells of the KV cache (default 4096)</source>
+        <translation>KV 缓存的单元数（默认 4096）</translation>
+    </message>
+    <message>
         <source>cells of the text</source>
         <translation>文本的单元</translation>
     </message>
@@ -6550,6 +6696,14 @@
         <translation>变化很大</translation>
     </message>
     <message>
+        <source>chats from a file of kvdesk, ChatGPT, LM Studio or llama.cpp</source>
+        <translation>从 kvdesk、ChatGPT、LM Studio 或 llama.cpp 的文件导入对话</translation>
+    </message>
+    <message>
+        <source>chats to a file: JSON with everything, Markdown or HTML</source>
+        <translation>将对话导出到文件：包含全部内容的 JSON、Markdown 或 HTML</translation>
+    </message>
+    <message>
         <source>chosen</source>
         <translation>已选择</translation>
     </message>
@@ -6572,6 +6726,10 @@
     <message>
         <source>comes with kvdesk</source>
         <translation>kvdesk 自带</translation>
+    </message>
+    <message>
+        <source>commands (each has --help):</source>
+        <translation>命令（各有 --help）：</translation>
     </message>
     <message>
         <source>compacted</source>
@@ -6606,6 +6764,14 @@
         <translation>累计</translation>
     </message>
     <message>
+        <source>data type of K (default f16)</source>
+        <translation>K 的数据类型（默认 f16）</translation>
+    </message>
+    <message>
+        <source>data type of V (default f16)</source>
+        <translation>V 的数据类型（默认 f16）</translation>
+    </message>
+    <message>
         <source>decode</source>
         <translation>解码</translation>
     </message>
@@ -6616,6 +6782,10 @@
     <message>
         <source>decode, now</source>
         <translation>解码，现在</translation>
+    </message>
+    <message>
+        <source>default: demo-out</source>
+        <translation>默认：demo-out</translation>
     </message>
     <message>
         <source>depth (tokens)</source>
@@ -6642,6 +6812,10 @@
         <translation>已下载 · {total}</translation>
     </message>
     <message>
+        <source>draw into memory: needs no display</source>
+        <translation>在内存中绘制：不需要显示</translation>
+    </message>
+    <message>
         <source>duration</source>
         <translation>用时</translation>
     </message>
@@ -6660,6 +6834,10 @@
     <message>
         <source>end</source>
         <translation>终点</translation>
+    </message>
+    <message>
+        <source>ends in .json, .md or .html</source>
+        <translation>以 .json、.md 或 .html 结尾</translation>
     </message>
     <message>
         <source>estimated</source>
@@ -6684,6 +6862,10 @@
     <message>
         <source>experiment</source>
         <translation>实验</translation>
+    </message>
+    <message>
+        <source>experiments that answer questions about the KV cache, with a report</source>
+        <translation>回答关于 KV 缓存的问题的实验，并给出报告</translation>
     </message>
     <message>
         <source>exponent</source>
@@ -6748,6 +6930,10 @@
     <message>
         <source>flash attention, q8_0</source>
         <translation>flash attention，q8_0</translation>
+    </message>
+    <message>
+        <source>folder for the report (default: in kvdesk&apos;s own)</source>
+        <translation>报告的文件夹（默认在 kvdesk 自己的文件夹中）</translation>
     </message>
     <message>
         <source>forgotten by hand</source>
@@ -6892,6 +7078,10 @@
     <message>
         <source>ids recycled, cleaned</source>
         <translation>id 循环使用，已清理</translation>
+    </message>
+    <message>
+        <source>import once more what is here already</source>
+        <translation>将这里已有的内容再导入一次</translation>
     </message>
     <message>
         <source>in the cache</source>
@@ -7214,6 +7404,14 @@
         <translation>不到 0.1 秒</translation>
     </message>
     <message>
+        <source>list the chats instead: id, day, title</source>
+        <translation>只列出对话：id、日期、标题</translation>
+    </message>
+    <message>
+        <source>list: the experiments and their parameters; run NAME: one of them; compare A B: two results of one</source>
+        <translation>list：实验及其参数；run NAME：运行其中一个；compare A B：比较同一实验的两个结果</translation>
+    </message>
+    <message>
         <source>llama.cpp cannot load {file}: {reason}</source>
         <translation>llama.cpp 无法加载 {file}：{reason}</translation>
     </message>
@@ -7264,6 +7462,10 @@
     <message>
         <source>llama.cpp&apos;s name: {name}</source>
         <translation>llama.cpp 中的名称：{name}</translation>
+    </message>
+    <message>
+        <source>llama.cpp&apos;s samplers, and its defaults</source>
+        <translation>llama.cpp 的采样器及其默认值</translation>
     </message>
     <message>
         <source>llama_decode returned -1: the batch is not valid, nothing happened</source>
@@ -7354,6 +7556,10 @@
         <translation>用在这里运行过的一个模型测得</translation>
     </message>
     <message>
+        <source>measurements, as ratios within one run</source>
+        <translation>测量值，以同一次运行中的比值表示</translation>
+    </message>
+    <message>
         <source>median</source>
         <translation>中位数</translation>
     </message>
@@ -7372,6 +7578,10 @@
     <message>
         <source>min(N, max(256, H rounded up to 256)): the cells that attention reads</source>
         <translation>min(N, max(256, H 向上取整到 256))：注意力读取的单元</translation>
+    </message>
+    <message>
+        <source>mismatches: {mismatches}</source>
+        <translation>不一致：{mismatches}</translation>
     </message>
     <message>
         <source>model</source>
@@ -7394,6 +7604,18 @@
         <translation>最大</translation>
     </message>
     <message>
+        <source>most sequences in the cache (default 8)</source>
+        <translation>缓存中的最大序列数（默认 8）</translation>
+    </message>
+    <message>
+        <source>most tokens computed at once (default 512)</source>
+        <translation>一次计算的最大 token 数（默认 512）</translation>
+    </message>
+    <message>
+        <source>most tokens in one llama_decode (default 512)</source>
+        <translation>一次 llama_decode 的最大 token 数（默认 512）</translation>
+    </message>
+    <message>
         <source>moved</source>
         <translation>已移动</translation>
     </message>
@@ -7412,6 +7634,10 @@
     <message>
         <source>n_ctx (cells)</source>
         <translation>n_ctx（单元）</translation>
+    </message>
+    <message>
+        <source>n_ctx is {n_ctx:,}: llama.cpp rounds {n_ctx2:,} up.</source>
+        <translation>n_ctx 为 {n_ctx:,}：llama.cpp 对 {n_ctx2:,} 向上取整。</translation>
     </message>
     <message>
         <source>n_kv x the row of one cell in all layers: what attention reads for a token</source>
@@ -7542,6 +7768,18 @@
         <translation>/ {n} 个 token</translation>
     </message>
     <message>
+        <source>one JSON object</source>
+        <translation>一个 JSON 对象</translation>
+    </message>
+    <message>
+        <source>one JSON object a line and turn</source>
+        <translation>每轮一行一个 JSON 对象</translation>
+    </message>
+    <message>
+        <source>one JSON object on standard output</source>
+        <translation>在标准输出上输出一个 JSON 对象</translation>
+    </message>
+    <message>
         <source>one id, cleaned</source>
         <translation>单一 id，已清理</translation>
     </message>
@@ -7552,6 +7790,10 @@
     <message>
         <source>one position left out behind the last</source>
         <translation>最后位置之后漏掉一个位置</translation>
+    </message>
+    <message>
+        <source>one stream for each sequence (kv_unified off)</source>
+        <translation>每个序列一个 stream（关闭 kv_unified）</translation>
     </message>
     <message>
         <source>one token</source>
@@ -7570,6 +7812,10 @@
         <translation>一个 token，{size:,} 与 {least:,} 个单元之比</translation>
     </message>
     <message>
+        <source>only this one, by its id or whole title; may be repeated</source>
+        <translation>只导出这一个，按 id 或完整标题；可以重复</translation>
+    </message>
+    <message>
         <source>open</source>
         <translation>已展开</translation>
     </message>
@@ -7584,6 +7830,10 @@
     <message>
         <source>operation {operation}  ·  {took}</source>
         <translation>操作 {operation}  ·  {took}</translation>
+    </message>
+    <message>
+        <source>operations (default 2000)</source>
+        <translation>操作数（默认 2000）</translation>
     </message>
     <message>
         <source>other</source>
@@ -7756,6 +8006,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>安静</translation>
     </message>
     <message>
+        <source>random operations on the cache, each compared with the engine cell by cell</source>
+        <translation>对缓存进行随机操作，每次都逐个单元与引擎比较</translation>
+    </message>
+    <message>
         <source>read again after a rebuild</source>
         <translation>重建后重新读取</translation>
     </message>
@@ -7840,12 +8094,20 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>工具结果</translation>
     </message>
     <message>
+        <source>return codes: {codes}; calls refused: {refused}</source>
+        <translation>返回码：{codes}；被拒绝的调用：{refused}</translation>
+    </message>
+    <message>
         <source>reused tokens</source>
         <translation>复用的 token</translation>
     </message>
     <message>
         <source>reused {reused_tokens}</source>
         <translation>复用了 {reused_tokens}</translation>
+    </message>
+    <message>
+        <source>reused {reused_tokens} · prefilled {prefilled_tokens} · first token {ttft_ms:.2f} s · {decode_tok_s:.0f} tok/s · {generated_tokens} tokens</source>
+        <translation>复用 {reused_tokens} · 预填充 {prefilled_tokens} · 首个 token {ttft_ms:.2f} 秒 · {decode_tok_s:.0f} tok/s · {generated_tokens} 个 token</translation>
     </message>
     <message>
         <source>running</source>
@@ -7868,8 +8130,20 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>最可能的 token 相同</translation>
     </message>
     <message>
+        <source>same seed, same operations (default 1)</source>
+        <translation>种子相同，操作就相同（默认 1）</translation>
+    </message>
+    <message>
+        <source>save the report of the last mismatch here</source>
+        <translation>将最后一次不一致的报告保存到这里</translation>
+    </message>
+    <message>
         <source>saved conversations</source>
         <translation>保存的对话</translation>
+    </message>
+    <message>
+        <source>say what is in the file, and import nothing</source>
+        <translation>只说明文件中有什么，不导入</translation>
     </message>
     <message>
         <source>scatter</source>
@@ -7948,6 +8222,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>信号 {number}</translation>
     </message>
     <message>
+        <source>size of the window (default 1280x800)</source>
+        <translation>窗口的大小（默认 1280x800）</translation>
+    </message>
+    <message>
         <source>slope</source>
         <translation>斜率</translation>
     </message>
@@ -8002,6 +8280,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>swapped out</source>
         <translation>已换出</translation>
+    </message>
+    <message>
+        <source>switch flash attention off</source>
+        <translation>关闭 flash attention</translation>
     </message>
     <message>
         <source>system messages</source>
@@ -8152,6 +8434,22 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>提示词在位置 {n} 处分叉</translation>
     </message>
     <message>
+        <source>the reference {ref} leads nowhere</source>
+        <translation>引用 {ref} 没有目标</translation>
+    </message>
+    <message>
+        <source>the reference {ref} leads out of the schema</source>
+        <translation>引用 {ref} 超出 schema</translation>
+    </message>
+    <message>
+        <source>the report cannot be written to {report}</source>
+        <translation>无法将报告写入 {report}</translation>
+    </message>
+    <message>
+        <source>the result as one JSON object on standard output</source>
+        <translation>将结果作为一个 JSON 对象输出到标准输出</translation>
+    </message>
+    <message>
         <source>the right way</source>
         <translation>正确的方式</translation>
     </message>
@@ -8168,8 +8466,16 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>除舍入外相同</translation>
     </message>
     <message>
+        <source>the same, from a file</source>
+        <translation>同上，从文件读取</translation>
+    </message>
+    <message>
         <source>the saved state is not what it was said to be</source>
         <translation>保存的状态与说明不符</translation>
+    </message>
+    <message>
+        <source>the short form: within three minutes</source>
+        <translation>简短形式：三分钟以内</translation>
     </message>
     <message>
         <source>the story</source>
@@ -8178,6 +8484,14 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>the system prompt</source>
         <translation>系统提示词</translation>
+    </message>
+    <message>
+        <source>the turns of one conversation on standard output</source>
+        <translation>在标准输出上进行一个对话的各轮</translation>
+    </message>
+    <message>
+        <source>there cannot be {least} or more and {most} or fewer</source>
+        <translation>不可能既有至少 {least} 个又有至多 {most} 个</translation>
     </message>
     <message>
         <source>there is nothing to repeat</source>
@@ -8190,6 +8504,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>threads</source>
         <translation>线程</translation>
+    </message>
+    <message>
+        <source>threads (default: physical cores)</source>
+        <translation>线程数（默认为物理核心数）</translation>
     </message>
     <message>
         <source>throughput</source>
@@ -8332,6 +8650,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>版本和处理器、不含文本的设置，以及可以对当前模型的缓存进行的操作</translation>
     </message>
     <message>
+        <source>versions of kvdesk and what it is made of</source>
+        <translation>kvdesk 及其组成部分的版本</translation>
+    </message>
+    <message>
         <source>waiting · {amount}</source>
         <translation>等待中 · {amount}</translation>
     </message>
@@ -8364,6 +8686,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>项目</translation>
     </message>
     <message>
+        <source>what can be done to the cache of a model, and why not</source>
+        <translation>可以对一个模型的缓存做什么，以及不能做的原因</translation>
+    </message>
+    <message>
         <source>what it says</source>
         <translation>引擎的说明</translation>
     </message>
@@ -8374,6 +8700,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>when</source>
         <translation>时刻</translation>
+    </message>
+    <message>
+        <source>whether this installation is whole</source>
+        <translation>检查安装是否完整</translation>
     </message>
     <message>
         <source>which conversation holds the cell; shared cells have the colours of two</source>
@@ -8440,6 +8770,18 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>是</translation>
     </message>
     <message>
+        <source>your own text, for experiments that read one</source>
+        <translation>你自己的文本，用于读取文本的实验</translation>
+    </message>
+    <message>
+        <source>{about} (default {default})</source>
+        <translation>{about}（默认 {default}）</translation>
+    </message>
+    <message>
+        <source>{about}; may be repeated</source>
+        <translation>{about}；可以重复</translation>
+    </message>
+    <message>
         <source>{address} is no web address of a model hub.</source>
         <translation>{address} 不是模型 hub 的网址。</translation>
     </message>
@@ -8478,6 +8820,14 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{file} cannot be deleted: {why}.</source>
         <translation>无法删除 {file}：{why}。</translation>
+    </message>
+    <message>
+        <source>{file} cannot be read ({strerror}).</source>
+        <translation>无法读取 {file}（{strerror}）。</translation>
+    </message>
+    <message>
+        <source>{file} cannot be read: {strerror}.</source>
+        <translation>无法读取 {file}：{strerror}。</translation>
     </message>
     <message>
         <source>{file} cannot be read: {why}.</source>
@@ -8544,6 +8894,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{file} 是空文件。</translation>
     </message>
     <message>
+        <source>{file} is no result of an experiment.</source>
+        <translation>{file} 不是实验的结果。</translation>
+    </message>
+    <message>
         <source>{file} is not a database; kvdesk leaves it as it is.</source>
         <translation>{file} 不是数据库；kvdesk 保持其原样。</translation>
     </message>
@@ -8572,6 +8926,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{first} 和 {last}</translation>
     </message>
     <message>
+        <source>{first} is a result of {experiment_id}, {second} of {experiment_id2}.</source>
+        <translation>{first} 是 {experiment_id} 的结果，{second} 是 {experiment_id2} 的结果。</translation>
+    </message>
+    <message>
         <source>{first} to {last}</source>
         <translation>{first} 到 {last}</translation>
     </message>
@@ -8586,6 +8944,14 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{full} was full: {removed}, {stays}, and the later tokens moved to lower positions without being computed again. From here on, answers are not exact.</source>
         <translation>{full}已满：{removed}，{stays}，后面的 token 移到更低的位置而没有重新计算。从这里开始，回答不再精确。</translation>
+    </message>
+    <message>
+        <source>{given} is a folder; kvdesk opens a GGUF file.</source>
+        <translation>{given} 是文件夹；kvdesk 打开的是 GGUF 文件。</translation>
+    </message>
+    <message>
+        <source>{given} is no command and no file. {advice}</source>
+        <translation>{given} 既不是命令也不是文件。{advice}</translation>
     </message>
     <message>
         <source>{heads} heads share the keys and values of {kv}</source>
@@ -8614,6 +8980,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{host} has no {what}, or it is private.</source>
         <translation>{host} 没有 {what}，或它不公开。</translation>
+    </message>
+    <message>
+        <source>{id} reads no text: its tokens are drawn at random.</source>
+        <translation>{id} 不读取文本：它的 token 是随机生成的。</translation>
     </message>
     <message>
         <source>{key} takes {kind} from {low:g} to {high:g} (it is {value:g}).</source>
@@ -9090,12 +9460,36 @@ next valid position {end}</source>
         <translation>{n} 个采样值</translation>
     </message>
     <message>
+        <source>{ops:,} of {n_ops:,} operations, {mismatches} mismatches, {seconds:.0f} s</source>
+        <translation>{ops:,} / {n_ops:,} 次操作，{mismatches} 处不一致，{seconds:.0f} 秒</translation>
+    </message>
+    <message>
+        <source>{ops} operations, {decodes} decodes, {maps} maps and {blobs} states compared in {seconds} s</source>
+        <translation>{ops} 次操作，{decodes} 次 decode，比较了 {maps} 张单元图和 {blobs} 个状态，用时 {seconds} 秒</translation>
+    </message>
+    <message>
+        <source>{option}: {problem} (it is {value}).</source>
+        <translation>{option}：{problem}（现在是 {value}）。</translation>
+    </message>
+    <message>
         <source>{path} cannot be read: {why}.</source>
         <translation>无法读取 {path}：{why}。</translation>
     </message>
     <message>
+        <source>{prog}: {said}. `{prog} --help` lists what there is.
+</source>
+        <translation>{prog}：{said}。`{prog} --help` 列出可用的选项。
+</translation>
+    </message>
+    <message>
         <source>{p} of 100 gaps are at most so long, by nearest rank</source>
         <translation>100 个间隔中有 {p} 个不超过这个值，按最近秩计算</translation>
+    </message>
+    <message>
+        <source>{question}
+It takes {total:,.0f} MB of memory at most.</source>
+        <translation>{question}
+最多占用 {total:,.0f} MB 内存。</translation>
     </message>
     <message>
         <source>{repo} has no GGUF files.</source>
