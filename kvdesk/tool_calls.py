@@ -49,7 +49,8 @@ def parse_calls(family: str, text: str) -> tuple[str, tuple[ToolCall, ...]]:
         case "mistral":
             head, mark, tail = text.partition(_MISTRAL_MARK)
             calls = _calls(_json(tail if mark else text), "arguments")
-            return (head.strip(), calls) if calls and (mark or text.lstrip().startswith("[")) else (text, ())
+            is_call = bool(calls) and (mark or text.lstrip().startswith("["))
+            return (head.strip() if mark else "", calls) if is_call else (text, ())
         case "llama3":
             calls = _calls(_json(text.strip().removeprefix(_PYTHON_TAG).strip()), "parameters")
             return ("", calls) if calls else (text, ())

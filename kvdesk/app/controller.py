@@ -26,6 +26,7 @@ from kvdesk.app.model_downloads import ModelDownloads
 from kvdesk.app.model_library import ModelLibrary
 from kvdesk.app.search import Search
 from kvdesk.app.servers import Servers
+from kvdesk.app.serving import Serving
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.app.worker import Worker
@@ -33,6 +34,7 @@ from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import KvdeskError, UserError, guarded
 from kvdesk.protocol.cache import (
     AuditCache,
+    CacheView,
     ContextReady,
     Forget,
     OperationDone,
@@ -55,7 +57,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed, Event
-from kvdesk.settings import ContextSettings, KnownServer, Settings, UsedModel, WindowPlace
+from kvdesk.settings import ContextSettings, KnownServer, ServeSettings, Settings, UsedModel, WindowPlace
 from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
@@ -104,6 +106,7 @@ class Controller(QObject):
         )
         keys = keys or ServerKeys(paths.keys_file())
         self.servers = Servers(window, keys, lambda: self.settings, self._keep_servers, self.open_server)
+        self.serving = Serving(window, lambda: worker.host, lambda: self.settings, self._keep_serve)
         self._listeners = (
             self._cache.apply,
             self._help.apply,
@@ -111,11 +114,12 @@ class Controller(QObject):
             self.laboratory.apply,
             self.models.apply,
             self.servers.apply,
+            self.serving.apply,
         )
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._model: Path | None = None  # what was opened last
-        self._has_context = False
+        self._has_context = self._watched = False
         self._closed = False
         self._unsaved = self.lost = Unsaved()  # what the disk keeps out now; what it had kept out at the end
         self._frame = QTimer(self, singleShot=True, interval=FRAME_MS)
@@ -179,6 +183,7 @@ class Controller(QObject):
         self.conversations.close_queues()
         self._silence.close()
         for ended in (
+            self.serving.close,
             self.chat_list.finish,
             self.laboratory.close,
             self.downloads.close,
@@ -270,6 +275,7 @@ class Controller(QObject):
 
     @Slot(bool)
     def _on_inspector_watched(self, watched: bool) -> None:
+        self._watched = watched  # views may come all the same, for others who watch
         self._worker.send(Watch(watched))
 
     # --- events of the worker -----------------------------------------------------------------------------------------
@@ -285,7 +291,7 @@ class Controller(QObject):
 
         Each step is guarded by itself, so that a widget that fails costs neither a token nor the events after it.
         """
-        events = self._worker.take_events()
+        events = [event for event in self._worker.take_events() if self._watched or not isinstance(event, CacheView)]
         changes = [self.chats.take(event) for event in events]
         self.conversations.tell_growth()
         for event, changed in zip(events, changes, strict=True):
@@ -343,6 +349,10 @@ class Controller(QObject):
 
     def _keep_endpoint(self, endpoint: str) -> None:
         self.settings = self.settings.model_copy(update={"hub_endpoint": endpoint})
+        self._save_settings()
+
+    def _keep_serve(self, serve: ServeSettings) -> None:
+        self.settings = self.settings.model_copy(update={"serve": serve})
         self._save_settings()
 
     def _send_policy(self) -> None:

@@ -39,6 +39,11 @@ class Worker(QThread):
         self._host = Host(make_backend)
         self._subscription = self._host.subscribe(self._tell)
 
+    @property
+    def host(self) -> Host:
+        """For other subscribers, on other threads."""
+        return self._host
+
     def send(self, command: Command) -> None:
         """Queue a command. Returns at once."""
         self._host.submit(command)

@@ -275,6 +275,15 @@ class KnownServer(Table):
     model: str = Field("", max_length=500)
 
 
+class ServeSettings(Table):
+    """How other programs were served last (`kvdesk.server`). The key is in a file of its own."""
+
+    port: int = Field(8080, ge=1, le=65535)
+    others: bool = Field(False, description="Other computers may ask too")
+    share_prefixes: bool = Field(True, description="Requests share the beginnings of prompts, also with the chats")
+    inspect: bool = Field(False, description="Programs with the key may see what others asked")
+
+
 class Settings(Table):
     """Everything that outlives a run."""
 
@@ -320,6 +329,7 @@ class Settings(Table):
         description="Web address that models are downloaded from: a mirror of Hugging Face's; empty is HF_ENDPOINT, or "
         "huggingface.co",
     )
+    serve: ServeSettings = Field(default_factory=ServeSettings, description="How other programs were served last")
     tour_seen: bool = Field(False, description="The tour of the first start was shown")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")
     inspector_visible: bool = Field(True, description="Cache inspector shown (Ctrl+I)")

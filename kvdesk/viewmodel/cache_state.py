@@ -38,7 +38,7 @@ from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Capability
 from kvdesk.translation import tr
-from kvdesk.viewmodel.palette import branch_index
+from kvdesk.viewmodel.palette import branch_index, request_index
 from kvdesk.viewmodel.readout import cells_of_owners
 
 MAX_EFFECTS: Final = 256
@@ -79,6 +79,8 @@ class Target:
     swapped_bytes: int = 0
 
 
+MAX_LEASES: Final = 10_000
+"""Changes of the leases that are kept for the timeline: each request of another program is one."""
 Leases = Mapping[int, Lease]
 """The lease of every sequence in use, by seq_id."""
 
@@ -107,6 +109,7 @@ class CacheState:
     conversations: Mapping[ConversationId, Conversation] = field(default_factory=dict)
     selected: ConversationId | None = None
     running: frozenset[ConversationId] = frozenset()
+    requests: set[ConversationId] = field(default_factory=set)  # of those, other programs'
     model: ModelInfo | None = None
     context: ContextInfo | None = None
     view: CacheView | None = None
@@ -134,7 +137,11 @@ class CacheState:
             case OperationDone():
                 return self._apply_operation(event)
             case TurnStarted():
-                return self.set_running(event.conversation, True) | self._use(event.conversation, event.prompt_tokens)
+                running = self.set_running(event.conversation, True)
+                if event.client:
+                    self.requests.add(event.conversation)
+                    return running
+                return running | self._use(event.conversation, event.prompt_tokens)
             case TurnEnded():
                 return self.set_running(event.conversation, False) | self._count_turn(event)
             case MessageRetention():
@@ -182,6 +189,8 @@ class CacheState:
         if leases != self.leases or not self.history.leases:
             self.leases = leases
             self.history.leases.append((view.snapshot.operation, leases))
+            if len(self.history.leases) > MAX_LEASES:
+                del self.history.leases[: MAX_LEASES // 10]
         self.sequences = {lease.conversation: int(lease.seq_id) for lease in view.leases if not lease.inactive}
 
     def _apply_use(self, event: TextDelta | ContextUse | MessageSpans) -> Changed:
@@ -261,9 +270,11 @@ class CacheState:
 
     def _count_turn(self, event: TurnEnded) -> Changed:
         """Without views: a conversation holds what the turn took, and the cells that no other one is known to hold."""
-        if self.view is not None or self.context is None:
-            return Changed.NOTHING
         name, stats = event.conversation, event.stats
+        is_request = name in self.requests  # it has no row
+        self.requests.discard(name)
+        if self.view is not None or self.context is None or is_request:
+            return Changed.NOTHING
         if stats.prompt_tokens:
             held = stats.prompt_tokens + stats.generated_tokens
             if not self.running - {name}:
@@ -295,11 +306,14 @@ class CacheState:
         """Colours (`palette.branch_index`) and titles of sequences, for a map."""
         known = {seq: lease for seq, lease in leases.items() if lease.conversation in self.conversations}
         colours = {s: branch_index(self.conversations[of.conversation].colour, of.branch) for s, of in known.items()}
-        return colours, {seq: self.title_in(leases, seq) for seq in known}
+        requests = {seq: request_index(seq) for seq, lease in leases.items() if lease.client}
+        return colours | requests, {seq: self.title_in(leases, seq) for seq in (*known, *requests)}
 
     def title_in(self, leases: Leases, seq_id: int) -> str:
         """Title of the conversation that has the sequence, and which branch of it where several are in the cache."""
         lease = leases.get(seq_id)
+        if lease is not None and lease.client:
+            return tr("request of {program}").format(program=lease.client)
         title = self.title(lease.conversation if lease else None, seq_id)
         branch = branch_of(leases, seq_id)
         return tr("{title}, branch {branch}").format(title=title, branch=branch) if branch else title

@@ -53,6 +53,13 @@ def branch_index(colour: int, branch: int) -> int:
     return colour % N_COLOURS + N_COLOURS * shade
 
 
+def request_index(seq_id: int) -> int:
+    """The index for `branch_colour` of a request of another program: it has no conversation, so that of its sequence,
+    from the other end of the colours than those of chats.
+    """
+    return N_COLOURS - 1 - seq_id % N_COLOURS
+
+
 def branch_colour(index: int, ground: str, ink: str, dark: bool) -> str:
     """The colour of a branch as #rrggbb: the conversation's own, or that with `ground` or `ink` in it, so that branches
     differ by lightness alone and are told apart in grey."""

@@ -66,6 +66,10 @@ class ScriptedWorker(QObject):
         self._backend = ByHand(emit, features)
         return self._backend
 
+    @property
+    def host(self) -> Host:
+        return self._host
+
     def send(self, command: Command) -> None:
         self._host.submit(command)
         self._host.run_until_idle()

@@ -263,6 +263,12 @@ def _program(
             window.embedded_model_requested.emit,
             refusal=why_not.embedded,
         ),
+        Action(
+            "app.serve",
+            tr("Serve on this computer…"),
+            intents.server.open,
+            tip=tr("Other programs ask this model over HTTP, on this cache; you see what they reuse, and why"),
+        ),
         Action("settings.open", tr("Settings"), settings.open, "Ctrl+,"),
         Action("settings.context", tr("Settings of the context"), settings.open_context),
         Action("help.palette", tr("Command palette"), helps.open_palette, "Ctrl+Shift+P"),

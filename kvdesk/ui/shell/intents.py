@@ -15,6 +15,7 @@ from kvdesk.settings import ContextSettings, Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.shell.chat_files import ChatFiles
 from kvdesk.ui.shell.message_intents import MessageIntents
+from kvdesk.ui.shell.server_window import ServerWindow
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
@@ -33,6 +34,7 @@ class Intents(QObject):
         self.has_embedded = False
         """Whether there is an embedded model to open."""
         self.messages = MessageIntents(parts)
+        self.server = ServerWindow(parts)
         self._messages_last = False  # messages were deleted after the last chat that was
         self._connect_chats()
         self._connect_cache()

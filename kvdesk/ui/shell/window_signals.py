@@ -109,6 +109,8 @@ class WindowSignals(QMainWindow):
     """(Settings): the complete new settings, already shown by the window: theme, sampling, system prompt, hidden panes.
     Another context comes by `rebuild_requested`.
     """
+    server_dialog_made = Signal(object)
+    """(ServerDialog): made when it is first shown; who serves other programs connects it."""
     about_requested = Signal()
     """Answer with `help.show_about`."""
     problem_report_requested = Signal(str, object)

@@ -9,7 +9,6 @@ engine's thread.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.prefix_index import PrefixIndex
@@ -17,6 +16,7 @@ from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import (
     ALL_EXACT,
     MIN_REUSE_TOKENS,
+    Acquired,
     CacheSequence,
     LeasedSequence,
     SequencePool,
@@ -39,21 +39,6 @@ _DAMAGED = marked(
     "The saved state of this conversation is damaged and was forgotten: at its next turn the "
     "conversation is read again from its text."
 )
-
-
-class Acquired(NamedTuple):
-    """The beginning of a prompt that is in the cache now: so many tokens.
-
-    source      where it came from, in words; "" for the sequence itself
-    checkpoint  it is a state that was saved on the way, to go back to
-    held, texts where another sequence lent it: the tokens and the texts of the messages that one had
-    """
-
-    n_tokens: int
-    source: str = ""
-    checkpoint: bool = False
-    held: Sequence[int] = ()
-    texts: tuple[str, ...] = ()
 
 
 class CacheManager:

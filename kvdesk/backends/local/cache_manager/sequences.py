@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.cache import Lease, MessageSpan
@@ -21,6 +21,21 @@ MIN_REUSE_TOKENS = 16
 """Shorter common beginnings are not copied, shorter branches and states are not kept."""
 ALL_EXACT = 1 << 30
 """`CacheSequence.exact` where no token was moved."""
+
+
+class Acquired(NamedTuple):
+    """The beginning of a prompt that is in the cache now: so many tokens.
+
+    source      where it came from, in words; "" for the sequence itself
+    checkpoint  it is a state that was saved on the way, to go back to
+    held, texts where another sequence lent it: the tokens and the texts of the messages that one had
+    """
+
+    n_tokens: int
+    source: str = ""
+    checkpoint: bool = False
+    held: Sequence[int] = ()
+    texts: tuple[str, ...] = ()
 
 
 class CacheSequence(Protocol):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kvdesk.backends.local.cache_manager.manager import Acquired, CacheManager
-from kvdesk.backends.local.cache_manager.sequences import CacheSequence
+from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.cache.prefix import common_prefix

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from kvdesk.backends.base import CLOSED
-from kvdesk.backends.local.cache_manager.manager import Acquired, CacheManager
+from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
-from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
+from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, Acquired, CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import DecodeKind
 from kvdesk.backends.local.llama.grammar_sampler import sampler_of

@@ -1,0 +1,194 @@
+"""The server behind the window's switch: started and ended on a thread of its own, on the window's engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from kvdesk import paths
+from kvdesk.errors import UserError, unexpected
+from kvdesk.host.host import Host
+from kvdesk.protocol.messages import Event
+from kvdesk.settings import ServeSettings, Settings
+from kvdesk.translation import tr
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.requests import RequestLog
+
+if TYPE_CHECKING:
+    from kvdesk.server.server import Server
+    from kvdesk.ui.server.dialog import ServeChoice, ServerDialog
+
+_SHOW_MS: Final = 250
+"""Rows change so often at most while answers are written."""
+_MOST_KEY: Final = 200
+
+
+class Serving(QObject):
+    """`host`: of the engine; `settings`, `keep`: what was chosen last, and how it is kept."""
+
+    _started = Signal(object)  # the Server that answers, or the sentence that says why none does
+
+    def __init__(
+        self,
+        window: MainWindow,
+        host: Callable[[], Host],
+        settings: Callable[[], Settings],
+        keep: Callable[[ServeSettings], None],
+    ) -> None:
+        super().__init__(window)
+        self._window, self._host, self._settings, self._keep = window, host, settings, keep
+        self.log = RequestLog()
+        self._dialog: ServerDialog | None = None
+        self._server: Server | None = None
+        self._thread: Thread | None = None
+        self._closed = False
+        self._show = QTimer(self, singleShot=True, interval=_SHOW_MS)
+        self._show.timeout.connect(self._show_requests)
+        self._started.connect(self._on_started)
+        window.server_dialog_made.connect(self._on_dialog_made)
+
+    @property
+    def server(self) -> Server | None:
+        """None while nobody is served."""
+        return self._server
+
+    def apply(self, event: Event) -> None:
+        """An event of the engine."""
+        if self.log.apply(event) and self._dialog is not None and not self._show.isActive():
+            self._show.start()
+
+    def close(self) -> None:
+        """The window closes."""
+        self._closed = True
+        self._join()
+        self._stop()
+
+    # --- intents ------------------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _on_dialog_made(self, dialog: ServerDialog) -> None:
+        self._dialog = dialog
+        dialog.start_requested.connect(self._on_start)
+        dialog.stop_requested.connect(self._on_stop)
+        dialog.new_key_requested.connect(self._on_new_key)
+        self._show_choice()
+        if self._server is not None:
+            dialog.show_serving(self._server.url)
+        self._show_requests()
+
+    @Slot(object)
+    def _on_start(self, choice: ServeChoice) -> None:
+        """Importing what serves takes a quarter of a second: not on this thread."""
+        if self._server is not None or self._thread is not None:
+            return
+        assert self._dialog is not None
+        self._dialog.show_starting()
+        kept = ServeSettings(
+            port=choice.port, others=choice.others, share_prefixes=choice.shared, inspect=choice.inspects
+        )
+        self._keep(kept)
+        self._thread = Thread(target=self._start, args=(kept, self._key()), name="kvdesk-serve", daemon=True)
+        self._thread.start()
+
+    def _start(self, kept: ServeSettings, key: str) -> None:
+        """On a thread of its own."""
+        try:
+            from kvdesk.server.config import Key, ServerConfig
+            from kvdesk.server.server import Server
+
+            host = "0.0.0.0" if kept.others else "127.0.0.1"
+            keys = (Key(key, inspect=kept.inspect),)
+            config = ServerConfig(host, kept.port, keys, share_prefixes=kept.share_prefixes)
+            server = Server(self._host(), config, self._settings().sampling)
+            server.start()
+            self._started.emit(server)
+        except UserError as error:
+            self._started.emit(str(error))
+        except Exception as error:  # noqa: BLE001 - the edge of the thread
+            self._started.emit(unexpected(error))
+
+    @Slot(object)
+    def _on_started(self, result: Server | str) -> None:
+        self._join()
+        if isinstance(result, str):
+            if self._dialog is not None:
+                self._dialog.show_stopped(result)
+            return
+        self._server = result
+        if self._closed:
+            self._stop()
+        elif self._dialog is not None:
+            self._dialog.show_serving(result.url)
+
+    @Slot()
+    def _on_stop(self) -> None:
+        self._stop()
+        if self._dialog is not None:
+            self._dialog.show_stopped()
+
+    @Slot()
+    def _on_new_key(self) -> None:
+        with contextlib.suppress(OSError):
+            key_file().unlink(missing_ok=True)
+        self._show_choice()
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _show_choice(self) -> None:
+        from kvdesk.ui.server.dialog import ServeChoice
+
+        if self._dialog is not None:
+            kept = self._settings().serve
+            choice = ServeChoice(kept.port, kept.others, kept.share_prefixes, kept.inspect)
+            self._dialog.show_choice(choice, self._key())
+
+    def _stop(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
+    def _join(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+
+    def _key(self) -> str:
+        """The key of this home, made when it is first asked for."""
+        try:
+            return read_key(key_file())
+        except OSError as error:
+            self._window.show_error(tr("The API key cannot be kept: {why}.").format(why=error.strerror or error))
+            from kvdesk.server.config import new_key
+
+            return new_key()
+
+    @Slot()
+    def _show_requests(self) -> None:
+        if self._dialog is not None:
+            self._dialog.show_requests(self.log.rows)
+
+
+def key_file() -> Path:
+    """Only its owner can read it."""
+    return paths.data_dir() / "server_key.txt"
+
+
+def read_key(file: Path) -> str:
+    """The key in the file, which is made where there is none. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+        with paths.open_regular(file) as opened:
+            key = opened.read(_MOST_KEY).decode("ascii").strip()
+        if len(key) >= 8 and key.isprintable():
+            return key
+    from kvdesk.server.config import new_key
+
+    key = new_key()
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as written:
+        written.write(f"{key}\n")
+    return key

@@ -1,0 +1,193 @@
+"""Serve on this computer: the switch, where clients find kvdesk and with which key, and what they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.translation import tr
+from kvdesk.ui.server.request_list import RequestList
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.requests import RequestRow
+
+_SIZE: Final = (720, 520)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeChoice:
+    """What a person chose. `others`: other computers may ask too; `shared`: clients share prefixes; `inspects`: the key
+    may see what others asked.
+    """
+
+    port: int
+    others: bool
+    shared: bool
+    inspects: bool
+
+
+class ServerDialog(QDialog):
+    """Shows what it is told; says what is wanted: `start_requested` with a ServeChoice, `stop_requested`,
+    `new_key_requested`.
+    """
+
+    start_requested = Signal(object)
+    stop_requested = Signal()
+    new_key_requested = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Serve on this computer"))
+        self.resize(*(theme.px(side) for side in _SIZE))
+        self._serve = QCheckBox(tr("Serve other programs"))
+        self._serve.setToolTip(tr("They ask over HTTP, as of OpenAI or llama-server, on the cache that is shown here"))
+        self._serve.clicked.connect(self._on_serve)
+        self._port = QSpinBox()
+        self._port.setRange(1, 65535)
+        self._port.setAccessibleName(tr("Port"))
+        self._others = QCheckBox(tr("Other computers may ask too"))
+        self._others.setToolTip(tr("Only on a network that you trust: there is no encryption"))
+        self._shared = QCheckBox(tr("Programs share the beginnings of prompts"))
+        self._shared.setToolTip(
+            tr("Saves time. How long an answer takes to begin then tells whether somebody has asked something alike")
+        )
+        self._inspects = QCheckBox(tr("Programs with the key may see what others asked"))
+        self._inspects.setToolTip(tr("Your chats too: another kvdesk can then show this cache"))
+        self._address, self._copy_address = self._field(tr("Address"), tr("Copy the address"))
+        self._key_field, self._copy_key = self._field(tr("API key"), tr("Copy the API key"))
+        self._key_field.setEchoMode(QLineEdit.EchoMode.Password)
+        self._new_key = QPushButton(tr("New key"))
+        self._new_key.setToolTip(tr("Programs that have the old one are refused from then on"))
+        self._new_key.clicked.connect(self.new_key_requested)
+        self._status = label("", tone="secondary")
+        self._status.setWordWrap(True)
+        self._requests = RequestList(theme)
+        self._lay_out()
+        self.show_stopped()
+
+    def _field(self, name: str, copies: str) -> tuple[QLineEdit, QPushButton]:
+        field = QLineEdit()
+        field.setReadOnly(True)
+        field.setAccessibleName(name)
+        copy = QPushButton(tr("Copy"))
+        copy.setAccessibleName(copies)
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(field.text()))
+        return field, copy
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(8)
+        rows: tuple[tuple[str, QWidget, tuple[QWidget, ...]], ...] = (
+            (tr("Port"), self._port, ()),
+            (tr("Address"), self._address, (self._copy_address,)),
+            (tr("API key"), self._key_field, (self._copy_key, self._new_key)),
+        )
+        for i, (name, field, buttons) in enumerate(rows):
+            caption = label(name)
+            caption.setBuddy(field)
+            grid.addWidget(caption, i, 0)
+            grid.addWidget(field, i, 1, Qt.AlignmentFlag.AlignLeft if field is self._port else Qt.AlignmentFlag(0))
+            for j, button in enumerate(buttons):
+                grid.addWidget(button, i, 2 + j)
+        close = QPushButton(tr("Close"))
+        close.clicked.connect(self.close)
+        foot = QHBoxLayout()
+        foot.addWidget(self._status, 1)
+        foot.addWidget(close)
+        column = QVBoxLayout(self)
+        column.setSpacing(8)
+        for widget in (self._serve, self._others, self._shared, self._inspects):
+            column.addWidget(widget)
+        column.addLayout(grid)
+        column.addWidget(self._requests, 1)
+        column.addLayout(foot)
+
+    # --- facts --------------------------------------------------------------------------------------------------------
+
+    def show_choice(self, choice: ServeChoice, key: str) -> None:
+        """As it was chosen before."""
+        self._port.setValue(choice.port)
+        self._others.setChecked(choice.others)
+        self._shared.setChecked(choice.shared)
+        self._inspects.setChecked(choice.inspects)
+        self._key_field.setText(key)
+
+    def show_starting(self) -> None:
+        self._serve.setEnabled(False)
+        self._status.setText(tr("Starting…"))
+
+    def show_serving(self, address: str) -> None:
+        """Clients find it there."""
+        self._show_running(True)
+        self._address.setText(address)
+        self._status.setText(tr("Serving. Programs need this address and this key."))
+
+    def show_stopped(self, why: str = "") -> None:
+        """Nobody is served. `why`: a sentence where that was not wanted."""
+        self._show_running(False)
+        self._address.setText("")
+        self._status.setText(why or tr("Off: no program can ask."))
+
+    def show_requests(self, rows: Sequence[RequestRow]) -> None:
+        """The newest first."""
+        self._requests.show_rows(rows)
+
+    def _show_running(self, running: bool) -> None:
+        self._serve.setEnabled(True)
+        self._serve.setChecked(running)
+        for field in (self._port, self._others, self._shared, self._inspects, self._new_key):
+            field.setEnabled(not running)
+        self._copy_address.setEnabled(running)
+
+    @property
+    def choice(self) -> ServeChoice:
+        """What is chosen now."""
+        return ServeChoice(
+            self._port.value(), self._others.isChecked(), self._shared.isChecked(), self._inspects.isChecked()
+        )
+
+    @property
+    def serve(self) -> QCheckBox:
+        return self._serve
+
+    @property
+    def address(self) -> str:
+        return self._address.text()
+
+    @property
+    def key_field(self) -> QLineEdit:
+        return self._key_field
+
+    @property
+    def copy_key(self) -> QPushButton:
+        return self._copy_key
+
+    @property
+    def status(self) -> str:
+        return self._status.text()
+
+    @property
+    def requests(self) -> RequestList:
+        return self._requests
+
+    @Slot(bool)
+    def _on_serve(self, on: bool) -> None:
+        if on:
+            self.start_requested.emit(self.choice)
+        else:
+            self.stop_requested.emit()

@@ -1,0 +1,160 @@
+"""The requests of other programs: a row each, and why so much of its prompt was in the cache, or so little."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Slot
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QVBoxLayout, QWidget
+
+from kvdesk.chat import MessageId
+from kvdesk.translation import marked, tr
+from kvdesk.ui.widgets.controls import label, plain_tip
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.palette import request_index
+from kvdesk.viewmodel.requests import RequestRow
+
+COLUMNS: Final = (
+    marked("Time"),
+    marked("Program"),
+    marked("Sequence"),
+    marked("In the cache"),
+    marked("Answer"),
+    marked("State"),
+)
+_PROGRAM, _SEQUENCE = 1, 2
+Index = QModelIndex | QPersistentModelIndex
+
+
+class RequestModel(QAbstractTableModel):
+    """A sequence has the colour that it has in the map."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._rows: tuple[RequestRow, ...] = ()
+
+    def show_rows(self, rows: Sequence[RequestRow]) -> None:
+        """The newest first. Rows are told apart by their answers, so that the one that is selected stays selected."""
+        rows, before = tuple(rows), self._rows
+        names = [row.answer for row in rows]
+        n_new = names.index(before[0].answer) if before and before[0].answer in names else 0
+        if names[n_new:] != [row.answer for row in before[: len(rows) - n_new]] or not rows[n_new:]:
+            self.beginResetModel()
+            self._rows = rows
+            self.endResetModel()
+            return
+        if n_new:
+            self.beginInsertRows(QModelIndex(), 0, n_new - 1)
+            self._rows = (*rows[:n_new], *before)
+            self.endInsertRows()
+        if len(self._rows) > len(rows):
+            self.beginRemoveRows(QModelIndex(), len(rows), len(self._rows) - 1)
+            self._rows = rows
+            self.endRemoveRows()
+        self._rows = rows
+        self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, len(COLUMNS) - 1))
+
+    def row(self, index: Index) -> RequestRow | None:
+        return self._rows[index.row()] if 0 <= index.row() < len(self._rows) else None
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return tr(COLUMNS[section])
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row = self.row(index)
+        if row is None:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(row, index.column())
+        if role == Qt.ItemDataRole.DecorationRole and index.column() == _SEQUENCE:
+            return self._theme.branch_colour(request_index(row.seq_id)) if row.seq_id >= 0 else None
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(row.client if index.column() == _PROGRAM else row.explanation)
+        return None
+
+    @staticmethod
+    def _text(row: RequestRow, column: int) -> str:
+        texts = (
+            row.time,
+            row.client,
+            f"{row.seq_id}" if row.seq_id >= 0 else "",
+            row.cached_text,
+            tr("%n tokens", row.n_generated),
+            row.state_text,
+        )
+        return texts[column]
+
+
+class RequestList(QWidget):
+    """The table, and "Why?" of the row that is chosen; of the newest where none is."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._model = RequestModel(theme, self)
+        self._chosen: MessageId | None = None
+        self._table = QTableView()
+        self._table.setModel(self._model)
+        self._table.setAccessibleName(tr("Requests of other programs"))
+        self._table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self._table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self._table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self._table.setShowGrid(False)
+        self._table.setTabKeyNavigation(False)
+        self._table.setWordWrap(False)
+        self._table.verticalHeader().hide()
+        header = self._table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(_PROGRAM, QHeaderView.ResizeMode.Stretch)
+        header.setHighlightSections(False)
+        theme.give_font(self._table, "small")
+        theme.give_font(header, "small")
+        self._table.selectionModel().currentRowChanged.connect(self._on_row)
+        self._why_title = label(tr("Why?"), weight="strong")
+        self._why = label("", tone="secondary")
+        self._why.setWordWrap(True)
+        self._why.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self._why.setAccessibleName(tr("Why so much of the prompt was in the cache"))
+        self._why.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._why.setMinimumHeight(theme.px(72))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self._table, 1)
+        column.addWidget(self._why_title)
+        column.addWidget(self._why)
+        self._tell(None)
+
+    @property
+    def table(self) -> QTableView:
+        return self._table
+
+    @property
+    def why(self) -> str:
+        return self._why.text()
+
+    def show_rows(self, rows: Sequence[RequestRow]) -> None:
+        """The newest first."""
+        self._model.show_rows(rows)
+        chosen = next((row for row in rows if row.answer == self._chosen), None)
+        self._tell(chosen or (rows[0] if rows else None))
+
+    def _tell(self, row: RequestRow | None) -> None:
+        self._why.setText(row.explanation if row is not None else tr("No program has asked yet."))
+
+    @Slot(QModelIndex)
+    def _on_row(self, index: QModelIndex) -> None:
+        row = self._model.row(index)
+        self._chosen = row.answer if row is not None else None
+        self._tell(row)

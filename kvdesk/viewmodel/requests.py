@@ -1,0 +1,114 @@
+"""Requests of other programs, as rows: who asked, how much of the prompt was in the cache, and why not more. No Qt."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kvdesk.chat import ConversationId, MessageId, MessageState
+from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.messages import Event
+from kvdesk.translation import marked, tr
+
+MOST_ROWS: Final = 200
+"""The latest requests that are listed."""
+_STATES: Final[dict[MessageState, str]] = {
+    "streaming": marked("being answered"),
+    "complete": marked("answered"),
+    "stopped": marked("stopped"),
+    "interrupted": marked("interrupted"),
+    "failed": marked("failed"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """One request. `at_s`: Unix time of its beginning; `seq_id`: its sequence; tokens; `why`: see `TurnStats`."""
+
+    answer: MessageId
+    conversation: ConversationId
+    client: str
+    at_s: float
+    seq_id: int
+    n_prompt: int
+    n_cached: int
+    n_generated: int = 0
+    state: MessageState = "streaming"
+    why: str = ""
+    note: str = ""
+
+    @property
+    def time(self) -> str:
+        return time.strftime("%H:%M:%S", time.localtime(self.at_s))
+
+    @property
+    def state_text(self) -> str:
+        return tr(_STATES[self.state])
+
+    @property
+    def cached_text(self) -> str:
+        """How much of the prompt was in the cache."""
+        share = round(100 * self.n_cached / self.n_prompt) if self.n_prompt else 0
+        return tr("{cached:,} of {n:,} ({share} %)").format(cached=self.n_cached, n=self.n_prompt, share=share)
+
+    @property
+    def explanation(self) -> str:
+        """Why so much of it was, and how the answer ended where that needs a word."""
+        if not self.why:
+            return tr("The request is being answered: why so much was in the cache is said when it has ended.")
+        return " ".join(part for part in (self.why, self.note) if part)
+
+
+class RequestLog:
+    """The latest requests, the newest first. One reducer, `apply`."""
+
+    def __init__(self, now_s: Callable[[], float] = time.time) -> None:
+        self._now_s = now_s
+        self._rows: OrderedDict[MessageId, RequestRow] = OrderedDict()
+        self.n_requests = 0
+
+    @property
+    def rows(self) -> tuple[RequestRow, ...]:
+        return tuple(reversed(self._rows.values()))
+
+    @property
+    def n_running(self) -> int:
+        return sum(row.state == "streaming" for row in self._rows.values())
+
+    def apply(self, event: Event) -> bool:
+        """Take an event over. Whether a row has changed."""
+        match event:
+            case TurnStarted() if event.client:
+                return self._start(event)
+            case TextDelta() if (row := self._rows.get(event.answer)) is not None:
+                self._rows[event.answer] = replace(row, n_generated=row.n_generated + len(event.tokens))
+                return True
+            case TurnEnded() if (row := self._rows.get(event.answer)) is not None:
+                stats = event.stats
+                self._rows[event.answer] = replace(
+                    row, state=event.state, n_generated=stats.generated_tokens, why=stats.why, note=event.note
+                )
+                return True
+            case EngineRestarted() | EngineDied():
+                return self._interrupt()
+            case _:
+                return False
+
+    def _start(self, event: TurnStarted) -> bool:
+        if event.answer in self._rows:
+            return False
+        self.n_requests += 1
+        of = event.answer, event.conversation, event.client, self._now_s(), event.seq_id
+        self._rows[event.answer] = RequestRow(*of, event.prompt_tokens, event.reused_tokens)
+        while len(self._rows) > MOST_ROWS:
+            self._rows.popitem(last=False)
+        return True
+
+    def _interrupt(self) -> bool:
+        running = [row for row in self._rows.values() if row.state == "streaming"]
+        for row in running:
+            self._rows[row.answer] = replace(row, state="interrupted")
+        return bool(running)

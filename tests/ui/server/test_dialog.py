@@ -1,0 +1,69 @@
+"""The dialog of serving other programs: what it says is wanted, what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.ui.server.dialog import ServeChoice, ServerDialog
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.requests import RequestRow
+
+CHOICE = ServeChoice(8099, others=False, shared=True, inspects=False)
+
+
+def row(n: int, why: str = "") -> RequestRow:
+    state = "complete" if why else "streaming"
+    return RequestRow(MessageId(f"a{n}"), ConversationId(f"c{n}"), f"program {n}", 0.0, n, 40, 30, 5, state, why)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def dialog(window: MainWindow, qtbot: QtBot) -> Iterator[ServerDialog]:
+    made: list[ServerDialog] = []
+    window.server_dialog_made.connect(made.append)
+    window.action_set.run("app.serve")
+    (shown,) = made
+    shown.show_choice(CHOICE, "sk-kvdesk-secret")
+    qtbot.waitExposed(shown)
+    yield shown
+    shown.close()
+
+
+def test_the_switch_asks_with_what_is_chosen(dialog: ServerDialog, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(dialog.start_requested) as asked:
+        dialog.serve.click()
+    assert asked.args == [CHOICE]
+    dialog.show_serving("http://127.0.0.1:8099/v1")
+    assert (dialog.address, dialog.serve.isChecked()) == ("http://127.0.0.1:8099/v1", True)
+    with qtbot.waitSignal(dialog.stop_requested):
+        dialog.serve.click()
+    dialog.show_stopped("The port is taken.")
+    assert (dialog.address, dialog.status, dialog.serve.isChecked()) == ("", "The port is taken.", False)
+
+
+def test_the_key_is_hidden_and_can_be_copied(dialog: ServerDialog) -> None:
+    assert "secret" not in dialog.key_field.displayText()
+    dialog.copy_key.click()
+    assert QGuiApplication.clipboard().text() == "sk-kvdesk-secret"
+
+
+def test_a_request_is_a_row_with_its_why(dialog: ServerDialog) -> None:
+    requests = dialog.requests
+    assert requests.why == "No program has asked yet."
+    dialog.show_requests((row(1, "Because of one."),))
+    dialog.show_requests((row(2), row(1, "Because of one.")))
+    model = requests.table.model()
+    assert [model.index(i, 1).data() for i in range(model.rowCount())] == ["program 2", "program 1"]
+    assert model.index(1, 3).data() == "30 of 40 (75 %)"
+    assert model.index(1, 2).data(Qt.ItemDataRole.DecorationRole).isValid()
+    assert "is being answered" in requests.why
+    requests.table.selectRow(1)
+    assert requests.why == "Because of one."
+    dialog.show_requests((row(3), row(2, "Because of two."), row(1, "Because of one.")))
+    assert requests.table.currentIndex().row() == 2, "the row that is chosen stays chosen"
+    assert requests.why == "Because of one."

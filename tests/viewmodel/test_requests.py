@@ -1,0 +1,48 @@
+"""Rows of requests, from the events of the engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kvdesk.chat import ConversationId, MessageId, TurnStats
+from kvdesk.protocol.chat import EngineRestarted, TextDelta, TurnEnded, TurnStarted
+from kvdesk.viewmodel.requests import MOST_ROWS, RequestLog
+
+WHY = "The prompt differs from what was held."
+STATS = TurnStats(40, 30, 10, 5, 1.0, 1.0, 1.0, why=WHY)
+
+
+def started(n: int, client: str = "curl/8") -> TurnStarted:
+    return TurnStarted(ConversationId(f"c{n}"), MessageId(f"a{n}"), 2, 40, 30, client=client)
+
+
+def test_a_request_becomes_a_row_and_a_chat_does_not() -> None:
+    log = RequestLog(lambda: 0.0)
+    assert not log.apply(started(1, client=""))
+    assert log.apply(started(2))
+    log.apply(TextDelta(ConversationId("c2"), MessageId("a2"), "Hello there", (1, 2)))
+    (row,) = log.rows
+    assert (row.client, row.seq_id, row.n_generated, row.state) == ("curl/8", 2, 2, "streaming")
+    assert row.cached_text == "30 of 40 (75 %)"
+    assert log.n_running == 1
+    log.apply(TurnEnded(ConversationId("c2"), MessageId("a2"), "complete", STATS))
+    (row,) = log.rows
+    assert (row.state, row.n_generated, row.explanation) == ("complete", 5, WHY)
+    assert not log.apply(TurnEnded(ConversationId("c1"), MessageId("a1"), "complete", STATS))
+
+
+def test_only_the_latest_are_kept_the_newest_first() -> None:
+    log = RequestLog()
+    for n in range(MOST_ROWS + 5):
+        log.apply(started(n))
+    assert len(log.rows) == MOST_ROWS
+    assert log.rows[0].answer == f"a{MOST_ROWS + 4}"
+    assert log.n_requests == MOST_ROWS + 5
+
+
+def test_a_restart_interrupts_what_ran() -> None:
+    log = RequestLog()
+    log.apply(started(1))
+    log.apply(EngineRestarted("It stopped.", ""))
+    assert [row.state for row in log.rows] == ["interrupted"]
+    assert replace(log.rows[0], n_prompt=0).cached_text.startswith("30 of 0")
