@@ -33,6 +33,7 @@ class Verification:
     operation: int
     detail: str = ""
     rebuilt_at: int = 0
+    by: str = ""  # the other kvdesk that says so; "": this one
 
 
 @dataclass(frozen=True, slots=True, eq=False)

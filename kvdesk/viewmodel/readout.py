@@ -194,6 +194,13 @@ def kv_used_bytes(context: ContextInfo, used: int, capacity: int) -> float:
 
 def verification_line(verification: Verification) -> tuple[str, str]:
     """Sentence and tone of how far the map can be trusted."""
+    line, tone = _verification_line(verification)
+    if not verification.by:
+        return line, tone
+    return tr("{server} says: {line}").format(server=verification.by, line=line), tone
+
+
+def _verification_line(verification: Verification) -> tuple[str, str]:
     match verification.state:
         case "verified":
             rebuilt = (

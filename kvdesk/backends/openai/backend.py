@@ -37,6 +37,7 @@ from kvdesk.translation import tr
 if TYPE_CHECKING:
     import httpx2
 
+    from kvdesk.backends.openai.far_cache import FarCache
     from kvdesk.backends.openai.kinds import Asked
 
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
@@ -77,7 +78,8 @@ class OpenAIBackend:
         self._loading: LoadModel | None = None
         self._loads: Running | None = None
         self._open: _Open | None = None
-        self._recording: Callable[[], Event] | None = None
+        self._far: FarCache | None = None  # what another kvdesk shows
+        self._follows: Running | None = None
 
     @property
     def features(self) -> frozenset[Feature]:
@@ -101,8 +103,9 @@ class OpenAIBackend:
                 for turn in list(self._turns.values()):
                     if turn.command.conversation == command.conversation:
                         self._end(turn, "stopped", "")
-            case TakeRecording() if self._recording is not None:
-                self._emit(self._recording())
+            case TakeRecording():
+                if self._far is not None and (recording := self._far.recording()) is not None:
+                    self._emit(recording)
             case _:
                 pass
 
@@ -195,7 +198,15 @@ class OpenAIBackend:
         self._end_all(tr("Another model was opened."))
         if self._open is not None:
             self._network.start(self._open.client.aclose())
+        if self._follows is not None:
+            self._follows.cancel()
         self._open, self._loading, self._loads = opened, None, None
+        self._far = self._follows = None
+        if Feature.CACHE_VIEW in opened.found.features:
+            from kvdesk.backends.openai.far_cache import FarCache
+
+            self._far = FarCache(self._put, opened.endpoint.label)
+            self._follows = self._network.start(self._far.follow(opened.client))
 
     # --- answers ------------------------------------------------------------------------------------------------------
 

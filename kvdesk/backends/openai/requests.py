@@ -49,6 +49,8 @@ def body_of(command: Generate, model: str, kind: ServerKind) -> dict[str, Any]:
         body["seed"] = sampling.seed
     if kind in ("llama-server", "kvdesk"):
         body |= _of_llama(sampling)
+    if kind == "llama-server":
+        body["return_progress"] = True
     if kind in ("vLLM", "SGLang"):
         body["top_k"] = sampling.top_k or -1
         body["repetition_penalty"] = sampling.repeat_penalty
@@ -61,7 +63,6 @@ def _of_llama(sampling: Sampling) -> dict[str, Any]:
     """What llama-server takes beside the protocol. Its `mirostat` is a number."""
     extra: dict[str, Any] = {
         "cache_prompt": True,
-        "return_progress": True,
         "samplers": [str(name) for name in sampling.samplers],
     }
     if sampling.dry_multiplier:

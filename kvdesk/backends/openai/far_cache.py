@@ -1,0 +1,200 @@
+"""The cache of another kvdesk: its events are taken over as they come, and a recording of its cells is made of them.
+
+What comes is not trusted: a view whose arrays do not fit together is refused as a message that cannot be read. Events
+of the other kvdesk's own chats are passed over; a message of a newer one is passed over and said once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import httpx2
+import numpy as np
+
+from kvdesk.backends.openai.client import CONNECT_S, read_ok
+from kvdesk.backends.openai.problems import ServerError, problem_of
+from kvdesk.cache.difference import map_difference
+from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
+from kvdesk.cache.packing import Operation
+from kvdesk.cache.recording import Recorder
+from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
+from kvdesk.protocol.cache import (
+    Audited,
+    CacheView,
+    ContextReady,
+    LoadSample,
+    MemoryLedger,
+    OperationDone,
+    RecordingTaken,
+    SpeedSample,
+    TokenTexts,
+)
+from kvdesk.protocol.chat import EngineRestarted, LogLine
+from kvdesk.protocol.messages import Event
+from kvdesk.protocol.operations import BatchRefused
+from kvdesk.protocol.wire import WireError, from_json
+from kvdesk.translation import tr
+
+SILENT_S: Final = 30.0
+"""The other side says every ten seconds that it is there."""
+AGAIN_S: Final = (1.0, 2.0, 5.0, 10.0)
+"""Seconds before the first further attempts to connect, and before every one after them."""
+MOST_EVENT: Final = 64 << 20
+MOST_CELLS: Final = 1 << 22
+_SHOWN: Final = (
+    CacheView, ContextReady, OperationDone, SpeedSample, LoadSample, MemoryLedger, TokenTexts, Audited, BatchRefused,
+)  # fmt: skip
+
+
+class FarCache:
+    """`put` takes the events, on the network's thread. `recording` may be asked from another."""
+
+    def __init__(self, put: Callable[[Event], None], name: str) -> None:
+        self._put, self._name = put, name
+        self._maps: tuple[CacheMap, ...] = ()
+        self._shape: Shape | None = None
+        self._recorder: Recorder | None = None
+        self._done: list[OperationDone] = []
+        self._unknown: set[str] = set()
+
+    def recording(self) -> RecordingTaken | None:
+        """What was seen of the cells since the connection began; None before the first view."""
+        return None if self._recorder is None else RecordingTaken(self._recorder.recording())
+
+    async def follow(self, client: httpx2.AsyncClient) -> None:
+        """Follow the events, and connect again where that breaks, until this task is cancelled."""
+        n_failed = 0
+        while True:
+            try:
+                async for event in self._events(client):
+                    n_failed = 0
+                    self.take(event)
+            except (ServerError, httpx2.HTTPError) as error:
+                said = problem_of(error, SILENT_S)
+            else:
+                said = ServerError(tr("The server has ended the connection."))
+            if not n_failed:
+                told = tr("The cache of {name} is not followed now, and is asked for again. {why}")
+                self._put(LogLine("warning", told.format(name=self._name, why=said)))
+            await asyncio.sleep(AGAIN_S[min(n_failed, len(AGAIN_S) - 1)])
+            n_failed += 1
+
+    async def _events(self, client: httpx2.AsyncClient) -> AsyncIterator[Event]:
+        timeout = httpx2.Timeout(SILENT_S, connect=CONNECT_S)
+        async with client.stream("GET", "/kv/events", timeout=timeout) as response:
+            if response.status_code != 200:
+                await read_ok(response)
+            async for sent in httpx2.EventSource(response, max_event_size=MOST_EVENT):
+                if sent.data and (event := self.read(sent.data)) is not None:
+                    yield event
+
+    def read(self, data: str) -> Event | None:
+        """An event as it was sent; None, and said once for each kind, where it cannot be understood."""
+        name = ""
+        try:
+            value = json.loads(data)
+            name = str(value.get("type"))[:60] if isinstance(value, dict) else ""
+            event: Event = from_json(Event, value)
+            if isinstance(event, CacheView):
+                check(event.snapshot)
+        except (ValueError, RecursionError) as error:
+            if name not in self._unknown and len(self._unknown) < 100:
+                self._unknown.add(name)
+                said = tr("{server} sent {what}, which this kvdesk does not understand; it is passed over.")
+                said = said.format(server=self._name, what=name or tr("something"))
+                self._put(LogLine("warning", f"{said} ({str(error)[:300]})"))
+            return None
+        return event
+
+    def take(self, event: Event) -> None:
+        """Take an event over: record cells, and hand on what a window shows. Clocks of two machines differ."""
+        match event:
+            case ContextReady():
+                self._recorder = self._shape = None
+                self._done.clear()
+            case CacheView():
+                self._record(event.snapshot)
+                said = replace(event.snapshot.verification, by=self._name)
+                event = replace(event, snapshot=replace(event.snapshot, verification=said))
+            case OperationDone():
+                self._done.append(event)
+            case SpeedSample() | LoadSample():
+                event = replace(event, at_s=time.monotonic())
+            case EngineRestarted():
+                self._put(LogLine("warning", tr("The engine of {name} was started again.").format(name=self._name)))
+        if isinstance(event, _SHOWN):
+            self._put(event)
+
+    def _record(self, snapshot: CacheSnapshot) -> None:
+        """One operation for each view: what happened between two of them is one change."""
+        shape = shape_of(snapshot.maps)
+        if self._recorder is None or shape != self._shape or snapshot.operation < self._recorder.last:
+            cells = patch(Flat(shape).maps(), snapshot.maps, shape)
+            self._recorder, self._shape = Recorder(shape, snapshot.operation, cells), shape
+        elif snapshot.operation > self._recorder.last:
+            changed = patch(self._maps, snapshot.maps, shape)
+            self._recorder.append(self._operation(self._recorder.last, snapshot.operation), changed)
+        self._maps = snapshot.maps
+
+    def _operation(self, last: int, number: int) -> Operation:
+        done = [event for event in self._done if last < event.operation <= number]
+        self._done = [event for event in self._done if event.operation > number]
+        said = tr("operations {first:,} to {last:,}").format(first=last + 1, last=number)
+        if not done:
+            return Operation(number, time.time(), "decode", said)
+        call = done[-1].call if number == last + 1 else f"{done[-1].call} ({said})"
+        return Operation(number, time.time(), done[-1].name, call, sum(event.ms for event in done))
+
+
+def check(snapshot: CacheSnapshot) -> None:
+    """Raises WireError where its arrays do not fit together."""
+    streams = [stream for cache in snapshot.maps for stream in cache.streams]
+    words = {stream.seq_bits.shape[1] if stream.seq_bits.ndim == 2 else 0 for stream in streams}
+    same = all(len({stream.size for stream in cache.streams}) == 1 for cache in snapshot.maps)
+    if len(words) > 1 or 0 in words or not same or not all(map(_fits, streams)):
+        raise WireError("the arrays of a view do not fit together")
+    n_sequences = 64 * max(words, default=1)
+    if any(not 0 <= span.seq_id < n_sequences for span in (*snapshot.sequences, *snapshot.recurrent)):
+        raise WireError("a view has a sequence that cannot be")
+    if len({cache.name for cache in snapshot.maps}) < len(snapshot.maps) or snapshot.n_ctx < 0 or snapshot.n_kv < 0:
+        raise WireError("a view has numbers that cannot be")
+
+
+def _fits(stream: StreamMap) -> bool:
+    n = len(stream.pos) if stream.pos.ndim == 1 else -1
+    arrays = (stream.token, stream.written_at_op, *(() if stream.shifted is None else (stream.shifted,)))
+    return (
+        0 <= n <= stream.size <= MOST_CELLS
+        and stream.high_water == n
+        and stream.used == int(np.count_nonzero(stream.pos != -1))
+        and 0 <= stream.head <= stream.size
+        and all(array.shape == (n,) for array in arrays)
+        and len(stream.seq_bits) == n
+        and bool((stream.pos >= -1).all())
+    )
+
+
+def shape_of(maps: Sequence[CacheMap]) -> Shape:
+    """The caches of a view."""
+    caches = tuple(CacheShape(m.name, len(m.streams), m.streams[0].size, m.n_swa, m.swa_type) for m in maps)
+    words = next((stream.seq_bits.shape[1] for cache in maps for stream in cache.streams), 1)
+    return Shape(caches, words)
+
+
+def patch(before: Sequence[CacheMap], after: Sequence[CacheMap], shape: Shape) -> Patch:
+    """The cells and heads that changed between two views of this shape."""
+    numbers = {place: number for number, place in enumerate(shape.places)}
+    parts, heads = [], []
+    for change in map_difference(before, after):
+        number = numbers[change.cache, change.stream]  # type: ignore[index]  # the name of one of these caches
+        cells = change.after
+        index = change.index.astype(np.int64) + shape.offsets[number]
+        parts.append(Patch(index, cells.pos, cells.seq_bits, cells.token, cells.written_at_op))
+        if change.head_before != change.head_after:
+            heads.append((number, change.head_after))
+    return join_patches(parts, shape.words, tuple(heads))

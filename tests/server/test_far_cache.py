@@ -1,0 +1,278 @@
+"""A second kvdesk over TCP: its map is the first one's, cell by cell, and a chat goes on there."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kvdesk.backends.openai.backend import OpenAIBackend
+from kvdesk.backends.openai.far_cache import FarCache, check
+from kvdesk.cache.compaction import Layout
+from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
+from kvdesk.host.host import Host
+from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, RecordingTaken, TakeRecording
+from kvdesk.protocol.chat import (
+    CloseConversation,
+    Endpoint,
+    Generate,
+    LoadModel,
+    LogLine,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+)
+from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.operations import (
+    ClearCache,
+    Compact,
+    CopySequence,
+    KeepOnly,
+    Operate,
+    RemoveRange,
+    ShiftPositions,
+    SwapIn,
+    SwapOut,
+)
+from kvdesk.protocol.wire import WireError, to_json
+from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.viewmodel.readout import verification_line
+from tests.server.conftest import INSPECT, KEY, Running
+
+WAIT_S = 60.0
+WORDS = ("gulls", "sea", "cliff", "egg", "storm", "rock", "north", "wind")
+
+
+class Window:
+    """What another kvdesk hears over TCP."""
+
+    def __init__(self, running: Running, key: str) -> None:
+        self.events: list[Event] = []
+        self._changed = threading.Condition()
+        self.host = Host(lambda emit: OpenAIBackend(emit, lambda _url: key))
+        self._subscription = self.host.subscribe(self._take)
+        self._thread = threading.Thread(target=self.host.run)
+        self._thread.start()
+        self.host.submit(LoadModel(Endpoint(running.root, "", "first"), ContextSettings()))
+        self.wait(lambda: self.of(ModelLoaded) or self.of(CommandFailed))
+
+    def _take(self) -> None:
+        with self._changed:
+            self.events += self._subscription.take()
+            self._changed.notify_all()
+
+    def of(self, kind: type[Event]) -> list[Event]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def wait(self, so: Callable[[], object]) -> None:
+        with self._changed:
+            assert self._changed.wait_for(so, timeout=WAIT_S), self.events[-3:]
+
+    @property
+    def view(self) -> CacheView | None:
+        return next((event for event in reversed(self.events) if isinstance(event, CacheView)), None)
+
+    def close(self) -> None:
+        self.host.shut_down()
+        self._thread.join(timeout=20)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture
+def window(running: Running) -> Iterator[Window]:
+    window = Window(running, INSPECT.value)
+    yield window
+    window.close()
+
+
+class Near:
+    """The first kvdesk's own view."""
+
+    def __init__(self, host: Host) -> None:
+        self.view: CacheView | None = None
+        self.n_ended = 0
+        self._changed = threading.Condition()
+        self._subscription = host.subscribe(self._take, known=True)
+        self._take()
+
+    def _take(self) -> None:
+        with self._changed:
+            for event in self._subscription.take():
+                if isinstance(event, CacheView):
+                    self.view = event
+                self.n_ended += isinstance(event, TurnEnded)
+            self._changed.notify_all()
+
+    def settle(self, running: Running, n_asked: int) -> None:
+        """Wait until all answers have ended and the cells are compared with the engine's own."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.n_ended >= n_asked, timeout=WAIT_S)
+        running.answered(AuditCache())
+
+    def close(self) -> None:
+        self._subscription.close()
+
+
+def is_same(a: CacheView | None, b: CacheView | None) -> bool:
+    """Cell by cell."""
+    if a is None or b is None:
+        return False
+    same = a.snapshot.operation == b.snapshot.operation and a.leases == b.leases
+    for ours, theirs in zip(a.snapshot.maps, b.snapshot.maps, strict=True):
+        for x, y in zip(ours.streams, theirs.streams, strict=True):
+            same = same and (x.head, x.used, x.high_water, x.size) == (y.head, y.used, y.high_water, y.size)
+            for name in ("pos", "seq_bits", "token", "written_at_op"):
+                same = same and np.array_equal(getattr(x, name), getattr(y, name))
+    return same and a.snapshot.sequences == b.snapshot.sequences
+
+
+class Choice:
+    """Random commands, deterministic in a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+        self._chats: list[ConversationId] = [new_conversation_id() for _ in range(5)]
+
+    def next(self, view: CacheView | None) -> Command:
+        rng = self._rng
+        chat = rng.choice(self._chats)
+        used = [int(s.seq_id) for s in view.snapshot.sequences if s.n_cells] if view is not None else []
+        kind = rng.choices(
+            ["ask", "rm", "cp", "keep", "add", "clear", "compact", "out", "in", "forget"],
+            [30, 15, 12, 2, 12, 2, 6, 6, 8, 7],
+        )[0]
+        if kind == "ask" or not used:
+            text = " ".join(
+                rng.choices(["gulls", "sea", "cliff", "egg", "storm", "rock", "north", "wind"], k=rng.randint(1, 12))
+            )
+            question = Message(new_message_id(), chat, None, "user", text)
+            sampling = Sampling(temperature=0.0, max_tokens=rng.randint(1, 3))
+            return Generate(chat, new_message_id(), (question,), sampling)
+        seq, p0 = rng.choice(used), rng.randint(0, 30)
+        match kind:
+            case "rm":
+                return Operate(RemoveRange(seq, p0, p0 + rng.randint(1, 9)), measured=False)
+            case "cp":
+                return Operate(CopySequence(seq, chat), measured=False)
+            case "keep":
+                return Operate(KeepOnly(seq), measured=False)
+            case "add":
+                return Operate(ShiftPositions(seq, p0, -1, rng.choice([-3, 1, 5])), measured=False)
+            case "clear":
+                return Operate(ClearCache(), measured=False)
+            case "compact":
+                return Operate(Compact(rng.choice(list(Layout))), measured=False)
+            case "out":
+                return Operate(SwapOut(chat), measured=False)
+            case "in":
+                return Operate(SwapIn(chat), measured=False)
+            case _:
+                return Forget(chat) if rng.random() < 0.5 else CloseConversation(chat)
+
+
+def follow(running: Running, window: Window, n: int, seed: int) -> None:
+    near, choice = Near(running.host), Choice(seed)
+    n_before, n_asked, compared = near.n_ended, 0, 0
+    try:
+        for number in range(n):
+            command = choice.next(near.view)
+            n_asked += isinstance(command, Generate)
+            running.host.submit(command)
+            if number % 10 == 9 or number == n - 1:
+                near.settle(running, n_before + n_asked)
+                window.wait(
+                    lambda: near.view is not None and window.view is not None and is_same(window.view, near.view)
+                )
+                compared += 1
+    finally:
+        near.close()
+    assert compared == -(-n // 10)
+    assert window.view is not None
+    said = window.view.snapshot.verification
+    assert (said.state, said.by) == ("verified", "first")
+    assert verification_line(said)[0].startswith("first says: map verified")
+
+
+def test_its_map_is_that_of_the_first_after_200_operations(running: Running, window: Window) -> None:
+    follow(running, window, 200, seed=1)
+    window.host.submit(TakeRecording())
+    window.wait(lambda: window.of(RecordingTaken))
+    taken = window.of(RecordingTaken)[0]
+    assert isinstance(taken, RecordingTaken)
+    recording, view = taken.recording, window.view
+    assert view is not None
+    assert recording.last == view.snapshot.operation
+    for ours, theirs in zip(recording.state_at(recording.last), view.snapshot.maps, strict=True):
+        for x, y in zip(ours.streams, theirs.streams, strict=True):
+            assert np.array_equal(x.pos, y.pos)
+            assert np.array_equal(x.token, y.token)
+            assert np.array_equal(x.seq_bits, y.seq_bits)
+    assert len(recording) > 20
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(1200)
+def test_its_map_is_that_of_the_first_after_2000_operations(running: Running, window: Window) -> None:
+    follow(running, window, 2000, seed=2)
+
+
+def test_a_chat_goes_on_there_and_its_second_turn_is_in_the_cache(window: Window) -> None:
+    conversation, messages = new_conversation_id(), list[Message]()
+    for text in ("Where do puffins live?", "And gulls?"):
+        messages.append(Message(new_message_id(), conversation, None, "user", text))
+        command = Generate(conversation, new_message_id(), tuple(messages), Sampling(temperature=0.0, max_tokens=12))
+        window.host.submit(command)
+        window.wait(lambda command=command: any(e.answer == command.answer for e in window.of(TurnEnded)))  # type: ignore[misc]
+        ended = next(e for e in window.of(TurnEnded) if isinstance(e, TurnEnded) and e.answer == command.answer)
+        assert ended.state == "complete", ended.note
+        said = "".join(e.text for e in window.events if isinstance(e, TextDelta) and e.answer == command.answer)
+        messages.append(Message(command.answer, conversation, None, "assistant", said))
+    assert ended.stats.reused_tokens > 30, "all before, cached on the other side"
+
+
+def test_a_key_that_may_not_look_chats_only(running: Running) -> None:
+    window = Window(running, KEY.value)
+    try:
+        loaded = window.of(ModelLoaded)[0]
+        assert isinstance(loaded, ModelLoaded)
+        assert loaded.model.name.endswith(" on first")
+        window.host.submit(TakeRecording())
+        window.wait(lambda: window.of(CommandFailed))
+        assert not window.of(CacheView)
+        assert not window.of(ContextReady)
+    finally:
+        window.close()
+
+
+def test_a_newer_one_and_a_liar_are_passed_over_and_said_once(window: Window) -> None:
+    window.wait(lambda: window.view is not None)
+    view = window.view
+    assert view is not None
+    told: list[Event] = []
+    far = FarCache(told.append, "first")
+    for _ in range(3):
+        assert far.read('{"type": "CellsPainted"}') is None
+        assert far.read("{oops") is None
+    assert [type(event) for event in told] == [LogLine, LogLine]
+    assert "CellsPainted" in told[0].text
+    cache = view.snapshot.maps[0]
+    stream = cache.streams[0]
+    lies = [
+        replace(stream, high_water=stream.high_water + 1),
+        replace(stream, size=len(stream.pos) - 1) if len(stream.pos) else replace(stream, head=-1),
+        replace(stream, head=stream.size + 1),
+        replace(stream, used=stream.used + 1),
+        replace(stream, token=np.zeros(len(stream.pos) + 1, np.int32)),
+        replace(stream, seq_bits=np.zeros((len(stream.pos), 0), np.uint64)),
+    ]
+    for lie in lies:
+        lied = replace(view, snapshot=replace(view.snapshot, maps=(replace(cache, streams=(lie,)),)))
+        with pytest.raises(WireError):
+            check(lied.snapshot)
+        assert far.read(json.dumps(to_json(Event, lied))) is None
+    check(view.snapshot)
