@@ -42,6 +42,7 @@ from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from kvdesk.ui.widgets.reading_order import in_reading_order
+from kvdesk.viewmodel.readout import stats_line
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]
@@ -433,6 +434,7 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     window.show_messages(ONE, (message("q", "user", "Hello"), answer))
     line = next(w for w in window.chat.view.findChildren(ElidedLabel) if "reused" in w.full_text)
     qtbot.waitUntil(lambda: line.width() > line.fontMetrics().horizontalAdvance(line.full_text))
+    assert line.full_text == stats_line(STATS), "the speed comes before that it is complete"
     composer = window.chat.composer
     composer.set_text("Hello")
     words = "1,409 tokens from cache, 1,013 to compute, first token in about 12 s"
@@ -442,6 +444,8 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     assert "from cache" in hint.full_text
     assert not hint.is_elided
     assert hint.fontMetrics().lineSpacing() * 2 <= hint.height()
+    window.resize(1280, 800)
+    qtbot.waitUntil(lambda: line.full_text == f"Complete  ·  {stats_line(STATS)}")
 
 
 def test_the_column_of_text_grows_in_a_wide_window(window: MainWindow, qtbot: QtBot) -> None:
