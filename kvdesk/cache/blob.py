@@ -107,22 +107,24 @@ class _Reader:
 def parse_state(blob: Blob, geometry: Geometry) -> StateBlob:
     """Parse a blob of llama_state_get_data for this geometry. Raises BlobError."""
     reader = _Reader(blob)
-    length = reader.u32("architecture")
-    if length > _MAX_ARCH:
-        raise BlobError(tr("The saved state is damaged or cut off."), f"architecture name of {length} bytes")
-    architecture = bytes(reader.take(length, "architecture")).decode("utf-8", errors="replace")
-    if architecture != geometry.facts.architecture:
-        raise BlobError(
-            tr("The saved state is of a {architecture} model, not of {architecture2}.").format(
-                architecture=architecture, architecture2=geometry.facts.architecture
-            )
-        )
+    architecture = _architecture(reader, geometry)
     state = _memory(reader, geometry, architecture, None)
     for streams in state.caches:
         for s, stored in enumerate(streams):
             if geometry.n_stream > 1 and any(seq_ids != (s,) for seq_ids in stored.seq_ids):
                 raise BlobError(tr("The saved state is damaged."), f"stream {s} has a cell of another sequence")
     return state
+
+
+def parse_cells(blob: Blob, geometry: Geometry) -> StateBlob:
+    """The cells alone of a blob of llama_state_get_data that ends behind the table of its first stream. They are all
+    there are where `geometry` has one stream, of attention without a window. Raises BlobError.
+    """
+    reader = _Reader(blob)
+    architecture = _architecture(reader, geometry)
+    _n_stream(reader, geometry)
+    pos, seq_ids = _cells(reader, reader.u32("number of cells"), geometry.facts.cell_ext)
+    return StateBlob(architecture, None, ((StreamBlob(pos, seq_ids),),), ())
 
 
 def parse_seq_state(blob: Blob, geometry: Geometry) -> StateBlob:
@@ -155,7 +157,21 @@ def _memory(reader: _Reader, geometry: Geometry, architecture: str, seq_id: int 
     return StateBlob(architecture, seq_id, caches, states, sections)
 
 
-def _attention(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
+def _architecture(reader: _Reader, geometry: Geometry) -> str:
+    length = reader.u32("architecture")
+    if length > _MAX_ARCH:
+        raise BlobError(tr("The saved state is damaged or cut off."), f"architecture name of {length} bytes")
+    architecture = bytes(reader.take(length, "architecture")).decode("utf-8", errors="replace")
+    if architecture != geometry.facts.architecture:
+        raise BlobError(
+            tr("The saved state is of a {architecture} model, not of {architecture2}.").format(
+                architecture=architecture, architecture2=geometry.facts.architecture
+            )
+        )
+    return architecture
+
+
+def _n_stream(reader: _Reader, geometry: Geometry) -> int:
     n_stream = reader.u32("number of streams")
     if n_stream != geometry.n_stream:
         raise BlobError(
@@ -163,6 +179,11 @@ def _attention(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
                 n_stream=n_stream, n_stream2=geometry.n_stream
             )
         )
+    return n_stream
+
+
+def _attention(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
+    n_stream = _n_stream(reader, geometry)
     streams = []
     for _ in range(n_stream):
         n_cells = reader.u32("number of cells")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import SEQ_MAGIC, BlobError, parse_seq_state, parse_state
+from kvdesk.cache.blob import SEQ_MAGIC, BlobError, parse_cells, parse_seq_state, parse_state
 from kvdesk.cache.geometry import ContextParams, Geometry, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
 from tests.cache.engine import engine
@@ -71,6 +71,17 @@ def test_many_cells_in_turn_take_no_longer_than_their_number() -> None:
     before = time.thread_time()
     assert parse_state(blob, geometry).caches[0][0].n_cells == 20_000
     assert time.thread_time() - before < 2
+
+
+def test_cells_alone() -> None:
+    """Of a state that was cut off behind them, and of one that has none."""
+    whole = full(cells((3, (0,)), (4, (0, 1))))
+    blob = parse_cells(whole[: 12 + 1 + 12 + 16 + 8], PLAIN)
+    assert [(s.pos.tolist(), s.seq_ids, s.sections) for s in blob.caches[0]] == [([3, 4], ((0,), (0, 1)), ())]
+    assert parse_cells(full(cells()) + bytes(8), PLAIN).caches[0][0].n_cells == 0
+    for damaged in (whole[:30], full(cells((3, (0,))), b"y"), bytes(40)):
+        with pytest.raises(BlobError):
+            parse_cells(damaged, PLAIN)
 
 
 def test_sequence() -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama import auditor, self_check, state
 from kvdesk.backends.local.llama import context as context_module
-from kvdesk.backends.local.llama.binding import EngineVersion, lib
+from kvdesk.backends.local.llama.binding import EngineVersion, engine_log, lib
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.llama.model import Model
@@ -222,11 +222,48 @@ def test_quantized_k_and_every_type_can_be_made(llama: Model) -> None:
 # --- verification ---------------------------------------------------------------------------------------------------
 
 
-def test_a_large_state_is_not_copied_unasked(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_state_of_streams_is_not_copied_unasked(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auditor, "AUDIT_BYTES", 1000)
+    context = Context(llama, STREAMS)
     context.decode(text(20))
     assert context.auditor.audit().state == "mirrored"
     assert context.auditor.audit(whole=True).state == "verified"
+    context.close()
+
+
+def test_cells_of_one_stream_are_audited_without_k_and_v(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auditor, "AUDIT_BYTES", 0)
+    monkeypatch.setattr(context.auditor, "read_state", lambda: pytest.fail("K and V were copied"))
+    engine_log().forget()
+    context.decode(text(20))
+    context.memory.seq_cp(0, 1, 0, 12)
+    context.memory.seq_rm(0, 5, 9)
+    for _ in range(2):
+        assert context.auditor.audit().state == "verified"
+        context.memory.seq_rm(-1, -1, -1)
+    assert engine_log().problems() == "", "that the state was cut off is what was asked for"
+
+
+def test_the_beginning_of_a_state_is_that_of_the_whole(context: Context) -> None:
+    context.decode(text(20))
+    whole = context.states.get()
+    n = 12 + len("llama") + 20 * 12
+    assert state.get_beginning(context.memory.ctx, n + 8)[:n] == whole[:n]
+    short = state.get_beginning(context.memory.ctx, len(whole) + 9)
+    assert short == bytes(whole) + bytes(9), "the state ends, and zeros follow"
+
+
+@pytest.mark.parametrize("more", [True, False])
+def test_a_cell_too_many_or_too_few_is_found(context: Context, *, more: bool) -> None:
+    """Between the first and the last position, so that the spans are the same."""
+    context.decode(text(20))
+    cells = context.memory.mirror.caches[0].streams[0]
+    if more:
+        cells.place(np.array([20]), np.array([10], np.int32), [(0,)], np.array([1], np.int32), 1)
+    else:
+        cells.free(np.array([10]))
+    assert context.auditor.audit().state == "mismatch"
+    assert "used cell" in context.memory.verification.detail
 
 
 def test_mismatch_is_reported_and_the_map_rebuilt(context: Context) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 import pytest
 
-from kvdesk.backends.local.llama import transfer
+from kvdesk.backends.local.llama import state, transfer
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.transfer import MOST_BLOCKS, MOST_KEPT, TransferBuffers
 from kvdesk.cache.compaction import Layout
@@ -220,23 +220,19 @@ def test_what_was_audited_is_not_audited_again_before_something_changes(
     for chat in chats:
         chat.answer("Hello.", SHORT)
     context = headless.engine.session.runtime.context
-    read: list[memoryview] = []
-    get = context.auditor.read_state
-
-    def counted() -> memoryview:
-        read.append(get())
-        return read[-1]
-
-    monkeypatch.setattr(context.auditor, "read_state", counted)
+    read: list[str] = []
+    get, beginning = context.auditor.read_state, state.get_beginning
+    monkeypatch.setattr(context.auditor, "read_state", lambda: (read.append("all"), get())[1])
+    monkeypatch.setattr(state, "get_beginning", lambda *given: (read.append("cells"), beginning(*given))[1])
     context.states.set(context.states.get(), carry=True)
-    assert len(read) == 2, "got, and audited"
+    assert read == ["all", "cells"], "got, and audited"
     assert context.auditor.audit().state == "verified"
-    assert len(read) == 2
+    assert read == ["all", "cells"]
     context.auditor.audit(whole=True)
-    assert len(read) == 3, "asked for, it is compared again"
+    assert read == ["all", "cells", "all"], "asked for, it is compared again"
     context.memory.seq_rm(headless.engine.session.runtime.cache_manager.pool.get(chats[0].id).seq_id, -1, -1)
     context.auditor.audit()
-    assert len(read) == 4
+    assert read == ["all", "cells", "all", "cells"]
 
 
 def test_a_compaction_that_changes_nothing_moves_nothing(

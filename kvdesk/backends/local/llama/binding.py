@@ -47,6 +47,7 @@ _STOPPED = (b"compute status: 1\n", b"failed with error 1\n", b"failed to decode
 """How the lines of a decode end that `StopFlag` stopped (GGML_STATUS_ABORTED). They are errors to llama.cpp only."""
 _TAKEN_BACK = b"decode: removing memory module entries"  # follows a line that says why
 _FIND_SLOT = b"find_slot: "
+_CUT_OFF = b"state_get_data: error saving state: unexpectedly reached end"  # as `state.get_beginning` wants it
 
 
 class EngineLog:
@@ -95,7 +96,7 @@ class EngineLog:
             self._captured.append(text)
             if not self._everything:
                 return
-        if text.startswith(_FIND_SLOT):
+        if text.startswith((_FIND_SLOT, _CUT_OFF)):
             return
         if text.endswith(_STOPPED) or text.startswith(_TAKEN_BACK):
             self._level = "info"

@@ -29,6 +29,17 @@ def get_state(ctx: Any, target: memoryview) -> None:
     _expect(int(lib.llama_state_get_data(ctx, _pointer(target), len(target))), len(target))
 
 
+def get_beginning(ctx: Any, n_bytes: int) -> bytearray:
+    """The first `n_bytes` of the whole state, and zeros where it is shorter. Read-only.
+
+    llama.cpp writes what is in front of K and V, finds no room for them, and gives up before any is copied: it copies K
+    and V at the end (llama-context.cpp:2692). It says 0 bytes and logs an error, which `EngineLog` leaves out.
+    """
+    target = bytearray(n_bytes)
+    lib.llama_state_get_data(ctx, _pointer(target), n_bytes)
+    return target
+
+
 def set_state(ctx: Any, blob: Blob) -> bool:
     """Replace the whole state. False: not accepted, and the cache is empty. Changes the cache."""
     return int(lib.llama_state_set_data(ctx, _pointer(blob), len(blob))) != 0

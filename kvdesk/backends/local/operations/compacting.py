@@ -30,7 +30,7 @@ def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int]
     blob = context.states.get()
     moved = permute_blob(blob, plan, context.memory.mirror.geometry, make_room=context.states.buffers.block)
     try:
-        context.states.set(moved, carry=True)
+        context.states.set(moved, known=plan.after)
     except KvdeskError:
         context.states.set(blob, known=snapshot.maps)
         raise
