@@ -111,7 +111,7 @@ def parse_state(blob: Blob, geometry: Geometry) -> StateBlob:
     state = _memory(reader, geometry, architecture, None)
     for streams in state.caches:
         for s, stored in enumerate(streams):
-            if geometry.n_stream > 1 and any(seq_ids != (s,) for seq_ids in stored.seq_ids):
+            if geometry.n_stream > 1 and any(seq_ids != (s,) for seq_ids in set(stored.seq_ids)):
                 raise BlobError(tr("The saved state is damaged."), f"stream {s} has a cell of another sequence")
     return state
 
@@ -138,7 +138,7 @@ def parse_seq_state(blob: Blob, geometry: Geometry) -> StateBlob:
         raise BlobError(tr("This is not the saved state of a sequence."), f"magic {magic:#x}")
     state = _memory(reader, geometry, "", reader.i32("sequence"))
     cells = [stored for streams in state.caches for stored in streams]
-    if any(len(seq_ids) != 1 for stored in cells for seq_ids in stored.seq_ids):
+    if any(len(seq_ids) != 1 for stored in cells for seq_ids in set(stored.seq_ids)):
         raise BlobError(tr("The saved state is damaged."), "a cell does not have one sequence")
     if len(state.states) > 1 or any(seq_ids for _, seq_ids in state.states):
         raise BlobError(tr("The saved state is damaged."), "more than one recurrent state, or one with sequences")
@@ -225,10 +225,18 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         if n_ids and not ((ids >= 0) & (ids < MAX_SEQ)).all():
             raise BlobError(tr("The saved state is damaged."), "a sequence id is out of range")
         pos[done : done + n] = rows[:n, 0]
-        seq_ids += map(tuple, ids.tolist())
+        seq_ids += _as_tuples(ids)
         done += n
         ahead = 2 * ahead if n == ahead else 1
     return pos, tuple(seq_ids)
+
+
+def _as_tuples(ids: NDArray[np.int32]) -> list[tuple[int, ...]]:
+    """Each row. Rows that are all alike become one tuple: as many as there are cells make Python look for garbage."""
+    if len(ids) > 1 and (ids == ids[0]).all():
+        return [tuple(ids[0].tolist())] * len(ids)
+    known: dict[tuple[int, ...], tuple[int, ...]] = {}
+    return [known.setdefault(row, row) for row in map(tuple, ids.tolist())]
 
 
 def _tensors(reader: _Reader, n_cells: int, mla: bool) -> tuple[Section, ...]:

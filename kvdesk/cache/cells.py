@@ -6,7 +6,7 @@ know batches, other streams or other caches. All `file:line` references are llam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,12 +152,7 @@ class StreamCells:
 
     def rows(self, seq_ids: Sequence[tuple[int, ...]]) -> NDArray[np.uint64]:
         """Rows of `bits` for these sets of sequences. Read-only."""
-        kinds = {ids: i for i, ids in enumerate(dict.fromkeys(seq_ids))}
-        rows = np.zeros((len(kinds), self.bits.shape[1]), dtype=np.uint64)
-        for ids, i in kinds.items():
-            for s in ids:
-                rows[i, s >> 6] |= np.uint64(1 << (s & 63))
-        return rows[[kinds[ids] for ids in seq_ids]]
+        return rows_of(seq_ids, self.bits.shape[1])
 
     def save(self, index: Index) -> SavedCells:
         """Remember the content of these cells. Read-only."""
@@ -204,19 +199,21 @@ class StreamCells:
         self.used += len(index)
         self.high_water = max(self.high_water, int(index.max()) + 1)
         first = seq_ids[0]
-        if all(ids == first for ids in seq_ids):
-            self.bits[index] = self.rows((first,))
+        if seq_ids.count(first) == len(seq_ids):
+            self.bits[index] = member_rows((first,), self.bits.shape[1])
             low, high = int(pos.min()), int(pos.max())
             for s in first:
                 self._grow(s, len(index), low, high)
             return
-        self.bits[index] = self.rows(seq_ids)
-        by_seq: dict[int, list[int]] = {}
-        for p, ids in zip(pos.tolist(), seq_ids, strict=True):
+        kinds, which = _kinds(seq_ids)
+        self.bits[index] = member_rows(kinds, self.bits.shape[1])[which]
+        counts = np.bincount(which, minlength=len(kinds))
+        lows, highs = np.full(len(kinds), POS_MAX), np.full(len(kinds), -1)
+        np.minimum.at(lows, which, pos)
+        np.maximum.at(highs, which, pos)
+        for ids, n, low, high in zip(kinds, counts.tolist(), lows.tolist(), highs.tolist(), strict=True):
             for s in ids:
-                by_seq.setdefault(s, []).append(p)
-        for s, positions in by_seq.items():
-            self._grow(s, len(positions), min(positions), max(positions))
+                self._grow(s, n, low, high)
 
     def place_run(self, start: int, pos: int, seq_id: int, tokens: Sequence[int], written_at_op: int) -> None:
         """`place` for one token after another of one sequence, in the empty cells from `start` on. The head stays.
@@ -458,3 +455,25 @@ def _members(words: Sequence[np.uint64] | NDArray[np.uint64]) -> list[int]:
 def seq_members(row: NDArray[np.uint64]) -> tuple[int, ...]:
     """The sequence ids of one cell, ascending, from its row of `seq_bits`. Read-only."""
     return tuple(_members(row))
+
+
+def member_rows(seq_ids: Iterable[tuple[int, ...]], n_words: int) -> NDArray[np.uint64]:
+    """Rows of `n_words` words with the bits of these sets of sequences, shape (n, n_words)."""
+    wanted = list(seq_ids)
+    rows = np.zeros((len(wanted), n_words), dtype=np.uint64)
+    for i, ids in enumerate(wanted):
+        for s in ids:
+            rows[i, s >> 6] |= np.uint64(1 << (s & 63))
+    return rows
+
+
+def rows_of(seq_ids: Sequence[tuple[int, ...]], n_words: int) -> NDArray[np.uint64]:
+    """`member_rows`, where many sets are the same."""
+    kinds, which = _kinds(seq_ids)
+    return member_rows(kinds, n_words)[which]
+
+
+def _kinds(seq_ids: Sequence[tuple[int, ...]]) -> tuple[dict[tuple[int, ...], int], NDArray[np.intp]]:
+    """The different sets in the order of their first, and which of them each is."""
+    kinds = {ids: i for i, ids in enumerate(dict.fromkeys(seq_ids))}
+    return kinds, np.fromiter(map(kinds.__getitem__, seq_ids), np.intp, len(seq_ids))

@@ -150,14 +150,17 @@ def permute_blob(
             at += 4  # number of cells
             stream_plan = planned[cache.name, s]
             _check(stored, stream_plan.order, cache.streams[s])
+            tensors = stored.sections
             if not stored.n_cells:
                 continue
+            if stream_plan.in_order and tensors:
+                at = tensors[-1].offset + tensors[-1].n_bytes
+                continue  # copied with what lies between
             words = np.array([2 + len(ids) for ids in stored.seq_ids]) + (_EXT_WORDS if geometry.facts.cell_ext else 0)
             table = slice(at, at + 4 * int(words.sum()))
-            tensors = stored.sections
             at = tensors[-1].offset + tensors[-1].n_bytes if tensors else table.stop + _TENSORS_HEAD
             if stream_plan.in_order:
-                continue  # copied with what lies between
+                continue
             target[done : table.start] = source[done : table.start]
             _permute_table(source[table], target[table], words, stream_plan.order)
             done = table.stop

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvdesk.cache.blob import StateBlob, StreamBlob
-from kvdesk.cache.cells import masked_swa, seq_members
+from kvdesk.cache.cells import masked_swa, rows_of, seq_members
 from kvdesk.cache.dump import SlotDump, render_position_map, render_sequence_map
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.mirror import Mirror
@@ -175,6 +175,10 @@ def _compare_cells(
         return Difference("used cells", str(len(ours)), str(stored.n_cells), cache, stream)
     if keep:
         return None  # the blob of a sequence names no others
+    n_words = cells.seq_bits.shape[1]
+    fit = all(s < 64 * n_words for ids in set(stored.seq_ids) for s in ids)
+    if fit and np.array_equal(cells.seq_bits[index], rows_of(stored.seq_ids, n_words)):
+        return None
     same = None
     for cell, row, ids in zip(index.tolist(), cells.seq_bits[index].tolist(), stored.seq_ids, strict=True):
         if same == (row, ids):

@@ -84,16 +84,34 @@ def test_memory_given_up_leaves_the_process(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system is asked as Linux is")
-def test_a_smaller_state_holds_no_more_than_its_own_bytes() -> None:
+def test_a_smaller_state_that_stays_holds_no_more_than_its_own_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     process, buffers = psutil.Process(), TransferBuffers()
     block = buffers.block(40 * MB)
     block[:] = b"x" * len(block)
     where = address(block)
     del block
-    before = process.memory_info().rss
     block = buffers.block(33 * MB)
+    block[-8:] = b"the last"
+    before = process.memory_info().rss
     assert address(block) == where
+    assert not buffers.expire(), "the next state may be as large as the first again"
+    monkeypatch.setattr(transfer, "KEPT_S", 0.0)
+    assert buffers.due
+    assert buffers.expire()
     assert before - process.memory_info().rss > 6 * MB
+    assert bytes(block[-8:]) == b"the last"
+    assert not buffers.due
+
+
+def test_a_block_that_has_a_larger_state_again_is_left_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    buffers = TransferBuffers()
+    del [buffers.block(40 * MB)][0]
+    del [buffers.block(33 * MB)][0]
+    block = buffers.block(40 * MB)
+    block[-8:] = b"the last"
+    monkeypatch.setattr(transfer, "KEPT_S", 0.0)
+    assert not buffers.expire()
+    assert bytes(block[-8:]) == b"the last"
 
 
 def test_memory_of_a_closed_context_leaves_the_process(loaded: HeadlessEngine) -> None:
@@ -127,7 +145,7 @@ def test_without_memory_for_its_copy_an_operation_is_done_but_not_undone(
         patch.setattr(context.states.buffers, "block", none)
         headless.do(Operate(RemoveRange(seq_id, 4, 6), measured=False))
     done = next(event for event in headless.events if getattr(event, "name", "") == "seq_rm")
-    assert (done.undoable, done.effect.audited, context.memory.verification.state) == (False, False, "mirrored")
+    assert (done.undoable, done.effect.audited, context.memory.verification.state) == (False, True, "verified")
     assert context.auditor.audit(whole=True).state == "verified"
 
 
@@ -144,8 +162,8 @@ def test_a_closed_context_keeps_nothing_for_states() -> None:
 
 def test_a_rebuild_gives_back_what_was_kept_for_the_old_context(headless: HeadlessEngine) -> None:
     HeadlessChat(headless).answer("Hello.", SHORT)
-    headless.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
     old = headless.engine.session.runtime.context
+    old.auditor.audit(whole=True)
     assert old.states.buffers.n_bytes > 0
     headless.do(RebuildContext(old.settings, "nothing"))
     assert old.states.buffers.n_bytes == 0
@@ -179,6 +197,7 @@ def test_the_ledger_tells_what_is_kept_until_it_is_given_back(
     HeadlessChat(headless).answer("Hello.", SHORT)
     chat = HeadlessChat(headless)
     chat.answer("Hello again.", SHORT)
+    del [headless.engine.session.runtime.context.states.buffers.block(30 * MB)][0]
     headless.do(Operate(SwapOut(chat.id), measured=False))
 
     def told() -> dict[str, int | None]:

@@ -40,6 +40,7 @@ class TransferBuffers:
     def __init__(self) -> None:
         self._kept: list[mmap.mmap] = []
         self._back: deque[mmap.mmap] = deque()  # from other threads too
+        self._loose: dict[int, tuple[weakref.ref[mmap.mmap], int]] = {}  # blocks larger than the state they have, by id
         self._used_at = 0.0
         self._closed = False
 
@@ -48,6 +49,11 @@ class TransferBuffers:
         """Bytes that are kept and not in use. Read-only."""
         self._take_back()
         return sum(map(len, self._kept))
+
+    @property
+    def due(self) -> bool:
+        """Whether `expire` may have something to give back. Read-only."""
+        return bool(self._loose) or self.n_bytes > 0
 
     def block(self, n_bytes: int) -> memoryview:
         """So many bytes, undefined at first. They are kept for another state when nothing refers to them any more.
@@ -60,18 +66,26 @@ class TransferBuffers:
         fitting = [i for i, kept in enumerate(self._kept) if n_bytes <= len(kept) <= most]
         if fitting:
             memory = self._kept.pop(min(fitting, key=lambda i: len(self._kept[i])))
-            _give_up_behind(memory, n_bytes)
         else:
             memory = _mapping(max(1, -(-n_bytes // _STEP)) * _STEP)
+        self._loose.pop(id(memory), None)
+        if len(memory) > n_bytes + _STEP:
+            self._loose[id(memory)] = (weakref.ref(memory), n_bytes)
         view = np.frombuffer(memory, np.uint8, n_bytes)
         weakref.finalize(view, _give_back, weakref.ref(self), memory).atexit = False
         return view.data
 
     def expire(self) -> bool:
-        """Give back to the system what was not used for `KEPT_S`. Whether something was given back."""
-        if not self.n_bytes or time.monotonic() - self._used_at < KEPT_S:
+        """Give back to the system what was not used for `KEPT_S`, and what states that stay leave of their blocks.
+        Whether something was given back.
+        """
+        if not self.due or time.monotonic() - self._used_at < KEPT_S:
             return False
         self._kept.clear()
+        for block, n_bytes in self._loose.values():
+            if (memory := block()) is not None:
+                _give_up_behind(memory, n_bytes)
+        self._loose.clear()
         return True
 
     def close(self) -> None:
@@ -100,7 +114,8 @@ def _mapping(n_bytes: int) -> mmap.mmap:
 
 def _give_up_behind(memory: mmap.mmap, n_bytes: int) -> None:
     """What a smaller state leaves of a block goes back to the system: copies for undo stay long, and count as the bytes
-    of their state.
+    of their state. Not at once, since the next state may be as large as the one before, and each page costs when it is
+    touched again: 6 MB as much as copying 20.
     """
     start = -(-n_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
     if sys.platform == "linux" and start + _STEP < len(memory):

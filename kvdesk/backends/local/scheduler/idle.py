@@ -55,7 +55,7 @@ class Idle:
         """Whether `work` may find something to do."""
         context = self._context
         changed = self._ahead is not None or self._judged_at != context.memory.mirror.operation
-        return changed or context.states.buffers.n_bytes > 0
+        return changed or context.states.buffers.due
 
     def work(self, policy: CachePolicy) -> bool:
         """Do one thing that is due and that the policy allows. Whether the cache has changed."""
