@@ -39,7 +39,7 @@ screenshots: setup
 	.venv/bin/python packaging/screenshots.py
 
 lab-figures: setup
-	.venv/bin/python packaging/lab_figures.py
+	.venv/bin/python packaging/lab_figures.py $(NAMES)
 
 # The texts of kvdesk for those who translate them; see packaging/translations.py.
 translations: setup

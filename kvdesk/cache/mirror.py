@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvdesk.cache.attention import AttentionCache, Prepared
 from kvdesk.cache.batch import (
@@ -130,7 +131,8 @@ class Mirror:
         n = len(good) if good.all() else int(good.argmin())
         if n < len(pos) and n and pos[n] == n - 1:
             n -= 1  # two cells at the last position: which one is meant cannot be said
-        return [int(t) for t in token[:n].tolist()]
+        tokens: list[int] = token[:n].tolist()
+        return tokens
 
     # --- changes the cache: decode -----------------------------------------------------------------------------------
 
@@ -237,7 +239,7 @@ class Mirror:
         self.operation += 1
         self._start_log()
         ok = all(
-            self._restore_stream(cache, seq_id, stored.pos.tolist(), tokens)
+            self._restore_stream(cache, seq_id, stored.pos, tokens)
             for cache, streams in zip(self.caches, state.caches, strict=True)
             for stored in streams
             if stored.n_cells
@@ -385,7 +387,7 @@ class Mirror:
             cache.capture = self.capture
 
     def _restore_stream(
-        self, cache: AttentionCache, seq_id: int, positions: Sequence[int], tokens: Sequence[int]
+        self, cache: AttentionCache, seq_id: int, positions: NDArray[np.int32], tokens: Sequence[int]
     ) -> bool:
         cache.seq_rm(seq_id, -1, -1)
         if len(positions) > cache.size:
@@ -439,13 +441,15 @@ class Mirror:
         return spans
 
 
-def _restored(seq_id: int, positions: Sequence[int], known: Sequence[int] = ()) -> Ubatch:
+def _restored(seq_id: int, positions: Sequence[int] | NDArray[np.int32], known: Sequence[int] = ()) -> Ubatch:
     """The ubatch that the engine makes of a saved sequence."""
-    n = len(positions)
+    n, pos = len(positions), np.asarray(positions, dtype=np.int32)
+    tokens, there = np.full(n, -1, dtype=np.int32), (pos >= 0) & (pos < len(known))
+    tokens[there] = np.asarray(known, dtype=np.int32)[pos[there]]
     return Ubatch(
         index=np.arange(n, dtype=np.int64),
-        tokens=np.asarray([known[p] if 0 <= p < len(known) else -1 for p in positions], dtype=np.int32),
-        pos=np.asarray(positions, dtype=np.int32),
+        tokens=tokens,
+        pos=pos,
         seq_ids=((seq_id,),) * n,
         seq_id_unq=(seq_id,),
         n_seqs=1,

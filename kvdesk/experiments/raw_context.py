@@ -74,6 +74,11 @@ class RawContext:
         self.n_seq_max = int(lib.llama_n_seq_max(self._ctx))
         self._batch = lib.llama_batch_init(self.n_batch, 0, 1)
 
+    @property
+    def ctx(self) -> Any:
+        """The `llama_context *`, for calls that are timed without anything around them; nobody watches those."""
+        return self._ctx
+
     def decode(
         self, tokens: Sequence[int], pos: Sequence[int], seq_id: int | Sequence[int] = 0, n_logits: int = 1
     ) -> Answer:
@@ -132,13 +137,13 @@ class RawContext:
         pointer = lib.llama_get_logits_ith(self._ctx, -1)
         return np.ctypeslib.as_array(pointer, shape=(self._model.vocab.n_tokens,)).copy()
 
-    def all_logits(self, tokens: Sequence[int], first: int) -> NDArray[np.float32]:
-        """Decode `tokens` in one batch from position 0 on; the logits of those from `first` on, one row each.
+    def all_logits(self, tokens: Sequence[int], first: int, start: int = 0) -> NDArray[np.float32]:
+        """Decode `tokens` in one batch from position `start` on; the logits of those from `first` on, one row each.
 
         Raises ContextError.
         """
         n = len(tokens) - first
-        if (answer := self.decode(tokens, range(len(tokens)), n_logits=n)).rc != 0:
+        if (answer := self.decode(tokens, range(start, start + len(tokens)), n_logits=n)).rc != 0:
             raise ContextError(
                 tr("llama.cpp could not read {n:,} tokens: {why}.").format(
                     n=len(tokens), why=answer.refusal or answer.rc
@@ -177,6 +182,15 @@ class RawContext:
         lib.llama_memory_seq_add(memory, seq_id, p0, -1, by)
         call = calls.seq_add(seq_id, p0, -1, by)
         self._follow(partial(Mirror.seq_add, seq_id=seq_id, p0=p0, p1=-1, shift=by), call)
+
+    def shift(self, seq_id: int, p0: int, p1: int, by: int) -> None:
+        """llama_memory_seq_add: positions [p0, p1) move; K is rotated at the next decode. Only where the memory can
+        (capability "seq_add"): with another llama.cpp would abort.
+        """
+        assert 0 <= seq_id < self.n_seq_max
+        lib.llama_memory_seq_add(lib.llama_get_memory(self._ctx), seq_id, p0, p1, by)
+        call = calls.seq_add(seq_id, p0, p1, by)
+        self._follow(partial(Mirror.seq_add, seq_id=seq_id, p0=p0, p1=p1, shift=by), call)
 
     def span(self, seq_id: int) -> tuple[int, int]:
         """First and last position of a sequence, -1 and -1 where it has none."""

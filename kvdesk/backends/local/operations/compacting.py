@@ -28,7 +28,9 @@ def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int]
     if plan.changes_nothing and context.can("compaction"):
         return 0
     blob = context.states.get()
-    moved = permute_blob(blob, plan, context.memory.mirror.geometry, make_room=context.states.buffers.block)
+    moved = blob
+    if not plan.in_order:
+        moved = permute_blob(blob, plan, context.memory.mirror.geometry, make_room=context.states.buffers.block)
     try:
         context.states.set(moved, known=plan.after)
     except KvdeskError:

@@ -1,0 +1,379 @@
+"""A window that forgets instead of a cache that is tidied: what each policy of overflow costs, and what it loses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kvdesk.backends.local.llama.capabilities import capabilities
+from kvdesk.backends.local.llama.params import planned
+from kvdesk.backends.local.llama.traits import context_traits
+from kvdesk.cache.geometry import ModelFacts
+from kvdesk.errors import UserError
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.long_text import Policy, Reading, Told, Window
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.statistics import figure, mean_figure, median
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Point,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+)
+from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
+
+SURPRISE, TOKENS, SECONDS, ANSWER = "surprise", "tokens", "seconds", "log-probability of the answer"
+FIRST, READ, TOLD_AT, MOVED, AGAIN = "first overflow", "messages read", "told in message", "moved", "read again"
+ALONE = "nothing read"
+BEFORE, AFTER = "one token, ring", "one token, ring, then compacted"
+KNOWN: Final = 1.0
+"""Nats for each token of an answer that reading the text must add to its log-probability for it to count."""
+MUCH: Final = 1.15
+"""Ratio of times, and of perplexities, from which one is said to be worse than another."""
+AS_GOOD: Final = 1.05
+"""Ratio of perplexities up to which moving is said to be as good as reading again."""
+ASKED: Final = 64
+"""Cells that are left free for a question and its answer."""
+TIMED: Final = 16
+"""Tokens that are timed before and after the compaction in each round."""
+N_TOLD: Final = 6
+NAMES: Final = ("Osprey", "Heron", "Falcon", "Pelican", "Raven", "Swallow")
+CODES: Final = ("58213", "90467", "31785", "74092", "26518", "49630")
+
+PARAMETERS = (
+    Parameter("window", "Window", 512, 192, 32768, 256, "Cells of the context; 64 of them are for the questions"),
+    Parameter("text", "Text", 1024, 256, 131072, 640, "Tokens that are read at most"),
+    Parameter("message", "Message", 64, 8, 1024, 32, "Tokens of the text in each message"),
+    Parameter("rounds", "Rounds", 7, 2, 50, 3, "How often the text is read under each policy"),
+)
+
+
+class Text(NamedTuple):
+    """A conversation: the tokens of each message, how many of them at its beginning tell something, and what."""
+
+    messages: tuple[tuple[int, ...], ...]
+    n_telling: tuple[int, ...]
+    told: tuple[Told, ...]
+
+
+def _limit(values: Values) -> int:
+    """Tokens that the window holds at most."""
+    return int(values["window"]) // 64 * 64 - ASKED
+
+
+def _settings(values: Values) -> ContextSettings:
+    """Of both contexts together: one that is as large as the window, one for the whole text and what is told in it."""
+    n_ctx, n_batch = int(values["window"] + values["text"]) + 512, max(int(values["message"]) + ASKED, 256)
+    return ContextSettings(n_ctx=n_ctx, n_seq_max=1, n_batch=n_batch, n_ubatch=256)
+
+
+def _room(text: Text) -> int:
+    """Cells for all of it."""
+    return -(-(sum(map(len, text.messages)) + ASKED) // 256) * 256
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    text, limit = _text(bench), _limit(bench.values)
+    for number, told in enumerate(text.told):
+        yield Sample(TOLD_AT, number, told.index)
+    for at, (tokens, n_telling) in enumerate(zip(text.messages, text.n_telling, strict=True)):
+        yield Sample(TOKENS, at, len(tokens) - n_telling)
+    n_rounds = bench.whole("rounds") + 1
+    with bench.context(n_ctx=_room(text)) as large, bench.context(n_ctx=bench.whole("window")) as small:
+        _check(bench, small)
+        for number, told in enumerate(text.told):
+            large.clear()
+            alone = Window(large, Policy.ALL, None)
+            yield Sample(f"{ANSWER}: {ALONE}", number, alone.answers(told), unit="nats")
+        for at, policy in enumerate(Policy):
+            yield Progress(at, n_rounds * len(Policy), tr("{policy}: what is lost").format(policy=tr(policy)))
+            context = large if policy is Policy.ALL else small
+            window = Window(context, policy, None if policy is Policy.ALL else limit)
+            yield from _judged(window, policy, text)
+        for number in bench.rounds(bench.whole("rounds")):
+            for at, policy in enumerate(Policy if number % 2 == 0 else reversed(Policy)):
+                done = (number + 1) * len(Policy) + at
+                what = tr("{policy}, round {n}").format(policy=tr(policy), n=number + 1)
+                yield Progress(done, max(n_rounds, number + 2) * len(Policy), what)
+                context = large if policy is Policy.ALL else small
+                window = Window(context, policy, None if policy is Policy.ALL else limit)
+                yield from _timed(window, policy, text, number)
+                if policy is Policy.RING:
+                    yield Sample(BEFORE, number, window.token_s(TIMED), number, unit="s")
+                    context.compact()
+                    yield Sample(AFTER, number, window.token_s(TIMED), number, unit="s")
+
+
+def _judged(window: Window, policy: Policy, text: Text) -> Iterator[Sample]:
+    """How surprising each message is, and the answers at the end."""
+    reading = _read(window, text, judged=True)
+    for at, surprise in enumerate(reading.surprise):
+        yield Sample(f"{SURPRISE}: {policy}", at, float(np.nanmean(surprise[text.n_telling[at] :])), unit="nats")
+    for number, told in enumerate(text.told):
+        yield Sample(f"{ANSWER}: {policy}", number, window.answers(told), unit="nats")
+    yield Sample(f"{READ}: {policy}", 0, len(reading.seconds), unit="messages")
+    yield Sample(f"{MOVED}: {policy}", 0, reading.moved, unit="cells")
+    yield Sample(f"{AGAIN}: {policy}", 0, reading.read_again, unit="tokens")
+    if reading.first is not None:
+        yield Sample(f"{FIRST}: {policy}", 0, reading.first, unit="messages")
+
+
+def _timed(window: Window, policy: Policy, text: Text, number: int) -> Iterator[Sample]:
+    reading = _read(window, text, judged=False)
+    for at, seconds in enumerate(reading.seconds):
+        yield Sample(f"{SECONDS}: {policy}", at, seconds, number, unit="s")
+
+
+def _read(window: Window, text: Text, *, judged: bool) -> Reading:
+    for at, tokens in enumerate(text.messages):
+        if not window.read(tokens, at, is_system=at == 0, judged=judged):
+            break
+    return window.reading
+
+
+def _check(bench: Bench, context: RawContext) -> None:
+    """Raises UserError where positions cannot be moved."""
+    settings = bench.settings
+    geometry = planned(bench.model, settings)
+    traits = context_traits(bench.model.traits, geometry, settings, bench.model.vocab.n_tokens, context.said)
+    found = capabilities(traits)["seq_add"]
+    if not found.allowed:
+        raise UserError(found.why)
+
+
+def _text(bench: Bench) -> Text:
+    """The text in messages, and codes that some of them tell. Raises UserError."""
+    vocab, size = bench.model.vocab, bench.whole("message")
+
+    def tokens(text: str, n: int) -> list[int]:
+        if not vocab.has_text:
+            return bench.tokens(n)
+        return vocab.tokenize(text, add_special=False, parse_special=False)
+
+    body = tokens(bench.text, bench.whole("text"))[: bench.whole("text")]
+    if len(body) < 2 * _limit(bench.values):
+        raise UserError(
+            tr(
+                "The text has {n:,} tokens, and a window of {window:,} needs twice as many: choose a smaller one."
+            ).format(n=len(body), window=_limit(bench.values))
+        )
+    parts = [tuple(body[at : at + size]) for at in range(0, len(body), size)]
+    every = (len(parts) - 1) // (N_TOLD - 1)
+    told, telling = [], dict[int, tuple[int, ...]]()
+    end = tokens(".\n", 2)
+    for number, (name, code) in enumerate(zip(NAMES, CODES, strict=True)):
+        question, answer = tokens(f"\nThe secret code of the {name} is", 8), tokens(f" {code}", 5)
+        told.append(Told(number * every, tuple(question), tuple(answer)))
+        telling[number * every] = (*question, *answer, *end)
+    if vocab.add_bos:
+        telling[0] = (vocab.bos, *telling[0])
+    messages = tuple((*telling.get(at, ()), *part) for at, part in enumerate(parts))
+    return Text(messages, tuple(len(telling.get(at, ())) for at in range(len(parts))), tuple(told))
+
+
+# --- conclusion -------------------------------------------------------------------------------------------------------
+
+
+class _Found:
+    """What the samples say of each policy. first: the first message that did not fit."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._by: dict[tuple[str, int, int], float] = {(s.series, int(s.x), s.round): s.y for s in samples}
+        self.rounds = sorted({n for series, _, n in self._by if series == f"{SECONDS}: {Policy.SLIDE}"})
+        self.n_messages = int(self.of(READ, Policy.ALL))
+        self.first = int(self.of(FIRST, Policy.SLIDE))
+        self.known = [
+            n for n in range(N_TOLD) if self.answer(Policy.ALL, n) - self._by[f"{ANSWER}: {ALONE}", n, 0] >= KNOWN
+        ]
+
+    def of(self, what: str, policy: Policy) -> float:
+        return self._by[f"{what}: {policy}", 0, 0]
+
+    def answer(self, policy: Policy, number: int) -> float:
+        return self._by[f"{ANSWER}: {policy}", number, 0]
+
+    def told_at(self, number: int) -> int:
+        return int(self._by[TOLD_AT, number, 0])
+
+    def found(self, policy: Policy) -> list[int]:
+        """Codes that are still more likely than halfway between having read everything and nothing."""
+        return [
+            n
+            for n in self.known
+            if self.answer(policy, n) >= (self.answer(Policy.ALL, n) + self._by[f"{ANSWER}: {ALONE}", n, 0]) / 2
+        ]
+
+    def reads_on(self, policy: Policy) -> bool:
+        """Whether it read something after its first overflow."""
+        return self.of(READ, policy) >= self.n_messages
+
+    def surprise(self, policy: Policy, at: int) -> float:
+        return self._by[f"{SURPRISE}: {policy}", at, 0]
+
+    def perplexity(self, policy: Policy, over: Policy) -> Figure:
+        """Ratio of the perplexities of what came after the first overflow, messages paired."""
+        later = range(self.first, self.n_messages)
+        apart = [self.surprise(policy, at) - self.surprise(over, at) for at in later]
+        mean = mean_figure("", apart, [self._by[TOKENS, at, 0] for at in later])
+        low, high = mean.low or 0.0, mean.high or 0.0
+        name = tr("perplexity, {policy} over {over}").format(policy=tr(policy), over=tr(over))
+        return Figure(name, float(np.exp(mean.value)), float(np.exp(low)), float(np.exp(high)))
+
+    def seconds(self, policy: Policy, number: int) -> float:
+        """Of all messages from the first overflow on."""
+        return sum(self._by[f"{SECONDS}: {policy}", at, number] for at in range(self.first, self.n_messages))
+
+    def longest(self, policy: Policy) -> float:
+        """Median over the rounds of the longest wait for a message from the first overflow on."""
+        later = range(self.first, self.n_messages)
+        return median([max(self._by[f"{SECONDS}: {policy}", at, n] for at in later) for n in self.rounds])
+
+    def time(self, policy: Policy, over: Policy) -> Figure:
+        name = tr("time, {policy} over {over}").format(policy=tr(policy), over=tr(over))
+        return figure(name, [self.seconds(policy, n) / self.seconds(over, n) for n in self.rounds])
+
+    def compacted(self) -> Figure:
+        name = tr("a token in the ring, before over after a compaction")
+        return figure(name, [self._by[BEFORE, n, n] / self._by[AFTER, n, n] for n in self.rounds])
+
+
+READERS: Final = (Policy.ALL, Policy.RING, Policy.SLIDE, Policy.SINKS, Policy.RECOMPUTE)
+
+
+def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
+    found = _Found(samples)
+    quality = {policy: found.perplexity(policy, Policy.ALL) for policy in READERS[1:]}
+    time = {policy: found.time(policy, Policy.SLIDE) for policy in READERS if policy is not Policy.SLIDE}
+    ring, moved = found.perplexity(Policy.RING, Policy.SLIDE), found.perplexity(Policy.SLIDE, Policy.RECOMPUTE)
+    compacted = found.compacted()
+    lost = [n for n in found.known if n not in found.found(Policy.SLIDE)]
+    keys = (
+        "the codes tell nothing" if not found.known else f"a window {'forgets' if lost else 'forgets nothing'}",
+        f"a bare ring {'spoils the text' if ring.value >= MUCH else 'reads on as well'}",
+        f"moving is {'as good as' if moved.value <= AS_GOOD else 'worse than'} reading again",
+        f"reading again is {'slower' if time[Policy.RECOMPUTE].value >= MUCH else 'as fast'}",
+        f"compaction gains {'something' if compacted.value >= MUCH else 'nothing'} in a full window",
+    )
+    n_known = len(found.known)
+    counts = ", ".join(f"{tr(policy)} {len(found.found(policy))}" for policy in Policy)
+    sentence = " ".join(
+        (
+            tr("{known} of {n} codes told in the text are known at its end where nothing is removed.").format(
+                known=n_known, n=N_TOLD
+            ),
+            tr("Still known with a window of {n:,} tokens: {counts}.").format(n=_limit(values), counts=counts)
+            if n_known
+            else tr("With this model the codes therefore tell nothing of what a window loses."),
+            tr(
+                "The perplexity of the text after the first overflow is {ring} times that of sliding in a ring that"
+                " keeps nothing of the beginning; sliding has {moved} times that of reading again, which takes {time}"
+                " times as long."
+            ).format(ring=ring, moved=moved, time=time[Policy.RECOMPUTE]),
+            tr("A token in the full ring takes {compacted} times what it takes after a compaction.").format(
+                compacted=compacted
+            ),
+        )
+    )
+    return Result(
+        Verdict("; ".join(keys), sentence),
+        figures=(*quality.values(), ring, moved, *time.values(), compacted),
+        plots=(_plot(found),),
+        tables=(_policies(found, quality), _codes(found)),
+        remarks=(
+            tr("A code is known when reading the text makes each of its tokens at least {n:g} nats likelier.").format(
+                n=KNOWN
+            ),
+            tr("Policies evict whole messages until an eighth of the window is free, as kvdesk does."),
+        ),
+    )
+
+
+def _policies(found: _Found, quality: dict[Policy, Figure]) -> Table:
+    rows = []
+    for policy in Policy:
+        reads = found.reads_on(policy)
+        seconds = median([found.seconds(policy, n) for n in found.rounds]) if reads else 0.0
+        rows.append(
+            (
+                tr(policy),
+                f"{found.of(READ, policy):.0f} / {found.n_messages}",
+                f"{len(found.found(policy))} / {len(found.known)}",
+                str(quality[policy]) if policy in quality else "1" if policy is Policy.ALL else "–",
+                f"{seconds:.2f}" if reads else "–",
+                f"{1e3 * found.longest(policy):.0f}" if reads else "–",
+                f"{found.of(MOVED, policy):,.0f}",
+                f"{found.of(AGAIN, policy):,.0f}",
+            )
+        )
+    columns = (
+        tr("policy"),
+        tr("messages read"),
+        tr("codes known"),
+        tr("perplexity over everything kept"),
+        tr("s after the first overflow"),
+        tr("longest wait, ms"),
+        tr("cells moved"),
+        tr("tokens read again"),
+    )
+    return Table(tr("Policies"), columns, tuple(rows))
+
+
+def _codes(found: _Found) -> Table:
+    """Log-probability of each code for each of its tokens."""
+    rows = tuple(
+        (
+            str(number + 1),
+            str(found.told_at(number)),
+            f"{found._by[f'{ANSWER}: {ALONE}', number, 0]:.2f}",  # noqa: SLF001 - the same module
+            *(f"{found.answer(policy, number):.2f}" for policy in Policy),
+        )
+        for number in range(N_TOLD)
+    )
+    columns = (tr("code"), tr("told in message"), tr("nothing read"), *(tr(policy) for policy in Policy))
+    return Table(tr("Log-probability of a token of each code, nats"), columns, rows)
+
+
+def _plot(found: _Found) -> Plot:
+    series = []
+    for policy in READERS:
+        points, total, n = [], 0.0, 0
+        for at in range(found.first, found.n_messages):
+            total, n = total + found.surprise(policy, at), n + 1
+            points.append(Point(at, float(np.exp(total / n))))
+        series.append(Series(tr(policy), tuple(points)))
+    title = tr("Perplexity of all that came after the first overflow")
+    return Plot(title, tr("message"), tr("perplexity so far"), tuple(series))
+
+
+def _applies(facts: ModelFacts) -> str:
+    if why := needs_attention(facts):
+        return why
+    if facts.kind != "attention":
+        return tr("This model's cache is not one of plain attention: its own windows already decide what it forgets.")
+    return ""
+
+
+EXPERIMENT = Experiment(
+    id="ring-buffer",
+    title=marked("Ring or window"),
+    question=marked("Can a ring or a sliding window take the place of defragmentation, and what does it forget?"),
+    supposed=marked("Keeping only the latest tokens bounds the cache and makes free space easy to use again."),
+    parameters=PARAMETERS,
+    settings=_settings,
+    work=lambda values: Work(len(Policy) * (values["rounds"] + 1) * values["text"] * 1.5, 2 * TIMED * values["rounds"]),
+    measure=_measure,
+    conclude=_conclude,
+    applies=_applies,
+    takes_text=True,
+)
