@@ -15,7 +15,7 @@ from kvdesk.errors import ContextError
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.policies.overflow import RESERVE, Abilities, Situation, Span, plan_overflow
 from kvdesk.settings import Overflow
-from kvdesk.translation import marked
+from kvdesk.translation import marked, tr
 
 
 class Policy(StrEnum):
@@ -164,7 +164,7 @@ class Window:
             self.reading.read_again += len(kept)
         else:
             context.remove(0, p0, p1)
-            context.shift(0, p1, -1, p0 - p1)
+            context.shift(0, p1, p0 - p1)
             self.reading.moved += len(kept)
         del self._tokens[p0:p1]
         self._messages = [moved for message in self._messages if (moved := _without(message, p0, p1)).end > moved.start]
@@ -203,4 +203,4 @@ def _logits(context: RawContext, tokens: Sequence[int], start: int) -> NDArray[n
 
 def _expect(rc: int) -> None:
     if rc != 0:
-        raise ContextError(f"llama.cpp could not read on in a window that has room (code {rc}).")
+        raise ContextError(tr("llama.cpp could not read on in a window that has room (code {rc}).").format(rc=rc))

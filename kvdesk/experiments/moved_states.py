@@ -33,6 +33,7 @@ from kvdesk.errors import EngineError
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.policies.compaction_gain import Reads, SpanCost
 from kvdesk.policies.swap import Limits, StateKind
+from kvdesk.translation import tr
 
 LONG, SHORT, FILLERS = 0, 1, (2, 3)
 N_SEQ = 4
@@ -215,7 +216,9 @@ class Own:
         for seq_id, n in ((LONG, texts.n_long), (SHORT, texts.n_short)):
             sequence = self._manager.lease(_name(seq_id))
             if sequence.seq_id != seq_id:
-                raise EngineError("The conversations of the experiment do not have the sequences that it gave them.")
+                raise EngineError(
+                    tr("The conversations of the experiment do not have the sequences that it gave them.")
+                )
             self._manager.adopt(sequence, texts.tokens[:n])
 
     def _sequence(self, seq_id: int) -> CacheSequence:
@@ -286,7 +289,7 @@ def _take(source: Bytes, target: Bytes, section: Section, order: NDArray[np.int6
 
 def _accepted(taken: bool) -> None:
     if not taken:
-        raise EngineError("llama.cpp did not take back the state that the experiment had from it.")
+        raise EngineError(tr("llama.cpp did not take back the state of its own cache."))
 
 
 @functools.cache

@@ -183,15 +183,6 @@ class RawContext:
         call = calls.seq_add(seq_id, p0, -1, by)
         self._follow(partial(Mirror.seq_add, seq_id=seq_id, p0=p0, p1=-1, shift=by), call)
 
-    def shift(self, seq_id: int, p0: int, p1: int, by: int) -> None:
-        """llama_memory_seq_add: positions [p0, p1) move; K is rotated at the next decode. Only where the memory can
-        (capability "seq_add"): with another llama.cpp would abort.
-        """
-        assert 0 <= seq_id < self.n_seq_max
-        lib.llama_memory_seq_add(lib.llama_get_memory(self._ctx), seq_id, p0, p1, by)
-        call = calls.seq_add(seq_id, p0, p1, by)
-        self._follow(partial(Mirror.seq_add, seq_id=seq_id, p0=p0, p1=p1, shift=by), call)
-
     def span(self, seq_id: int) -> tuple[int, int]:
         """First and last position of a sequence, -1 and -1 where it has none."""
         assert 0 <= seq_id < self.n_seq_max

@@ -109,7 +109,7 @@ class Cells:
         self.held = {p: t for p, t in self.held.items() if not (p >= p0 and (p1 < 0 or p < p1))}
         return True
 
-    def shift(self, _seq_id: int, p0: int, _p1: int, by: int) -> None:
+    def shift(self, _seq_id: int, p0: int, by: int) -> None:
         self.held = {p + by if p >= p0 else p: t for p, t in self.held.items()}
 
 
