@@ -38,9 +38,9 @@ OWN: Final[dict[Policy, Overflow]] = {
 
 
 class Told(NamedTuple):
-    """Something the text tells and that is asked for at the end. index: of the message that tells it."""
+    """Something the text tells and that is asked for at the end. message: the number of the one that tells it."""
 
-    index: int
+    message: int
     question: tuple[int, ...]
     answer: tuple[int, ...]
 
@@ -175,7 +175,8 @@ def surprise(rows: NDArray[np.float32], tokens: Sequence[int]) -> NDArray[np.flo
     wide = rows.astype(np.float64)
     most = wide.max(axis=1)
     total = most + np.log(np.exp(wide - most[:, None]).sum(axis=1))
-    return total - wide[np.arange(len(tokens)), np.asarray(tokens)]
+    surprises: NDArray[np.float64] = total - wide[np.arange(len(tokens)), np.asarray(tokens)]
+    return surprises
 
 
 def _without(message: Span, p0: int, p1: int) -> Span:

@@ -86,7 +86,7 @@ def _room(text: Text) -> int:
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     text, limit = _text(bench), _limit(bench.values)
     for number, told in enumerate(text.told):
-        yield Sample(TOLD_AT, number, told.index)
+        yield Sample(TOLD_AT, number, told.message)
     for at, (tokens, n_telling) in enumerate(zip(text.messages, text.n_telling, strict=True)):
         yield Sample(TOKENS, at, len(tokens) - n_telling)
     n_rounds = bench.whole("rounds") + 1

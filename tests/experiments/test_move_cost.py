@@ -87,13 +87,12 @@ def test_the_numbers_are_in_the_sentence_and_the_tables() -> None:
 def test_holes_are_made_before_the_conversations_come() -> None:
     """Every other run of the fillers is free, as many cells as the conversations have."""
     texts = Texts(b"long", b"short", b"filler", tuple(range(32)), 28, 4, 2)
-    calls: list[tuple[object, ...]] = []
-    texts.scatter(lambda *given: calls.append(given), lambda *given: calls.append(given))
-    restored = [given for given in calls if len(given) == 2]
+    restored: list[tuple[int, bytes]] = []
+    freed: list[tuple[int, int, int]] = []
+    texts.scatter(lambda *given: restored.append(given), lambda *given: freed.append(given))
     assert restored == [(2, b"filler"), (3, b"filler"), (0, b"long"), (1, b"short")]
-    freed = sum(p1 - p0 for _, p0, p1 in (given for given in calls if len(given) == 3) if p0 >= 0)
-    assert freed == texts.n_cells == 32
-    assert calls[-2:] == [(2, -1, -1), (3, -1, -1)]
+    assert sum(p1 - p0 for _, p0, p1 in freed[:-2]) == texts.n_cells == 32
+    assert freed[-2:] == [(2, -1, -1), (3, -1, -1)]
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -241,8 +241,17 @@ def test_what_was_audited_is_not_audited_again_before_something_changes(
     context = headless.engine.session.runtime.context
     read: list[str] = []
     get, beginning = context.auditor.read_state, state.get_beginning
-    monkeypatch.setattr(context.auditor, "read_state", lambda: (read.append("all"), get())[1])
-    monkeypatch.setattr(state, "get_beginning", lambda *given: (read.append("cells"), beginning(*given))[1])
+
+    def counted() -> memoryview:
+        read.append("all")
+        return get()
+
+    def cells(ctx: object, n_bytes: int) -> bytearray:
+        read.append("cells")
+        return beginning(ctx, n_bytes)
+
+    monkeypatch.setattr(context.auditor, "read_state", counted)
+    monkeypatch.setattr(state, "get_beginning", cells)
     context.states.set(context.states.get(), carry=True)
     assert read == ["all", "cells"], "got, and audited"
     assert context.auditor.audit().state == "verified"

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.blob import Blob
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.compaction_gain import SpanCost
@@ -28,7 +29,7 @@ def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int]
     if plan.changes_nothing and context.can("compaction"):
         return 0
     blob = context.states.get()
-    moved = blob
+    moved: Blob = blob
     if not plan.in_order:
         moved = permute_blob(blob, plan, context.memory.mirror.geometry, make_room=context.states.buffers.block)
     try:
