@@ -43,9 +43,11 @@ COST = marked("by the cost model, before a question is read")
 IDLE = marked("by the cost model, in pauses (kvdesk)")
 POLICIES = (NEVER, THRESHOLD, COST, IDLE)
 
-WAITED, P50, P95, LONGEST = "seconds waited", "token, P50", "token, P95", "token, longest"
+WAITED = marked("seconds waited")
+P50, P95, LONGEST = marked("token, P50"), marked("token, P95"), marked("token, longest")
 FIRST_P50, FIRST_P95 = "first token, P50", "first token, P95"
-TIMES, BYTES, PAUSE, NOTICED = "compactions", "bytes moved", "seconds compacting", "seconds of that waited for"
+TIMES, BYTES, PAUSE = "compactions", marked("bytes moved"), "seconds compacting"
+NOTICED = marked("seconds of that waited for")
 TURN = "a token of this turn"
 NUMBERS = (WAITED, P50, P95, LONGEST, FIRST_P50, FIRST_P95, TIMES, BYTES, PAUSE, NOTICED)
 UNITS = {TIMES: "", BYTES: "bytes"}
@@ -283,15 +285,17 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
 
     def over(policy: str, other: str, name: str) -> Figure:
         pairs = zip(of(policy, name), of(other, name), strict=True)
-        return figure(f"{name}, {tr(policy)} over {tr(other)}", [a / b for a, b in pairs])
+        said = tr("{what}, {policy} over {other}").format(what=tr(name), policy=tr(policy), other=tr(other))
+        return figure(said, [a / b for a, b in pairs])
 
     waited = {policy: over(policy, NEVER, WAITED) for policy in POLICIES[1:]}
     middle = over(IDLE, NEVER, P50)
     moved = {
-        policy: figure(f"{BYTES}, {tr(policy)}", [b / 1e6 for b in of(policy, BYTES)], "MB") for policy in POLICIES
+        policy: figure(f"{tr(BYTES)}, {tr(policy)}", [b / 1e6 for b in of(policy, BYTES)], "MB") for policy in POLICIES
     }
-    noticed = {policy: figure(f"{NOTICED}, {tr(policy)}", of(policy, NOTICED), "s") for policy in POLICIES}
-    pays = min(waited.values(), key=lambda ratio: ratio.value).value < 1 - MUCH
+    noticed = {policy: figure(f"{tr(NOTICED)}, {tr(policy)}", of(policy, NOTICED), "s") for policy in POLICIES}
+    acted = [ratio.value for policy, ratio in waited.items() if max(of(policy, TIMES)) > 0]
+    pays = "pays" if acted and min(acted) < 1 - MUCH else "does not pay" if acted else "has nothing to do"
     felt = noticed[IDLE].value > 0
     cells = {way: figure("", list(by[f"{SIMULATED}{OVER}: {way.value}: cells"].values())).value for way in Way}
     fewer = cells[Way.FILL] < cells[Way.IN_ORDER]
@@ -320,8 +324,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     flash = tr("on") if values["flash_attention"] else tr("off")
     return Result(
         Verdict(
-            f"compaction {'pays' if pays else 'does not pay'};"
-            f" in pauses {'it is waited for' if felt else 'nobody waits'};"
+            f"compaction {pays}; in pauses {'it is waited for' if felt else 'nobody waits'};"
             f" filling holes moves {'fewer' if fewer else 'no fewer'} cells",
             said,
         ),

@@ -74,3 +74,12 @@ def needs_attention(facts: ModelFacts) -> str:
     if facts.kind == "unknown":
         return tr("kvdesk does not know the rules of this model's memory ({reason}).").format(reason=facts.reason)
     return ""
+
+
+def needs_prefixes(facts: ModelFacts) -> str:
+    """For `applies`: the first tokens of a sequence can be given to another."""
+    if why := needs_attention(facts):
+        return why
+    if facts.kind not in ("attention", "iswa"):
+        return tr("This model has a recurrent state, of which no prefix can be shared.")
+    return ""

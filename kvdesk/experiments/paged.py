@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass, fields
 
 from kvdesk.cache.recording import Recording
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
 from kvdesk.experiments.scenarios.chat_day import Day, chat_day
 from kvdesk.experiments.scenarios.from_recording import history_of
 from kvdesk.experiments.scenarios.history import History, Kept, Read, Sequences
@@ -285,6 +285,6 @@ EXPERIMENT = Experiment(
     work=_work,
     measure=_measure,
     conclude=_conclude,
-    applies=needs_attention,
+    applies=needs_prefixes,
     takes_journal=True,
 )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kvdesk.cache.geometry import ModelFacts
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.simulators.paged_cache import PagedCache
 from kvdesk.experiments.simulators.radix_cache import RadixCache
@@ -21,6 +20,7 @@ WHOLE, SHARED = marked("each prompt read whole"), marked("common prefix shared")
 WAYS = (WHOLE, SHARED)
 FIRST, CELLS, READ, TOKEN = "first token", "cells used", "prompt tokens read", "first token chosen"
 TREE, BLOCKS = marked("SGLang's tree (simulated)"), marked("vLLM's blocks of 16 (simulated)")
+KINDS = {"first": marked("first prompt"), "chat": marked("chat"), "branch": marked("branch")}
 USUAL = 16
 MUCH = 1.15
 """Ratio of times to the first token from which sharing is said to save time."""
@@ -114,7 +114,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
 
     over = {
         kind: figure(
-            f"{FIRST} of a {kind}, read whole over shared",
+            tr("first token of a {kind}, read whole over shared").format(kind=tr(KINDS[kind])),
             [first(WHOLE, kind, n) / first(SHARED, kind, n) for n in rounds],
         )
         for kind in ("first", "chat", "branch")
@@ -190,14 +190,6 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     )
 
 
-def _applies(facts: ModelFacts) -> str:
-    if why := needs_attention(facts):
-        return why
-    if facts.kind not in ("attention", "iswa"):
-        return tr("This model has a recurrent state, of which no prefix can be shared.")
-    return ""
-
-
 EXPERIMENT = Experiment(
     id="prefix-sharing",
     title=marked("Sharing a prefix"),
@@ -216,5 +208,5 @@ EXPERIMENT = Experiment(
     ),
     measure=_measure,
     conclude=_conclude,
-    applies=_applies,
+    applies=needs_prefixes,
 )

@@ -60,6 +60,13 @@ def test_it_runs_on_the_embedded_model(name: str) -> None:
         ("context-size", "mamba-dense", "a larger context is"),
         ("batching", "gemma3-dense", "at once write"),
         ("threads", "mamba-dense", "beside a busy process"),
+        ("prefix-sharing", "mamba-dense", "This model is recurrent"),
+        ("prefix-sharing", "lfm2-dense", "of which no prefix can be shared"),
+        ("prefix-sharing", "gemma3-dense", "as many tokens as in SGLang's tree: yes"),
+        ("paged", "lfm2-dense", "of which no prefix can be shared"),
+        ("paged", "gemma3-dense", "the tree computes"),
+        ("defrag-policies", "gemma3-dense", "This model's cache is not one of plain attention"),
+        ("defrag-policies", "qwen2-dense", "in pauses nobody waits"),
         ("positions", "mamba-dense", "nothing stacks"),
         ("positions", "qwen2vl-dense", "gaps are taken"),  # M-RoPE
         ("positions", "gpt2-dense", "This model has learned its positions, 0 to 255, and the experiment needs 1,002"),
