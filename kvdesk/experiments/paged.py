@@ -38,6 +38,8 @@ USUAL = 16
 """The block size that the answer is about: vLLM's default."""
 SAME = 0.05
 """Share by which as many tokens are computed."""
+FACTOR = 2.0
+"""Between shares that are about as much."""
 
 LLAMA = marked("llama.cpp's cells (recorded)")
 SERVED = marked("blocks, requests: vLLM v1 (simulated)")
@@ -167,7 +169,8 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     tree_over = _over(tr("prompt tokens computed, tree over llama.cpp"), tree, llama)
     empty = figure(tr("empty slots, blocks of 16"), stays["waste"])
     holes = figure(tr("holes, llama.cpp"), llama["waste"])
-    wasteful = "less" if empty.value < holes.value else "no less"
+    ratio = empty.value / max(holes.value, 1e-9)
+    wasteful = "less than" if ratio < 1 / FACTOR else "more than" if ratio > FACTOR else "about as much as"
     sizes = [size for rule, size in sorted(by) if rule == HELD]
     wastes = {size: figure("", by[HELD, size]["waste"]).value for size in sizes}
     said = tr(
@@ -187,7 +190,7 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     )
     return Result(
         Verdict(
-            f"blocks compute {_word(blocks_over)}; the tree computes {_word(tree_over)}; {wasteful} waste than holes",
+            f"blocks compute {_word(blocks_over)}; the tree computes {_word(tree_over)}; waste is {wasteful} holes",
             said,
         ),
         figures=(blocks_over, tree_over, empty, holes),

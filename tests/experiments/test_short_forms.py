@@ -27,7 +27,7 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
     "soak": ({"minutes": 0.1, "n_ctx": 512, "looks": 4, "tokens": 4}, "with time"),
     "no-cache": ({"longest": 32, "rounds": 2}, "the cache is faster"),
     "prefix-sharing": ({"chats": 3, "forks": 1, "system": 48, "prompt": 4, "rounds": 2}, "saves time"),
-    "paged": ({"turns": 5, "cells": 256, "chats": 2, "system": 8, "prompt": 4, "answer": 3, "rounds": 2}, "waste than"),
+    "paged": ({"turns": 5, "cells": 256, "chats": 2, "system": 8, "prompt": 4, "answer": 3, "rounds": 2}, "waste is"),
     "defrag-policies": ({"turns": 4, "yesterday": 2, "chats": 4, "answer": 2, "rounds": 2}, "in pauses nobody waits"),
 }
 
