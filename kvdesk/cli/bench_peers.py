@@ -64,6 +64,7 @@ def main(argv: Sequence[str]) -> int:
             args.url,
             args.served_model,
             lambda line: print(line, file=sys.stderr, flush=True),
+            follow_load=args.threads is None,  # who names a number means it, for everybody
         )
     except KvdeskError as error:
         print(error, file=sys.stderr)

@@ -54,7 +54,7 @@ PARAMETERS = (
     Parameter("longest", marked("Longest prompt"), 128, 16, 1024, 64, marked("Of eight that come at once")),
     Parameter("cut", marked("Batch"), 128, 16, 512, 64, marked("Tokens into which these prompts are cut")),
     Parameter("prompt", marked("Prompt"), 512, 32, 2048, 256, marked("Tokens read while four answers go on")),
-    Parameter("rounds", marked("Rounds"), 9, 2, 50, 5, marked("How often everything is repeated")),
+    Parameter("rounds", marked("Rounds"), 9, 2, 50, 3, marked("How often everything is repeated")),
 )  # fmt: skip
 
 

@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from kvdesk.policies.decode_speed import DecodeSpeed, Work
 from kvdesk.translation import tr
 
+PROMPT_BATCH = 16
+"""Tokens from which a batch is a piece of a prompt, not answers that are written together: it computes more than it
+reads, so that a thread on a free core always helps, also where one more writes no faster."""
 LARGE_BATCH = 128
 """Tokens from which a batch is prefill: its operations are long, so threads seldom wait and more are never slower."""
 
@@ -71,11 +74,14 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """Threads for decode and for prefill, and why, as a sentence. `trial`: what `decode` is being tried for."""
+    """Threads for decode and for prefill, and why, as a sentence. `free`: cores that the load leaves; `trial`: what
+    `decode` is being tried for.
+    """
 
     decode: int
     prefill: int
     reason: str
+    free: int = 1
     trial: Trial | None = None
 
     def of_batch(self, n_tokens: int) -> int:
@@ -84,9 +90,9 @@ class Threads:
         """
         if n_tokens >= LARGE_BATCH:
             return self.prefill
-        if self.trial is not None and self.trial.size != Work(n_tokens, 0).size:
-            return self.trial.back_to
-        return self.decode
+        tried_elsewhere = self.trial is not None and self.trial.size != Work(n_tokens, 0).size
+        decode = self.trial.back_to if self.trial is not None and tried_elsewhere else self.decode
+        return max(decode, self.free) if n_tokens >= PROMPT_BATCH else decode
 
 
 @dataclass(slots=True)
@@ -137,7 +143,7 @@ class ThreadPolicy:
 
     @property
     def choice(self) -> Threads:
-        return Threads(self._n, self._n_most, self._reason, self._trial)
+        return Threads(self._n, self._n_most, self._reason, self._fit, self._trial)
 
     def load(self, at_s: float, others: float) -> Threads:
         """Other processes take `others` cores' worth of processor time. Returns the choice from now on."""

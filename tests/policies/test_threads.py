@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.policies.threads import LARGE_BATCH, DecodeSample, ThreadPolicy
+from kvdesk.policies.threads import LARGE_BATCH, PROMPT_BATCH, DecodeSample, ThreadPolicy
 from tests.policies.machine import Busy, run
 
 
@@ -112,6 +112,21 @@ def test_threads_of_a_batch() -> None:
     policy.load(0.0, 1.0)
     assert policy.choice.of_batch(1) == policy.choice.of_batch(4) == 1
     assert policy.choice.of_batch(LARGE_BATCH) == 2
+
+
+def test_a_piece_of_a_prompt_takes_every_free_core() -> None:
+    """Where one more thread writes no faster, a short prompt is read faster by it; beside a busy process it is not."""
+    policy = ThreadPolicy(2)
+    policy.load(0.0, 1.0)
+    assert policy.choice.decode == 1
+    for i in range(60):  # the load goes while it writes: two threads are tried, and are no faster
+        policy.decoded(DecodeSample(0.1 * i, policy.choice.decode, 1, 256, 7.0))
+        policy.load(0.1 * i, 0.0)
+    assert not policy.trying
+    assert policy.choice.of_batch(1) == policy.choice.of_batch(PROMPT_BATCH - 1) == 1
+    assert policy.choice.of_batch(PROMPT_BATCH) == 2
+    policy.load(7.0, 1.0)
+    assert policy.choice.of_batch(PROMPT_BATCH) == 1
 
 
 def test_a_hiccup_is_no_reason_to_change() -> None:

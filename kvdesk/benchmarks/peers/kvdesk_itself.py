@@ -17,7 +17,6 @@ from kvdesk.chat import ConversationId, Message, MessageId, new_conversation_id,
 from kvdesk.host.host import IDLE_S, Host
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.chat import (
-    CloseConversation,
     EngineDied,
     EngineRestarted,
     Generate,
@@ -36,16 +35,19 @@ MOST_WAIT_S = 600.0
 
 
 class Kvdesk:
-    """See `Peer`. `folder`: where the states of conversations are saved, empty at first."""
+    """See `Peer`. folder: where the states of conversations are saved, empty at first; follow_load: its number of
+    threads follows what the machine can give, as in the window.
+    """
 
     name = "kvdesk"
     no_restart = ""
 
-    def __init__(self, path: Path, settings: ContextSettings, folder: Path) -> None:
+    def __init__(self, path: Path, settings: ContextSettings, folder: Path, *, follow_load: bool = True) -> None:
         self.about = f"{__version__}, {path.name}"
         self.n_prompt = 0
         """Tokens of the last prompt."""
         self._path, self._settings, self._folder = path, settings, folder
+        self._policy = CachePolicy(follow_load=follow_load)
         self._ids: dict[str, ConversationId] = {}
         self._said: dict[str, list[Message]] = {}
         self._start()
@@ -87,9 +89,9 @@ class Kvdesk:
             del self._answers[command.answer]
 
     def forget(self, chat: str) -> None:
+        """As a chat that nobody looks at any more: what is in the cache stays there while there is room."""
         self._said.pop(chat, None)
-        if conversation := self._ids.pop(chat, None):
-            self._host.submit(CloseConversation(conversation))
+        self._ids.pop(chat, None)
 
     def settle(self) -> None:
         """What an idle engine does, it does now and not while another peer is measured."""
@@ -118,7 +120,7 @@ class Kvdesk:
         sys.setswitchinterval(GIL_SWITCH_S)
         self._thread = threading.Thread(target=self._host.run, name="kvdesk-engine", daemon=True)
         self._thread.start()
-        self._host.submit(UsePolicy(CachePolicy(), self._folder))
+        self._host.submit(UsePolicy(self._policy, self._folder))
         self._host.submit(LoadModel(LocalFile(self._path), self._settings))
         try:
             while not isinstance(self._next(self._others), ModelLoaded):

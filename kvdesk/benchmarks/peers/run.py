@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,13 +88,23 @@ class Speed(NamedTuple):
     written_s: float
 
 
-def run(path: Path, settings: ContextSettings, plan: Plan, urls: Sequence[str], served_model: str, say: Say) -> Outcome:
-    """Everything. Raises UserError where kvdesk itself cannot run the model."""
+def run(
+    path: Path,
+    settings: ContextSettings,
+    plan: Plan,
+    urls: Sequence[str],
+    served_model: str,
+    say: Say,
+    *,
+    follow_load: bool = True,
+) -> Outcome:
+    """Everything; follow_load: of kvdesk. Raises UserError where kvdesk itself cannot run the model."""
     start, absent = time.monotonic(), dict[str, str]()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kvdesk-bench-")))
         peers: dict[str, Peer] = {}
-        for name, make in _makers(path, settings, folder, urls, served_model).items():
+        kvdesk = partial(Kvdesk, path, settings, folder, follow_load=follow_load)
+        for name, make in _makers(kvdesk, path, settings, urls, served_model).items():
             try:
                 peer = make()
             except PeerFailed as error:
@@ -179,11 +190,11 @@ def _order(names: list[str], number: int) -> list[str]:
 
 
 def _makers(
-    path: Path, settings: ContextSettings, folder: Path, urls: Sequence[str], served_model: str
+    kvdesk: Callable[[], Peer], path: Path, settings: ContextSettings, urls: Sequence[str], served_model: str
 ) -> dict[str, Callable[[], Peer]]:
     """What makes each peer, by its name or address; kvdesk first."""
     makers: dict[str, Callable[[], Peer]] = {
-        PRIMARY: lambda: Kvdesk(path, settings, folder),
+        PRIMARY: kvdesk,
         LlamaPeer.name: lambda: LlamaPeer(path, settings),
         BINDING_SERVER: lambda: BindingServer(path, settings),
     }
