@@ -12,6 +12,7 @@ from pathlib import Path
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ["KVDESK_LANGUAGE"] = "en"  # whatever the system speaks
 os.environ["GGML_NO_BACKTRACE"] = "1"  # an aborting child must not wait for a debugger
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # never that of who runs the tests
 
 import hypothesis
 import psutil

@@ -1,0 +1,199 @@
+"""Connecting to a server, and safe mode, in the whole application: nothing is scripted but the server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMenu
+from pytestqt.qtbot import QtBot
+
+from kvdesk import paths
+from kvdesk.app.application import Parts, build
+from kvdesk.conversations.markdown_file import as_markdown
+from kvdesk.protocol.chat import EngineRestarted, ModelLoaded, TextDelta, TurnEnded
+from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.settings import ContextSettings, Sampling, Settings
+from kvdesk.store.settings_file import load_settings, save_settings
+from kvdesk.ui.models.connect_dialog import ConnectDialog
+from tests.backends.openai.scripted_server import DONE, ScriptedServer, chunk
+
+SETTINGS = Settings(
+    context=ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1),
+    sampling=Sampling(temperature=0.0, max_tokens=200),
+)
+
+
+class App:
+    """The application as a person starts it, and every event it has shown."""
+
+    def __init__(self, qtbot: QtBot) -> None:
+        self.parts: Parts = build(None)
+        self.window, self.controller = self.parts.window, self.parts.controller
+        self.events: list[Event] = []
+        self._qtbot = qtbot
+        qtbot.addWidget(self.window)
+        self.controller.event_applied.connect(self.events.append)
+        self.window.show()
+
+    def of(self, kind: type[Event]) -> list[Event]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def wait(self, so: Callable[[], object]) -> None:
+        self._qtbot.waitUntil(lambda: bool(so()), timeout=60_000)
+
+    def ask(self, text: str) -> None:
+        edit = self.window.chat.composer.edit
+        self._qtbot.keyClicks(edit, text)
+        self._qtbot.keyClick(edit, Qt.Key.Key_Return)
+
+    @property
+    def answer(self) -> str:
+        selected = self.controller.selected
+        assert selected is not None
+        return self.controller.conversations.branch(selected)[-1].text
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    save_settings(SETTINGS, paths.settings_file())
+    return tmp_path
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    server = ScriptedServer()
+    server.says(chunk("On cliffs."), chunk("", "stop"), DONE)
+    yield server
+    server.close()
+
+
+def dialog_of(app: App, qtbot: QtBot) -> ConnectDialog:
+    """By the menu of models."""
+    menus = [menu for menu in app.window.findChildren(QMenu) if any(a.text() == CONNECT for a in menu.actions())]
+    next(action for action in menus[0].actions() if action.text() == CONNECT).trigger()
+    dialog = app.controller.servers.dialog
+    assert dialog is not None
+    qtbot.waitUntil(dialog.isVisible)
+    return dialog
+
+
+CONNECT = "Connect to a server…"
+
+
+def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: ScriptedServer, qtbot: QtBot) -> None:
+    app = App(qtbot)
+    app.wait(lambda: app.of(ModelLoaded))
+    dialog = dialog_of(app, qtbot)
+    qtbot.keyClicks(dialog.url, "ftp://nowhere")
+    qtbot.mouseClick(dialog.test_button, Qt.MouseButton.LeftButton)
+    assert dialog.sentence == "The address of a server begins with http:// or https://."
+    dialog.url.clear()
+    qtbot.keyClicks(dialog.url, server.url.removeprefix("http://") + "/v1")
+    qtbot.keyClicks(dialog.key, "sk-secret")
+    qtbot.keyClicks(dialog.name, "bigbox")
+    qtbot.mouseClick(dialog.test_button, Qt.MouseButton.LeftButton)
+    app.wait(lambda: "It answers chats" in dialog.sentence)
+    assert dialog.model.currentText() == "tiny"
+    qtbot.keyClick(dialog.name, Qt.Key.Key_Return)
+    assert not dialog.isVisible()
+    app.wait(lambda: len(app.of(ModelLoaded)) == 2)
+    assert server.requests[-1][1]["Authorization"] == "Bearer sk-secret"
+    app.ask("Where do puffins live?")
+    app.wait(lambda: app.of(TurnEnded))
+    assert app.answer == "On cliffs."
+    app.wait(lambda: "server-keys.json" in app.window.activity.text)
+    conversation = app.controller.selected
+    assert conversation is not None
+    messages = app.controller.conversations.branch(conversation)
+    assert messages[-1].model == "tiny on bigbox"
+    known = app.controller.conversations.get(conversation)
+    assert known is not None
+    assert "tiny on bigbox" in as_markdown(known, messages)
+    settings, _ = load_settings(paths.settings_file())
+    assert (settings.server, settings.servers[0].name, settings.servers[0].model) == (server.url, "bigbox", "tiny")
+    assert "sk-secret" not in paths.settings_file().read_text()
+    app.window.close()
+
+    again = App(qtbot)
+    again.wait(lambda: again.of(ModelLoaded))
+    loaded = again.of(ModelLoaded)[0]
+    assert isinstance(loaded, ModelLoaded)
+    assert loaded.model.name == "tiny on bigbox", "the next start connects again"
+    assert server.requests[-1][1]["Authorization"] == "Bearer sk-secret"
+    again.window.embedded_model_requested.emit()
+    again.wait(lambda: len(again.of(ModelLoaded)) == 2)
+    again.wait(lambda: again.controller.settings.server == "")
+    dialog = dialog_of(again, qtbot)
+    assert dialog.url.text() == server.url
+    again.wait(lambda: dialog.key.text() == "sk-secret")
+    qtbot.mouseClick(dialog.forget_button, Qt.MouseButton.LeftButton)
+    assert again.controller.settings.servers == ()
+    again.wait(lambda: not (home / "server-keys.json").exists())
+    dialog.close()
+    again.window.close()
+
+
+def test_a_server_that_breaks_keeps_the_text_and_continue_works(
+    home: Path, server: ScriptedServer, qtbot: QtBot
+) -> None:
+    assert home.is_dir()
+    server.says(chunk("On "))
+    app = App(qtbot)
+    app.wait(lambda: app.of(ModelLoaded))
+    dialog = dialog_of(app, qtbot)
+    qtbot.keyClicks(dialog.url, server.url)
+    qtbot.mouseClick(dialog.connect_button, Qt.MouseButton.LeftButton)
+    app.wait(lambda: len(app.of(ModelLoaded)) == 2)
+    app.ask("Where do puffins live?")
+    app.wait(lambda: app.of(TurnEnded))
+    ended = app.of(TurnEnded)[-1]
+    assert isinstance(ended, TurnEnded)
+    assert (ended.state, ended.note) == ("interrupted", "The connection broke in the middle of the answer.")
+    assert app.answer == "On "
+    server.says(chunk("cliffs.", "stop"), DONE)
+    app.window.continue_requested.emit(app.controller.selected, "")
+    app.wait(lambda: len(app.of(TurnEnded)) == 2)
+    assert app.answer == "On cliffs."
+    server.answers["/v1/models"] = lambda _: (401, {}, iter([b""]))
+    dialog = dialog_of(app, qtbot)
+    qtbot.mouseClick(dialog.connect_button, Qt.MouseButton.LeftButton)
+    app.wait(lambda: app.of(CommandFailed))
+    failed = app.of(CommandFailed)[0]
+    assert isinstance(failed, CommandFailed)
+    assert failed.sentence.endswith("The server refuses the key (401).")
+    app.ask("Still there?")  # what was open still is
+    app.wait(lambda: len(app.of(TurnEnded)) == 3)
+    app.window.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_in_safe_mode_a_crash_costs_a_reload_and_not_the_window(home: Path, qtbot: QtBot) -> None:
+    assert home.is_dir()
+    save_settings(SETTINGS.model_copy(update={"safe_mode": True}), paths.settings_file())
+    app = App(qtbot)
+    app.wait(lambda: app.of(ModelLoaded))
+    app.ask("Count to a thousand in words.")
+    app.wait(lambda: app.of(TextDelta))
+    engine = next(p for p in psutil.Process().children() if "--engine" in p.cmdline())
+    os.kill(engine.pid, signal.SIGKILL)
+    app.wait(lambda: app.of(EngineRestarted))
+    app.wait(lambda: len(app.of(ModelLoaded)) == 2)
+    ended = app.of(TurnEnded)[0]
+    assert isinstance(ended, TurnEnded)
+    assert ended.state == "interrupted"
+    before = app.answer
+    assert before
+    app.window.continue_requested.emit(app.controller.selected, "")
+    app.wait(lambda: len(app.of(TurnEnded)) == 2)
+    assert app.answer.startswith(before)
+    assert len(app.answer) > len(before)
+    app.window.close()
+    assert not [p for p in psutil.Process().children(recursive=True) if p.is_running() and p.status() != "zombie"]
