@@ -64,7 +64,8 @@ def may_call(family: str, text: str) -> int:
         mark = OPENINGS[HERMES][0]
         at = text.find(mark)
         lengths = range(min(len(mark), len(text)), 0, -1)
-        return at if at >= 0 else next((len(text) - n for n in lengths if text.endswith(mark[:n])), len(text))
+        n = at if at >= 0 else next((len(text) - n for n in lengths if text.endswith(mark[:n])), len(text))
+        return len(text[:n].rstrip())
     begun = text.lstrip()
     if any(begun.startswith(mark) or mark.startswith(begun) for mark in OPENINGS.get(family, ())):
         return 0

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx2
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
@@ -22,6 +24,7 @@ from PySide6.QtWidgets import QApplication
 from kvdesk import paths
 from kvdesk.app.language import install_language
 from kvdesk.attachments.reader import read_file
+from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.model import Model
@@ -37,6 +40,7 @@ from kvdesk.library.find import find_models, known_folders
 from kvdesk.library.hub import Hub, HubUnreachable
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import LoadModel, LocalFile
+from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.store.store import Store
 from kvdesk.ui.graphs.graphs_page import GraphsPage
@@ -53,6 +57,7 @@ ANSWER = "The chemical symbol for water is H2"
 """The first N_TOKENS tokens that the embedded model answers greedily. The likeliest token is ahead of the next by 2.7
 in the logit each time, so that no processor's rounding takes another one."""
 N_TOKENS = 8
+_START_S = 60.0
 NOBODY = "http://127.0.0.1:9"
 """An address of this computer where no program listens."""
 SMALL = ContextSettings(n_ctx=256, n_seq_max=2, n_batch=64, n_threads=1, n_threads_batch=1, exact=True)
@@ -83,6 +88,7 @@ def run(folder: Path) -> Iterator[Outcome]:
         "greedy text": _greedy_text,
         "compaction": _compaction,
         "audit": _audit,
+        "server": _server,
         "model hub": _model_hub,
         "found models": lambda: _found_models(folder),
         "languages": _languages,
@@ -269,6 +275,44 @@ def _greedy_text() -> str:
         return f"{said!r}, {stats.decode_tok_s:.0f} tok/s, {engine_version()}"
     finally:
         headless.close()
+
+
+def _server() -> str:
+    """Another program asks over HTTP, whole and streaming."""
+    from kvdesk.host.host import Host
+    from kvdesk.protocol.cache import ContextReady
+    from kvdesk.server.config import Key, ServerConfig, new_key
+    from kvdesk.server.server import Server
+
+    ready, key = threading.Event(), new_key()
+    host = Host(Engine)
+
+    def take() -> None:
+        if any(isinstance(event, ContextReady | CommandFailed) for event in subscription.take()):
+            ready.set()
+
+    subscription = host.subscribe(take)
+    engine = threading.Thread(target=host.run, name="kvdesk-engine")
+    server = Server(host, ServerConfig(port=0, keys=(Key(key),)), Sampling(temperature=0.0))
+    engine.start()
+    try:
+        host.submit(LoadModel(LocalFile(_embedded_file()), SMALL))
+        _expect(ready.wait(_START_S), "no context was made")
+        server.start()
+        body = {"messages": [{"role": "user", "content": PROMPT}], "max_tokens": N_TOKENS}
+        headers = {"authorization": f"Bearer {key}"}
+        with httpx2.Client(base_url=server.url, headers=headers, timeout=_START_S, trust_env=False) as client:
+            whole = client.post("/chat/completions", json=body).raise_for_status().json()
+            streamed = client.post("/chat/completions", json={**body, "stream": True}).raise_for_status().text
+        said = whole["choices"][0]["message"]["content"]
+        cached = whole["usage"]["prompt_tokens_details"]["cached_tokens"]
+        _expect(said == ANSWER, f"the answer is {said!r}")
+        _expect(streamed.rstrip().endswith("data: [DONE]"), "the stream has no end")
+        return f"a client was answered over HTTP, whole and streaming ({cached} tokens were in the cache)"
+    finally:
+        server.close()
+        host.shut_down()
+        engine.join()
 
 
 def _compaction() -> str:

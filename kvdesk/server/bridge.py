@@ -72,6 +72,11 @@ class HostBridge:
         self._asked[command.answer] = _Asked(put)
         self.host.submit(command)
 
+    @property
+    def n_asked(self) -> int:
+        """Requests that run or wait."""
+        return len(self._asked)
+
     def stop(self, answer: MessageId) -> None:
         """Nobody waits for the answer any more; nothing where it has ended."""
         if self._asked.pop(answer, None) is not None:

@@ -50,6 +50,7 @@ class Server:
         self._host, self.config = host, config
         self._sampling = sampling or Sampling()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._bridge: HostBridge | None = None
         self._closing = asyncio.Event()
         self._thread: threading.Thread | None = None
         self._started = threading.Event()
@@ -62,6 +63,11 @@ class Server:
         if host in ("0.0.0.0", "::", ""):
             host = socket.gethostname()
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/v1"
+
+    @property
+    def n_asked(self) -> int:
+        """Requests that the engine has not ended yet."""
+        return 0 if self._bridge is None else self._bridge.n_asked
 
     @property
     def running(self) -> bool:
@@ -97,7 +103,7 @@ class Server:
 
     async def _serve(self, listening: socket.socket) -> None:
         state = ServerState()
-        bridge = HostBridge(self._host, state)
+        bridge = self._bridge = HostBridge(self._host, state)
         places = Places(lambda: state.n_parallel, self.config.limits.waiting)
         service = Service(bridge, self.config, self._sampling, places)
         limits = self.config.limits

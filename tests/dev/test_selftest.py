@@ -16,7 +16,7 @@ from tests.library.hub_server import HubServer
 
 pytestmark = pytest.mark.usefixtures("qtbot")
 STEPS = [
-    *("window", "plot", "store", "attachments", "model", "greedy text", "compaction", "audit"),
+    *("window", "plot", "store", "attachments", "model", "greedy text", "compaction", "audit", "server"),
     *("model hub", "found models", "languages", "formula"),
 ]
 

@@ -26,7 +26,7 @@ from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.requests import RequestRow
 
-_SIZE: Final = (720, 520)
+_SIZE: Final = (720, 600)
 
 
 @dataclass(frozen=True, slots=True)

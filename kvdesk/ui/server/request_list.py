@@ -103,6 +103,7 @@ class RequestList(QWidget):
         self._model = RequestModel(theme, self)
         self._chosen: MessageId | None = None
         self._table = QTableView()
+        self._table.setObjectName("requests")
         self._table.setModel(self._model)
         self._table.setAccessibleName(tr("Requests of other programs"))
         self._table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

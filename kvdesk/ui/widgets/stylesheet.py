@@ -128,7 +128,7 @@ QTableView#models::item {{ padding: 0 8px; }}
 QTreeView#models::item {{ padding: 4px 8px; }}
 QTreeView#models QHeaderView::section,
 QTableView#models QHeaderView::section {{ padding-left: 8px; padding-right: 8px; }}
-QTableView#models::item:selected {{ background: {c.hover}; }}
+QTableView#models::item:selected, QTableView#requests::item:selected {{ background: {c.hover}; }}
 QTableView#models::item:selected:focus {{ background: {c.selection}; }}
 QHeaderView {{ background: transparent; border: none; }}
 QHeaderView::section {{ background: transparent; color: {c.secondary}; border: none;

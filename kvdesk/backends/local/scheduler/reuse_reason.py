@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.model import Model
@@ -11,6 +13,10 @@ from kvdesk.cache.usual_causes import AROUND, usual_cause
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import Generate
 from kvdesk.translation import tr
+
+FEW_ALIKE: Final = 5
+"""Tokens at the beginning that two prompts of one program have in common, beside what a template writes, where one is
+compared with the other."""
 
 
 def reuse_reason(
@@ -31,6 +37,8 @@ def reuse_reason(
     texts, before, source = tuple(message.text for message in messages), sequence.texts, acquired.source
     if command.client is not None and acquired.held:
         held, before, source = list(acquired.held), acquired.texts, ""
+    elif command.client is not None and not held and (alike := _alike(cache_manager, sequence, prompt)) is not None:
+        held, before = list(alike.tokens), alike.texts
     changed = next((i for i, (a, b) in enumerate(zip(before, texts, strict=False)) if a != b), -1)
     reused = len(sequence.tokens)
     common = common_prefix(held, prompt)
@@ -51,6 +59,24 @@ def reuse_reason(
         around = slice(max(0, common - AROUND), common + AROUND)
         cause = usual_cause(*("".join(map(model.vocab.label, tokens[around])) for tokens in (held, prompt)))
     return " ".join(part for part in (explanation.sentence, cause) if part)
+
+
+def _alike(cache_manager: CacheManager, sequence: CacheSequence, prompt: list[int]) -> CacheSequence | None:
+    """The sequence of the same program whose beginning is most like the prompt, where it is at all: so little that it
+    was not worth sharing.
+    """
+    client, most, found = sequence.client, FEW_ALIKE - 1, None
+    for other in cache_manager.pool:
+        if (
+            other is not sequence
+            and other.client is not None
+            and client is not None
+            and other.sharing == client.sharing
+        ):
+            n = common_prefix(other.tokens, prompt) if other.client.name == client.name else 0
+            if n > most:
+                most, found = n, other
+    return found
 
 
 def _name_of(changed: int, messages: tuple[Message, ...]) -> str:

@@ -1,0 +1,82 @@
+"""Who shares beginnings with whom, which cells go first, and why so much was reused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+
+from kvdesk.host.host import Host
+from kvdesk.protocol import wire
+from kvdesk.protocol.chat import TurnEnded
+from kvdesk.protocol.messages import Event
+from kvdesk.server.config import Key, ServerConfig
+from kvdesk.server.server import Server
+from kvdesk.settings import Sampling
+from tests.server.conftest import INSPECT, Running
+
+ONE, TWO = Key("sk-test-key-one", "one"), Key("sk-test-key-two", "two", inspect=True)
+SYSTEM = "You are a careful assistant of a small library by the sea. You answer in one short sentence each time."
+
+
+@pytest.fixture
+def apart(engine: Host) -> Iterator[Running]:
+    """A server whose keys share nothing."""
+    server = Server(engine, ServerConfig(port=0, keys=(ONE, TWO), share_prefixes=False), Sampling(temperature=0.0))
+    server.start()
+    yield Running(engine, server)
+    server.close()
+
+
+def cached(client: httpx.Client, *texts: str) -> int:
+    roles = ("system", "user", "assistant", "user", "assistant", "user")
+    messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]
+    done = client.post("/v1/chat/completions", json={"messages": messages, "max_tokens": 3}).raise_for_status().json()
+    return int(done["usage"]["prompt_tokens_details"]["cached_tokens"])
+
+
+def test_keys_that_share_nothing_tell_nothing(apart: Running) -> None:
+    with apart.http(ONE) as one, apart.http(TWO) as two:
+        assert cached(one, SYSTEM, "What is the oldest book about whales?") == 0
+        assert cached(two, SYSTEM, "What is the oldest book about whales?") == 0
+        assert cached(one, SYSTEM, "What is the oldest book about whales?") > 20
+        assert cached(two, SYSTEM, "Where are the maps of the harbour?") > 15
+
+
+def test_why_names_the_difference_and_its_usual_cause(running: Running) -> None:
+    prompt = "The time is {}. " + SYSTEM + " This text is about cats and their houses."
+    with running.http(INSPECT) as client, client.stream("GET", "/kv/events") as stream:
+        lines = stream.iter_lines()
+        with running.http() as other:
+            cached(other, prompt.format("14:03"), "Hello, who are you?")
+            cached(other, prompt.format("14:04"), "Hello, who are you?")
+        why = next(islice(whys(lines), 1, None))
+    assert "The cache held “3” at position" in why
+    assert "the prompt has “4”" in why
+    assert "the date or the time" in why
+
+
+def test_requests_take_no_more_sequences_than_there_are(running: Running) -> None:
+    with running.http(INSPECT) as client:
+        for i in range(8):
+            cached(client, f"{SYSTEM} This is visitor {i * 7919} with a question of his own.", "Hello?")
+        leases = [lease for event in told(client) if type(event).__name__ == "CacheView" for lease in event.leases]
+    assert len(leases) == 4, "as many as there are sequences, and no more"
+    assert all(lease.client for lease in leases)
+
+
+def told(client: httpx.Client) -> list[Any]:
+    return [wire.from_json(Event, event) for event in client.get("/kv/map").json()["events"]]
+
+
+def whys(lines: Iterator[str]) -> Iterator[str]:
+    """Of the requests that another kvdesk hears of."""
+    for line in lines:
+        if line.startswith("data: ") and '"type":"TurnEnded"' in line:
+            event = wire.from_json(Event, json.loads(line.removeprefix("data: ")))
+            assert isinstance(event, TurnEnded)
+            yield event.stats.why

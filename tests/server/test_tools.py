@@ -1,0 +1,130 @@
+"""Tools over HTTP: with a back end whose answers are given, since the embedded model calls none."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from kvdesk.backends.base import Emit
+from kvdesk.backends.local.prompt.templates import ChatTemplate
+from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.host.host import Host
+from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, ModelLoaded
+from kvdesk.protocol.messages import Event
+from kvdesk.server.config import ServerConfig
+from kvdesk.server.server import Server
+from kvdesk.settings import ContextSettings
+from kvdesk.tool_calls import HERMES
+from tests.backends.scripted import ScriptedBackend
+
+WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+CALLING = 'I look. <tool_call>\n{"name": "weather", "arguments": {"city": "Rom"}}\n</tool_call>'
+TEMPLATE = (
+    "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}"
+    "{% for call in m.tool_calls %}<tool_call>{{ call.function.arguments.city }}</tool_call>{% endfor %}"
+    "{% endfor %}"
+)
+
+
+class Calling(ScriptedBackend):
+    """Calls the weather, and answers what a tool said."""
+
+    def __init__(self, emit: Emit) -> None:
+        def told(event: Event) -> None:
+            if isinstance(event, ModelLoaded):
+                event = ModelLoaded(replace(event.model, tool_format=HERMES))
+            emit(event)
+
+        super().__init__(told, lambda text: f"It is {text}" if text == "sunny" else CALLING)
+
+
+@pytest.fixture
+def scripted() -> Iterator[tuple[Calling, openai.OpenAI]]:
+    backends: list[Calling] = []
+
+    def made(emit: Emit) -> Calling:
+        backends.append(Calling(emit))
+        return backends[-1]
+
+    host = Host(made)
+    host.submit(LoadModel(LocalFile(Path("/models/scripted.gguf")), ContextSettings()))
+    host.run_until_idle()
+    thread = threading.Thread(target=host.run)
+    thread.start()
+    server = Server(host, ServerConfig(port=0))
+    server.start()
+    with openai.OpenAI(base_url=server.url, api_key="none", max_retries=0) as client:
+        yield backends[0], client
+    server.close()
+    host.shut_down()
+    thread.join()
+
+
+def test_a_call_comes_as_the_protocol_has_it_and_its_answer_goes_back(
+    scripted: tuple[Calling, openai.OpenAI],
+) -> None:
+    backend, client = scripted
+    messages: list[Any] = [{"role": "user", "content": "How is the weather in Rom?"}]
+    done = client.chat.completions.create(model="x", messages=messages, tools=[WEATHER])
+    choice = done.choices[0]
+    assert (choice.finish_reason, choice.message.content) == ("tool_calls", "I look.")
+    assert choice.message.tool_calls is not None
+    (call,) = choice.message.tool_calls
+    assert call.type == "function"
+    assert (call.function.name, json.loads(call.function.arguments)) == ("weather", {"city": "Rom"})
+    messages += [
+        choice.message.model_dump(exclude_none=True),
+        {"role": "tool", "tool_call_id": call.id, "content": "sunny"},
+    ]
+    again = client.chat.completions.create(model="x", messages=messages, tools=[WEATHER])
+    assert again.choices[0].message.content == "It is sunny"
+    asked = [command for command in backend.handled if isinstance(command, Generate)]
+    assert json.loads(asked[0].tools) == [WEATHER]
+    assert asked[1].messages[1].text == CALLING, "as the model wrote it, with the ids that it has"
+    assert asked[1].messages[1].tokens
+    assert (asked[1].messages[2].role, json.loads(asked[1].messages[2].fields)["tool_call_id"]) == ("tool", call.id)
+
+
+def test_a_stream_tells_no_part_of_a_call_as_text(scripted: tuple[Calling, openai.OpenAI]) -> None:
+    _, client = scripted
+    with client.chat.completions.create(
+        model="x", messages=[{"role": "user", "content": "How is the weather?"}], tools=[WEATHER], stream=True
+    ) as stream:
+        deltas = [chunk.choices[0] for chunk in stream if chunk.choices]
+    assert "".join(one.delta.content or "" for one in deltas).strip() == "I look."
+    calls = [call for one in deltas for call in one.delta.tool_calls or ()]
+    assert [call.function.name for call in calls if call.function] == ["weather"]
+    assert deltas[-1].finish_reason == "tool_calls"
+
+
+def test_without_tools_the_text_is_what_the_model_wrote(scripted: tuple[Calling, openai.OpenAI]) -> None:
+    _, client = scripted
+    for more in ({}, {"tools": [WEATHER], "tool_choice": "none"}):
+        done = client.chat.completions.create(model="x", messages=[{"role": "user", "content": "Hello"}], **more)  # type: ignore[call-overload]
+        assert done.choices[0].message.content == CALLING
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(
+            model="x", messages=[{"role": "user", "content": "Hello"}], tools=[WEATHER], tool_choice="required"
+        )
+    assert caught.value.param == "tool_choice"
+
+
+def test_a_template_sees_tools_and_the_fields_of_messages() -> None:
+    calls = [{"type": "function", "function": {"name": "weather", "arguments": {"city": "Rom"}}}]
+    messages = [
+        Message(MessageId(f"m{i}"), ConversationId("c"), None, role, text, fields=fields)  # type: ignore[arg-type]
+        for i, (role, text, fields) in enumerate(
+            [("user", "Hi", ""), ("assistant", "", json.dumps({"tool_calls": calls})), ("tool", "sunny", "")]
+        )
+    ]
+    rendered = ChatTemplate(TEMPLATE).rendering(messages, add_generation_prompt=True, tools=json.dumps([WEATHER])).text
+    assert rendered.startswith('<tools>[{"type"')
+    assert rendered.endswith("<user>Hi<assistant><tool_call>Rom</tool_call><tool>sunny")

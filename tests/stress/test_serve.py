@@ -1,0 +1,63 @@
+"""10,000 requests, clients dying at random, 2,000 malformed bodies: no leak, no hang, and an audit passes."""
+
+from __future__ import annotations
+
+import gc
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2 as httpx
+import psutil
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kvdesk.protocol.cache import AuditCache
+from tests.server.conftest import Running, engine, http, running  # noqa: F401 - fixtures
+from tests.server.hostile import BODIES, PATHS, a_request, one_that_dies, send, wait_until_quiet
+from tests.stress.conftest import SEED, SHARE
+
+N_REQUESTS, N_BODIES = round(10_000 * SHARE), round(2_000 * SHARE)
+MOST_GROWTH = 60 << 20
+"""Bytes that the process may grow by after the first tenth: what is kept of answers is bounded, and is full then."""
+
+pytestmark = [pytest.mark.stress, pytest.mark.timeout(3600)]
+
+
+@settings(max_examples=N_BODIES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(st.sampled_from(PATHS), BODIES)
+def test_any_body_is_answered_or_refused(http: httpx.Client, path: str, body: bytes) -> None:  # noqa: F811
+    send(http, path, body)
+
+
+def test_thousands_of_requests_leave_nothing(running: Running, http: httpx.Client) -> None:  # noqa: F811
+    local = threading.local()
+
+    def one(seed: int) -> None:
+        rng = random.Random(SEED + seed)
+        if rng.random() < 0.3:
+            one_that_dies(running, rng)
+            return
+        if not hasattr(local, "client"):
+            local.client = running.http()
+            clients.append(local.client)
+        local.client.post(PATHS[0], json=a_request(rng)).raise_for_status()
+
+    clients: list[httpx.Client] = []
+    process = psutil.Process()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(one, range(N_REQUESTS // 10)))
+        gc.collect()
+        before, n_files = process.memory_info().rss, process.num_fds()
+        list(pool.map(one, range(N_REQUESTS // 10, N_REQUESTS)))
+    wait_until_quiet(http, 60.0)
+    gc.collect()
+    grown = process.memory_info().rss - before
+    assert grown < MOST_GROWTH, f"{grown:,} bytes more"
+    assert process.num_fds() <= n_files + 8
+    assert not running.server.n_asked
+    for client in clients:
+        client.close()
+    audited = running.answered(AuditCache())
+    assert audited.state == "verified", audited.sentence
