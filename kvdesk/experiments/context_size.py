@@ -16,7 +16,7 @@ from kvdesk.translation import marked, tr
 TOKEN, PROMPT, BYTES = marked("one token"), marked("a prompt"), marked("bytes")
 MUCH = 1.15
 """Ratio of times from which a context is said to be slower than another."""
-UBATCHES = (32, 128, 512)
+UBATCHES = (8, 64, 512)
 
 PARAMETERS = (
     Parameter(

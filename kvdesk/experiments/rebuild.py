@@ -43,11 +43,14 @@ def _settings(values: Values) -> ContextSettings:
 
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     text, other = bench.tokens(bench.whole("text")), bench.tokens(bench.whole("others"))
+    with bench.context() as context:
+        context.append(other, 0, 1)
+        others = context.saved(1)
     for number in bench.rounds(bench.whole("rounds")):
         for at, way in enumerate(WAYS):
             yield bench.progress(number, at, len(WAYS), tr("{what}, round {n}").format(what=tr(way), n=number + 1))
             with bench.context() as context:
-                context.append(other, 0, 1)
+                context.restore(1, others)
                 context.append(text, 0, 0)
                 context.remove(1)
                 yield Sample(f"{TOKEN}: {BEFORE}", at, _token(context, bench, text), number, unit="s")
@@ -131,7 +134,7 @@ EXPERIMENT = Experiment(
     parameters=PARAMETERS,
     settings=_settings,
     work=lambda values: Work(
-        values["rounds"] * (3 * (values["text"] + values["others"]) + values["text"]),
+        values["others"] + 4 * values["rounds"] * values["text"],
         6 * values["rounds"] * values["tokens"],
     ),
     measure=_measure,
