@@ -25,25 +25,29 @@ from kvdesk.protocol.experiment import (
     Table,
     Values,
     Verdict,
+    series_title,
 )
 from kvdesk.settings import ContextSettings
-from kvdesk.translation import marked
+from kvdesk.translation import marked, tr
 
-UNIFIED, STREAMS = "unified", "streams"
-TOGETHER, IN_TURN = "together", "in turn"
+UNIFIED, STREAMS = marked("unified"), marked("streams")
+TOGETHER, IN_TURN = marked("together"), marked("in turn")
 COUNTS = (1, 2, 4, 8)
 WRITERS = 4
 """Answers that are under way when a prompt comes."""
-REFUSED = "refused"
+REFUSED = marked("refused")
 MUCH = 1.15
 """Ratio of times from which one way is said to be better than another."""
 
-CAME, SHORTEST, LONGEST, EACH = "as they came", "shortest first", "longest first", "a piece of each"
+CAME, SHORTEST = marked("as they came"), marked("shortest first")
+LONGEST, EACH = marked("longest first"), marked("a piece of each")
 ORDERS = (CAME, SHORTEST, LONGEST, EACH)
 SHARES = (1.0, 0.125, 0.5, 0.25, 1.0, 0.125, 0.5, 0.25)
 """Lengths of the eight prompts in the order they come, as shares of the longest."""
 
-AT_ONCE, ALONE, MIXED, SMALL = "the whole prompt", "pieces alone", "pieces among them", "small pieces among them"
+AT_ONCE, ALONE = marked("the whole prompt"), marked("pieces alone")
+MIXED, SMALL = marked("pieces among them"), marked("small pieces among them")
+PROMPT, GAP = marked("prompt"), marked("gap")
 WAYS = (AT_ONCE, ALONE, MIXED, SMALL)
 PIECES = {ALONE: 4, MIXED: 4, SMALL: 16}
 """Into how many pieces the prompt is cut."""
@@ -118,13 +122,13 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         except ContextError as error:
             yield Sample(REFUSED, 0, 1, note=str(error))
         for number in bench.rounds(bench.whole("rounds")):
-            yield bench.progress(number, 0, 3, f"answers at once, round {number + 1}")
+            yield bench.progress(number, 0, 3, tr("answers at once, round {n}").format(n=number + 1))
             yield from _answers(bench, contexts, text[: bench.whole("text")], number)
-            yield bench.progress(number, 1, 3, f"prompts in an order, round {number + 1}")
+            yield bench.progress(number, 1, 3, tr("prompts in an order, round {n}").format(n=number + 1))
             for kind, context in contexts.items():
                 for order in ORDERS if number % 2 == 0 else reversed(ORDERS):
                     yield from _prompts(bench, context, kind, order, text, number)
-            yield bench.progress(number, 2, 3, f"a prompt among answers, round {number + 1}")
+            yield bench.progress(number, 2, 3, tr("a prompt among answers, round {n}").format(n=number + 1))
             chats = _Chats(contexts[UNIFIED], text[: bench.whole("text")])
             for way in WAYS if number % 2 == 0 else reversed(WAYS):
                 yield from _prompt_among(bench, contexts[UNIFIED], chats, way, number)
@@ -205,9 +209,9 @@ def _prompt_among(bench: Bench, context: RawContext, chats: _Chats, way: str, nu
             chats.step(writers)
         gaps.append(time.perf_counter() - start)
         at = end
-    yield Sample(f"{way}: prompt", pieces, time.perf_counter() - began, number, unit="s")
+    yield Sample(f"{way}: {PROMPT}", pieces, time.perf_counter() - began, number, unit="s")
     for gap in gaps:
-        yield Sample(f"{way}: gap", pieces, gap, number, unit="s")
+        yield Sample(f"{way}: {GAP}", pieces, gap, number, unit="s")
     context.remove(seq_id)
     chats.set_back()
 
@@ -262,29 +266,31 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     kinds = [kind for kind in (UNIFIED, STREAMS) if f"{kind}, {TOGETHER}" in held.series]
     most = max(COUNTS)
     gains = {
-        n: held.ratio(f"{n} together over in turn", (f"{UNIFIED}, {IN_TURN}", n), (f"{UNIFIED}, {TOGETHER}", n))
+        n: held.ratio(
+            tr("{n} together over in turn").format(n=n), (f"{UNIFIED}, {IN_TURN}", n), (f"{UNIFIED}, {TOGETHER}", n)
+        )
         for n in COUNTS
     }
     streams = None
     if STREAMS in kinds:
         over = (f"{UNIFIED}, {TOGETHER}", most), (f"{STREAMS}, {TOGETHER}", most)
-        streams = held.ratio(f"{most} in streams over in one cache", *over)
+        streams = held.ratio(tr("{n} in streams over in one cache").format(n=most), *over)
     lengths = prompt_lengths(int(values["longest"]))
     waits = {(kind, order): _waits(held, kind, order, lengths) for kind in kinds for order in ORDERS}
     came, shortest = waits[UNIFIED, CAME], waits[UNIFIED, SHORTEST]
     sooner = figure(
-        "mean wait, shortest first over as they came",
+        tr("mean wait, shortest first over as they came"),
         [a / b for a, b in zip(shortest.mean, came.mean, strict=True)],
     )
-    gaps = {way: [max(ys) for ys in held.rounds(f"{way}: gap", PIECES.get(way, 1))] for way in WAYS}
+    gaps = {way: [max(ys) for ys in held.rounds(f"{way}: {GAP}", PIECES.get(way, 1))] for way in WAYS}
     gap = figure(
-        "longest gap, small pieces over the whole prompt",
+        tr("longest gap, small pieces over the whole prompt"),
         [a / b for a, b in zip(gaps[SMALL], gaps[AT_ONCE], strict=True)],
     )
     read = held.ratio(
-        "prompt read, small pieces over the whole prompt",
-        (f"{SMALL}: prompt", PIECES[SMALL]),
-        (f"{AT_ONCE}: prompt", 1),
+        tr("prompt read, small pieces over the whole prompt"),
+        (f"{SMALL}: {PROMPT}", PIECES[SMALL]),
+        (f"{AT_ONCE}: {PROMPT}", 1),
     )
     return Result(
         Verdict(
@@ -296,17 +302,33 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                     f"pieces {'shorten' if gap.value <= 1 / MUCH else 'do not shorten'} the longest gap",
                 )
             ),
-            f"{most} chats in one batch write {gains[most]} times as many tokens a second as in turn"
-            f"{'' if streams is None else f', and in streams of their own {streams} times as many as in one cache'}."
-            f" Of eight prompts that come at once each waits {sooner} times as long when the shortest is read first"
-            f" as in the order they came. A prompt of {values['prompt']:.0f} tokens in {PIECES[SMALL]} pieces among"
-            f" {WRITERS} answers makes their longest gap {gap} times that of the prompt at once, and is itself read in"
-            f" {read} times the time.",
+            " ".join(
+                (
+                    _said(streams).format(n=most, gain=gains[most], streams=streams),
+                    tr(
+                        "Of eight prompts that come at once each waits {sooner} times as long when the shortest is "
+                        "read first as in the order they came."
+                    ).format(sooner=sooner),
+                    tr(
+                        "A prompt of {n:.0f} tokens in {pieces} pieces among {writers} answers makes their longest gap "
+                        "{gap} times that of the prompt at once, and is itself read in {read} times the time."
+                    ).format(n=values["prompt"], pieces=PIECES[SMALL], writers=WRITERS, gap=gap, read=read),
+                )
+            ),
         ),
         figures=tuple(f for f in (*gains.values(), streams, sooner, gap, read) if f is not None),
         plots=(_plot(held),),
         tables=(_at_once_table(held, kinds, gains), _order_table(waits), _among_table(held)),
         remarks=tuple(_remarks(samples)),
+    )
+
+
+def _said(streams: Figure | None) -> str:
+    if streams is None:
+        return tr("{n} chats in one batch write {gain} times as many tokens a second as in turn.")
+    return tr(
+        "{n} chats in one batch write {gain} times as many tokens a second as in turn, and in streams of their own "
+        "{streams} times as many as in one cache."
     )
 
 
@@ -329,8 +351,8 @@ def _plot(held: _Samples) -> Plot:
         for n in COUNTS:
             rate = figure("", [n * len(steps) / sum(steps) for steps in held.rounds(name, n)])
             points.append(Point(n, rate.value, rate.low, rate.high))
-        series.append(Series(name, tuple(points)))
-    return Plot("Tokens a second of all chats", "chats at once", "tok/s", tuple(series))
+        series.append(Series(series_title(name), tuple(points)))
+    return Plot(tr("Tokens a second of all chats"), tr("chats at once"), "tok/s", tuple(series))
 
 
 def _at_once_table(held: _Samples, kinds: Sequence[str], gains: Mapping[int, Figure]) -> Table:
@@ -340,38 +362,42 @@ def _at_once_table(held: _Samples, kinds: Sequence[str], gains: Mapping[int, Fig
         speeds = [f"{n / median(held.all(name, n)):.4g}" for name in names]
         rows.append((str(n), *speeds, str(gains[n]), _gaps(held.all(f"{UNIFIED}, {TOGETHER}", n))))
     columns = (
-        "chats",
-        *(f"tok/s {kind}" for kind in kinds),
-        "tok/s in turn",
-        "together over in turn",
-        "gaps P50/95/99 ms",
+        tr("chats"),
+        *(f"tok/s {tr(kind)}" for kind in kinds),
+        f"tok/s {tr(IN_TURN)}",
+        tr("together over in turn"),
+        tr("gaps P50/95/99 ms"),
     )
-    return Table("Answers at once", columns, tuple(rows))
+    return Table(tr("Answers at once"), columns, tuple(rows))
 
 
 def _order_table(waits: Mapping[tuple[str, str], _Waits]) -> Table:
     rows = tuple(
         (
-            kind,
-            order,
+            tr(kind),
+            tr(order),
             f"{1000 * median(waited.mean):.4g}",
             f"{1000 * median(waited.last):.4g}",
             str(figure("", waited.fairness)),
         )
         for (kind, order), waited in waits.items()
     )
-    return Table("Eight prompts at once", ("cache", "order", "mean wait ms", "all read ms", "Jain's index"), rows)
+    return Table(
+        tr("Eight prompts at once"),
+        (tr("cache"), tr("order"), tr("mean wait ms"), tr("all read ms"), tr("Jain's index")),
+        rows,
+    )
 
 
 def _among_table(held: _Samples) -> Table:
     rows = []
     for way in WAYS:
         pieces = PIECES.get(way, 1)
-        read, gaps = held.all(f"{way}: prompt", pieces), held.all(f"{way}: gap", pieces)
+        read, gaps = held.all(f"{way}: {PROMPT}", pieces), held.all(f"{way}: {GAP}", pieces)
         speed = WRITERS * pieces / median(read)
-        rows.append((way, str(pieces), f"{1000 * median(read):.4g}", _gaps(gaps), f"{speed:.4g}"))
-    columns = ("way", "pieces", "prompt read ms", "gaps P50/95/99 ms", "tok/s of the answers")
-    return Table(f"A prompt among {WRITERS} answers", columns, tuple(rows))
+        rows.append((tr(way), str(pieces), f"{1000 * median(read):.4g}", _gaps(gaps), f"{speed:.4g}"))
+    columns = (tr("way"), tr("pieces"), tr("prompt read ms"), tr("gaps P50/95/99 ms"), tr("tok/s of the answers"))
+    return Table(tr("A prompt among {n} answers").format(n=WRITERS), columns, tuple(rows))
 
 
 def _gaps(seconds: Sequence[float]) -> str:
@@ -381,11 +407,13 @@ def _gaps(seconds: Sequence[float]) -> str:
 def _remarks(samples: Sequence[Sample]) -> Iterator[str]:
     n = max(COUNTS)
     alone = jain([1 / (k + 1) for k in range(n)])
-    yield (
-        f"In one batch every answer gets the same: Jain's index is 1. {n} equal answers one after another, each to its"
-        f" end, would have {alone:.2f}, counted as tokens over the time until its end."
-    )
-    yield from (f"Streams are not measured: {sample.note}" for sample in samples if sample.series == REFUSED)
+    yield tr(
+        "In one batch every answer gets the same: Jain's index is 1. {n} equal answers one after "
+        "another, each to its end, would have {alone:.2f}, counted as tokens over the time until its "
+        "end."
+    ).format(n=n, alone=alone)
+    why = tr("Streams are not measured: {why}")
+    yield from (why.format(why=sample.note) for sample in samples if sample.series == REFUSED)
 
 
 EXPERIMENT = Experiment(

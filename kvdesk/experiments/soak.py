@@ -34,13 +34,15 @@ from kvdesk.protocol.experiment import (
     Verdict,
 )
 from kvdesk.settings import ContextSettings
-from kvdesk.translation import marked
+from kvdesk.translation import marked, tr
 
-PROBE, MEMORY, STORES = "a token of a new chat over a bare context", "resident memory", "saved states and undo"
-P50, P95, P99 = "gap P50", "gap P95", "gap P99"
-HOLES, RUNS, USED = "hole ratio", "free runs", "cells used"
-OWN, MOVED, COPIED, TOKENS = "cores used", "bytes moved", "bytes a copy moves", "tokens written"
-ACTS = "done"
+PROBE, MEMORY = marked("a token of a new chat over a bare context"), marked("resident memory")
+STORES = marked("saved states and undo")
+P50, P95, P99 = marked("gap P50"), marked("gap P95"), marked("gap P99")
+HOLES, RUNS, USED = marked("hole ratio"), marked("free runs"), marked("cells used")
+OWN, MOVED, COPIED = marked("cores used"), marked("bytes moved"), marked("bytes a copy moves")
+SPEED, TOKENS = marked("bytes moved a second"), marked("tokens written")
+ACTS = marked("done")
 N_PROBES = 3
 SLOWER, LARGER, SCATTERED = 0.05, 0.02, 0.1
 """Growth over the whole time from which it counts, if its interval excludes none: share of a token's time, share of the
@@ -76,7 +78,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         use.take_gaps()
         rate, began, shown = Rate(), time.perf_counter(), 0.0
         for number in bench.rounds(n_looks):
-            yield Progress(number, max(n_looks, number + 1), f"{sum(use.counts.values()):,} things done")
+            yield Progress(number, max(n_looks, number + 1), tr("{n:,} things done").format(n=sum(use.counts.values())))
             until = time.perf_counter() + window_s
             while (now := time.perf_counter()) < until:
                 use.act()
@@ -132,7 +134,7 @@ def _gaps(use: MixedUse, weights: int, cell: float, minutes: float, number: int)
         yield Sample(name, minutes, ms, number, unit="ms")
     moved = len(gaps) * weights + cell * sum(n_kv)
     yield Sample(MOVED, minutes, moved / len(gaps), number, unit="B")
-    yield Sample(f"{MOVED} a second", minutes, 1e3 * moved / sum(gaps), number, unit="B/s")
+    yield Sample(SPEED, minutes, 1e3 * moved / sum(gaps), number, unit="B/s")
 
 
 def _read_bytes(header: GgufHeader) -> int:
@@ -160,33 +162,53 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     for sample in samples:
         by[sample.series].append(sample)
     end = max(sample.x for sample in by[PROBE])
-    speed = _growth("growth of a token's time", by[PROBE], end, relative=True)
-    memory = _growth("growth of the memory", [s for s in by[MEMORY] if s.x >= WARM * end], end, relative=True)
-    holes = _growth("growth of the hole ratio", by[HOLES], end, relative=False) if by[HOLES] else None
+    speed = _growth(tr("growth of a token's time"), by[PROBE], end, relative=True)
+    memory = _growth(tr("growth of the memory"), [s for s in by[MEMORY] if s.x >= WARM * end], end, relative=True)
+    holes = _growth(tr("growth of the hole ratio"), by[HOLES], end, relative=False) if by[HOLES] else None
     slower, larger = _grows(speed, SLOWER), _grows(memory, LARGER)
     scattered = holes is not None and _grows(holes, SCATTERED)
     gaps = {name: median([s.y for s in by[name]]) for name in (P50, P95, P99)}
-    used = figure("share of a copy's bandwidth", _shares(by))
+    used = figure(tr("share of a copy's bandwidth"), _shares(by))
     return Result(
         Verdict(
             f"{'slower' if slower else 'not slower'}, {'larger' if larger else 'not larger'} and"
             f" {'more' if scattered else 'not more'} scattered with time",
-            f"Over {end:.3g} minutes of mixed use a token's time grew by {_percent(speed)} and the memory by"
-            f" {_percent(memory)}{'' if holes is None else f', the hole ratio by {holes}'}. Tokens came every"
-            f" {gaps[P50]:.3g} ms (median; P95 {gaps[P95]:.3g}, P99 {gaps[P99]:.3g}). A token moved"
-            f" {median([s.y for s in by[MOVED]]) / 1e6:,.0f} MB, at {used} of the speed of a plain copy on one thread.",
+            " ".join(
+                (
+                    _grown(holes).format(minutes=end, speed=_percent(speed), memory=_percent(memory), holes=holes),
+                    tr(
+                        "Tokens came every {p50:.3g} ms (median; P95 {p95:.3g}, P99 {p99:.3g}). A token moved "
+                        "{mb:,.0f} MB, at {share} of the speed of a plain copy on one thread."
+                    ).format(
+                        p50=gaps[P50],
+                        p95=gaps[P95],
+                        p99=gaps[P99],
+                        mb=median([s.y for s in by[MOVED]]) / 1e6,
+                        share=used,
+                    ),
+                )
+            ),
         ),
         figures=tuple(f for f in (speed, memory, holes, used) if f is not None),
         plots=(
-            _plot("A token of a new chat over a bare context", "times", by, (PROBE,)),
-            _plot("Gaps between two tokens", "ms", by, (P50, P95, P99)),
-            _plot("Memory", "MB", by, (MEMORY, STORES), 1e-6),
-            _plot("Share of cells below the high-water mark that are free", "hole ratio", by, (HOLES,)),
-            _plot("Bytes moved", "GB/s", by, (f"{MOVED} a second", COPIED), 1e-9),
-            _plot("Processor time", "cores", by, (OWN,)),
+            _plot(tr("A token of a new chat over a bare context"), tr("times"), by, (PROBE,)),
+            _plot(tr("Gaps between two tokens"), "ms", by, (P50, P95, P99)),
+            _plot(tr("Memory"), "MB", by, (MEMORY, STORES), 1e-6),
+            _plot(tr("Share of cells below the high-water mark that are free"), tr(HOLES), by, (HOLES,)),
+            _plot(tr("Bytes moved"), "GB/s", by, (SPEED, COPIED), 1e-9),
+            _plot(tr("Processor time"), tr("cores"), by, (OWN,)),
         ),
         tables=(_over_time(by, end), _acts(by)),
-        remarks=REMARKS,
+        remarks=tuple(tr(remark).format(warm=WARM) for remark in REMARKS),
+    )
+
+
+def _grown(holes: Figure | None) -> str:
+    if holes is None:
+        return tr("Over {minutes:.3g} minutes of mixed use a token's time grew by {speed} and the memory by {memory}.")
+    return tr(
+        "Over {minutes:.3g} minutes of mixed use a token's time grew by {speed} and the memory by "
+        "{memory}, the hole ratio by {holes}."
     )
 
 
@@ -202,18 +224,20 @@ def _grows(growth: Figure, least: float) -> bool:
 
 def _percent(growth: Figure) -> str:
     low, high = growth.low or 0.0, growth.high or 0.0
-    return f"{100 * growth.value:.2g} % (95 %: {100 * low:.2g} to {100 * high:.2g})"
+    return tr("{value:.2g} % (95 %: {low:.2g} to {high:.2g})").format(
+        value=100 * growth.value, low=100 * low, high=100 * high
+    )
 
 
 def _shares(by: dict[str, list[Sample]]) -> list[float]:
     """Bytes moved over those that a copy moves in the same time, in each part of the time."""
     copied = {s.round: s.y for s in by[COPIED]}
-    return [s.y / copied[s.round] for s in by[f"{MOVED} a second"]]
+    return [s.y / copied[s.round] for s in by[SPEED]]
 
 
 def _plot(title: str, unit: str, by: dict[str, list[Sample]], names: Sequence[str], scale: float = 1.0) -> Plot:
-    series = [Series(name, _points(by[name], scale)) for name in names if by[name]]
-    return Plot(title, "minutes", unit, tuple(series))
+    series = [Series(tr(name), _points(by[name], scale)) for name in names if by[name]]
+    return Plot(title, tr("minutes"), unit, tuple(series))
 
 
 def _points(samples: Sequence[Sample], scale: float) -> tuple[Point, ...]:
@@ -228,12 +252,22 @@ def _over_time(by: dict[str, list[Sample]], end: float) -> Table:
     """Medians of each sixth of the time."""
     columns = {
         P50: 1.0, P95: 1.0, P99: 1.0, PROBE: 1.0, MEMORY: 1e-6, HOLES: 1.0, RUNS: 1.0, USED: 1.0, OWN: 1.0,
-        f"{MOVED} a second": 1e-9, COPIED: 1e-9,
+        SPEED: 1e-9, COPIED: 1e-9,
     }  # fmt: skip
     heads = (
-        "P50 ms", "P95 ms", "P99 ms", "over bare", "memory MB", "hole ratio", "free runs", "cells", "cores", "GB/s",
-        "copy GB/s",
-    )  # fmt: skip
+        *(
+            "P50 ms",
+            "P95 ms",
+            "P99 ms",
+            tr("over bare"),
+            tr("memory MB"),
+            tr(HOLES),
+            tr(RUNS),
+            tr("cells"),
+            tr("cores"),
+        ),
+        *("GB/s", tr("copy GB/s")),
+    )
     rows = []
     for part in range(PARTS):
         low, high = end * part / PARTS, end * (part + 1) / PARTS
@@ -241,8 +275,8 @@ def _over_time(by: dict[str, list[Sample]], end: float) -> Table:
         for name, scale in columns.items():
             ys = [s.y * scale for s in by[name] if low < s.x <= high]
             cells.append(f"{median(ys):.4g}" if ys else "–")
-        rows.append((f"{low:.3g} to {high:.3g}", *cells))
-    return Table("Over time", ("minutes", *heads), tuple(rows))
+        rows.append((tr("{low:.3g} to {high:.3g}").format(low=low, high=high), *cells))
+    return Table(tr("Over time"), (tr("minutes"), *heads), tuple(rows))
 
 
 def _acts(by: dict[str, list[Sample]]) -> Table:
@@ -250,19 +284,19 @@ def _acts(by: dict[str, list[Sample]]) -> Table:
         (name.removeprefix(f"{ACTS}: "), f"{found[0].y:,.0f}") for name, found in by.items() if name.startswith(ACTS)
     ]
     tokens = sum(s.y for s in by[TOKENS])
-    return Table("What was done", ("what", "times"), (*rows, ("tokens written", f"{tokens:,.0f}")))
+    return Table(tr("What was done"), (tr("what"), tr("times")), (*rows, (tr(TOKENS), f"{tokens:,.0f}")))
 
 
 REMARKS = (
-    (
+    marked(
         "A token's time is that of an answer in a new chat beside all others, over one in an empty context without"
         " kvdesk, before it and after it; a machine that becomes slower by itself changes both."
     ),
-    (
+    marked(
         "The memory is without saved states, undo and transfer buffers, which fill up to limits of their own, and"
-        f" without the first {WARM:.0%} of the time."
+        " without the first {warm:.0%} of the time."
     ),
-    (
+    marked(
         "Bytes moved are all weights, and K and V of the whole attention span: flash attention skips cells that are"
         " masked, so that a token may move less."
     ),

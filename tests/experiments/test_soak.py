@@ -30,7 +30,7 @@ def said(*, slower: float = 0.0, larger: float = 0.0, holes: float = 0.0, cells:
             samples.append(Sample(soak.HOLES, x, 0.3 + holes * share + random.uniform(-0.05, 0.05), number))
         samples += [Sample(name, x, 8.0 * noise, number) for name in (soak.P50, soak.P95, soak.P99)]
         samples += [Sample(soak.OWN, x, 0.9, number), Sample(soak.TOKENS, x, 100, number)]
-        samples += [Sample(soak.MOVED, x, 1e8, number), Sample(f"{soak.MOVED} a second", x, 1e10, number)]
+        samples += [Sample(soak.MOVED, x, 1e8, number), Sample(soak.SPEED, x, 1e10, number)]
         samples.append(Sample(soak.COPIED, x, 2e10, number))
     samples.append(Sample(f"{soak.ACTS}: answer", 0, 77))
     return soak.EXPERIMENT.conclude(chosen(soak.EXPERIMENT.parameters, {}, short=True), samples)
