@@ -96,6 +96,10 @@
         <translation>{repo} 中有 %n 个模型</translation>
     </message>
     <message>
+        <source>%n models.</source>
+        <translation>%n 个模型。</translation>
+    </message>
+    <message>
         <source>%n more pinned</source>
         <translation>还有 %n 条固定消息</translation>
     </message>
@@ -142,6 +146,10 @@
     <message>
         <source>, not now</source>
         <translation>，不是现在</translation>
+    </message>
+    <message>
+        <source>, that of a branch {ratio} times</source>
+        <translation>，分支的为 {ratio} 倍</translation>
     </message>
     <message>
         <source>--copies imports once more what is here already.</source>
@@ -194,6 +202,10 @@
     <message>
         <source>1 thread</source>
         <translation>1 个线程</translation>
+    </message>
+    <message>
+        <source>1: on</source>
+        <translation>1：开启</translation>
     </message>
     <message>
         <source>2 x the tensor bytes of the state</source>
@@ -260,6 +272,10 @@
         <translation>副本已保存到 {file}。</translation>
     </message>
     <message>
+        <source>A day with each policy (medians over the days)</source>
+        <translation>各策略的一天（各天的中位数）</translation>
+    </message>
+    <message>
         <source>A line of the text has {longest:,} characters, and this model&apos;s tokenizer can take {longest_line:,}: break it up.</source>
         <translation>文本中有一行长 {longest:,} 个字符，而这个模型的分词器最多支持 {longest_line:,} 个：请分成几行。</translation>
     </message>
@@ -280,6 +296,10 @@
         <translation>已经打开了一个模型：在这里输入，然后按 Enter。所有计算都在这台电脑上完成。</translation>
     </message>
     <message>
+        <source>A new server</source>
+        <translation>新服务器</translation>
+    </message>
+    <message>
         <source>A position far from the others</source>
         <translation>远离其他位置的一个位置</translation>
     </message>
@@ -292,8 +312,16 @@
         <translation>一段提示词</translation>
     </message>
     <message>
+        <source>A prompt among {n} answers</source>
+        <translation>{n} 个回答之间的一段提示词</translation>
+    </message>
+    <message>
         <source>A prompt must have some text.</source>
         <translation>提示词不能为空。</translation>
+    </message>
+    <message>
+        <source>A prompt of {n:.0f} tokens in {pieces} pieces among {writers} answers makes their longest gap {gap} times that of the prompt at once, and is itself read in {read} times the time.</source>
+        <translation>{n:.0f} 个 token 的提示词切成 {pieces} 块，夹在 {writers} 个回答之间时，回答的最长间隔是整段处理时的 {gap} 倍，读取提示词的用时为 {read} 倍。</translation>
     </message>
     <message>
         <source>A recurrent memory has one state per conversation: there is nothing to compact.</source>
@@ -384,8 +412,16 @@
         <translation>在安静的机器上，{counts} 个线程中用 {quiet} 个生成 token 最快；旁边有一个繁忙的进程时用 {loaded} 个最快。{most} 个线程多于处理器数，用时是最佳值的 {most_over} 倍；旁边有繁忙进程时，{logical} 个线程是 {logical_over} 倍。读取提示词最快的是 {read_quiet} 个和 {read_loaded} 个。</translation>
     </message>
     <message>
+        <source>A token of a new chat over a bare context</source>
+        <translation>新对话的一个 token 与空上下文之比</translation>
+    </message>
+    <message>
         <source>A token of the batch belongs to no sequence.</source>
         <translation>批次中有一个 token 不属于任何序列。</translation>
+    </message>
+    <message>
+        <source>A token over the day</source>
+        <translation>一天中的一个 token</translation>
     </message>
     <message>
         <source>A token with its text scattered</source>
@@ -394,6 +430,10 @@
     <message>
         <source>A token with {n} cells in use, over the same with its cells side by side — {said}.</source>
         <translation>有 {n} 个已用单元时，一个 token 的用时与单元相邻时之比：{said}。</translation>
+    </message>
+    <message>
+        <source>A token&apos;s time is that of an answer in a new chat beside all others, over one in an empty context without kvdesk, before it and after it; a machine that becomes slower by itself changes both.</source>
+        <translation>一个 token 的用时，是在其他对话旁的新对话中回答的用时，与前后在没有 kvdesk 的空上下文中的用时之比；机器自身变慢时两者都会变化。</translation>
     </message>
     <message>
         <source>About</source>
@@ -426,6 +466,10 @@
     <message>
         <source>Adaptive P target</source>
         <translation>Adaptive P 目标</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>地址</translation>
     </message>
     <message>
         <source>Address of the hub or of a mirror, and your token</source>
@@ -524,6 +568,14 @@
         <translation>平时不写入日志、设置和操作记录的文本也包括在内。其他对话的文本同样包括。</translation>
     </message>
     <message>
+        <source>An address has a name or a number, such as 192.168.1.5:8080.</source>
+        <translation>地址应包含名称或数字，例如 192.168.1.5:8080。</translation>
+    </message>
+    <message>
+        <source>An address that other computers can reach needs an API key: {host}.</source>
+        <translation>其他电脑可以访问的地址需要 API 密钥：{host}。</translation>
+    </message>
+    <message>
         <source>An answer ends before the first of these texts, one a line; \n is the end of a line</source>
         <translation>回答在首次出现其中任一文本之前结束，每行一个；\n 表示换行</translation>
     </message>
@@ -542,6 +594,14 @@
     <message>
         <source>And, where it is ticked</source>
         <translation>以及勾选后才包含的内容</translation>
+    </message>
+    <message>
+        <source>Another kvdesk.</source>
+        <translation>另一个 kvdesk。</translation>
+    </message>
+    <message>
+        <source>Another kvdesk: its cells are shown as they change, and it verifies them itself.</source>
+        <translation>另一个 kvdesk：它的单元会随变化显示，并由它自己验证。</translation>
     </message>
     <message>
         <source>Another model was opened.</source>
@@ -570,6 +630,10 @@
     <message>
         <source>Answers are JSON that this schema describes; {} is any object</source>
         <translation>回答是符合这个 schema 的 JSON；{} 表示任意对象</translation>
+    </message>
+    <message>
+        <source>Answers at once</source>
+        <translation>同时进行的回答</translation>
     </message>
     <message>
         <source>Answers follow this grammar, in llama.cpp&apos;s notation GBNF; it begins at the rule root</source>
@@ -628,6 +692,10 @@
         <translation>与新对话相同</translation>
     </message>
     <message>
+        <source>As its address</source>
+        <translation>与其地址相同</translation>
+    </message>
+    <message>
         <source>As llama.cpp names it</source>
         <translation>llama.cpp 中的名称</translation>
     </message>
@@ -642,6 +710,10 @@
     <message>
         <source>Asking the hub…</source>
         <translation>正在询问 hub…</translation>
+    </message>
+    <message>
+        <source>Asking the server…</source>
+        <translation>正在询问服务器…</translation>
     </message>
     <message>
         <source>At most {memory_bytes} of memory, one core, {about}</source>
@@ -810,6 +882,14 @@
     <message>
         <source>Bytes / (get + set)</source>
         <translation>字节 /（读取 + 写入的时间）</translation>
+    </message>
+    <message>
+        <source>Bytes moved</source>
+        <translation>移动的字节</translation>
+    </message>
+    <message>
+        <source>Bytes moved are all weights, and K and V of the whole attention span: flash attention skips cells that are masked, so that a token may move less.</source>
+        <translation>移动的字节包括全部权重，以及整个注意力跨度的 K 和 V：flash attention 会跳过被屏蔽的单元，因此一个 token 实际移动的可能更少。</translation>
     </message>
     <message>
         <source>Bytes of a cache, f16</source>
@@ -988,6 +1068,10 @@
         <translation>在笔记本电脑上与 GGUF 模型对话，并查看 KV 缓存在做什么。</translation>
     </message>
     <message>
+        <source>Chat with a model that llama-server, vLLM, another kvdesk or the like runs</source>
+        <translation>与 llama-server、vLLM、另一个 kvdesk 等运行的模型对话</translation>
+    </message>
+    <message>
         <source>Chat: {text}</source>
         <translation>对话：{text}</translation>
     </message>
@@ -1000,8 +1084,20 @@
         <translation>对话列表 (Ctrl+B)</translation>
     </message>
     <message>
+        <source>Chats are answered there: by llama-server, vLLM, SGLang, another kvdesk, or any server that speaks OpenAI&apos;s protocol. Your messages are sent to it.</source>
+        <translation>对话在那里回答：由 llama-server、vLLM、SGLang、另一个 kvdesk，或任何使用 OpenAI 协议的服务器。你的消息会发送给它。</translation>
+    </message>
+    <message>
+        <source>Chats in the cache at the same time, at most</source>
+        <translation>同时在缓存中的对话数上限</translation>
+    </message>
+    <message>
         <source>Chats of kvdesk, ChatGPT, LM Studio, llama.cpp ({endings})</source>
         <translation>kvdesk、ChatGPT、LM Studio、llama.cpp 的对话 ({endings})</translation>
+    </message>
+    <message>
+        <source>Chats of yesterday</source>
+        <translation>昨天的对话</translation>
     </message>
     <message>
         <source>Choose a file…</source>
@@ -1010,6 +1106,10 @@
     <message>
         <source>Choose a grammar or a JSON schema: there can be only one.</source>
         <translation>语法和 JSON schema 只能选用一种。</translation>
+    </message>
+    <message>
+        <source>Choose a journal</source>
+        <translation>选择操作记录</translation>
     </message>
     <message>
         <source>Choose a model</source>
@@ -1156,6 +1256,18 @@
         <translation>在一个空闲序列中重新计算这个对话，并比较下一个 token 的 logits</translation>
     </message>
     <message>
+        <source>Connect</source>
+        <translation>连接</translation>
+    </message>
+    <message>
+        <source>Connect to a server</source>
+        <translation>连接到服务器</translation>
+    </message>
+    <message>
+        <source>Connect to a server…</source>
+        <translation>连接到服务器…</translation>
+    </message>
+    <message>
         <source>Contents of the report</source>
         <translation>报告的内容</translation>
     </message>
@@ -1178,6 +1290,10 @@
     <message>
         <source>Context: show what it is filled with</source>
         <translation>上下文：显示它由哪些内容占用</translation>
+    </message>
+    <message>
+        <source>Context: {n:,} tokens.</source>
+        <translation>上下文：{n:,} 个 token。</translation>
     </message>
     <message>
         <source>Contexts</source>
@@ -1326,6 +1442,10 @@
     <message>
         <source>Data types of K and V, and flash attention</source>
         <translation>K 和 V 的数据类型，以及 flash attention</translation>
+    </message>
+    <message>
+        <source>Days</source>
+        <translation>天数</translation>
     </message>
     <message>
         <source>Decode speed of the last tokens</source>
@@ -1480,6 +1600,10 @@
         <translation>每个回答成为一个分支；问题只预填充一次</translation>
     </message>
     <message>
+        <source>Each answer tells how much of its prompt came from the cache; the cells are not shown.</source>
+        <translation>每个回答会说明其提示词有多少来自缓存；不显示单元。</translation>
+    </message>
+    <message>
         <source>Each conversation gets n_ctx / n_seq_max cells of its own; none can be shared.</source>
         <translation>每个对话有自己的 n_ctx / n_seq_max 个单元；不能共享。</translation>
     </message>
@@ -1506,6 +1630,14 @@
     <message>
         <source>Each suspect alone, and together (slope in requests of the right way)</source>
         <translation>各个嫌疑单独及合在一起的结果（斜率以正确方式的请求为单位）</translation>
+    </message>
+    <message>
+        <source>Each with other chats</source>
+        <translation>每天使用不同的对话</translation>
+    </message>
+    <message>
+        <source>Each with other chats, once with every policy</source>
+        <translation>每天使用不同的对话，每种策略各一次</translation>
     </message>
     <message>
         <source>Edit and send as a new branch; this one stays</source>
@@ -1544,6 +1676,10 @@
         <translation>编辑…</translation>
     </message>
     <message>
+        <source>Eight prompts at once</source>
+        <translation>同时到来的八段提示词</translation>
+    </message>
+    <message>
         <source>Else its answers are sampled as the settings say.</source>
         <translation>否则其回答按设置采样。</translation>
     </message>
@@ -1554,6 +1690,10 @@
     <message>
         <source>Ended</source>
         <translation>已结束</translation>
+    </message>
+    <message>
+        <source>Ended at the limit of {n:,} tokens.</source>
+        <translation>已达到 {n:,} 个 token 的上限。</translation>
     </message>
     <message>
         <source>Ended at the limit of {n} tokens.</source>
@@ -1756,6 +1896,10 @@
         <translation>Flash attention</translation>
     </message>
     <message>
+        <source>Flash attention is {flash}. Each policy had the same days, one after another.</source>
+        <translation>flash attention {flash}。各策略依次经历相同的各天。</translation>
+    </message>
+    <message>
         <source>Fold {name}</source>
         <translation>折叠 {name}</translation>
     </message>
@@ -1870,6 +2014,10 @@
     <message>
         <source>Gaps between tokens of one answer, the latest; with several answers at once, from batch to batch</source>
         <translation>一个回答的 token 之间的最近间隔；同时有多个回答时，为批次之间的间隔</translation>
+    </message>
+    <message>
+        <source>Gaps between two tokens</source>
+        <translation>两个 token 之间的间隔</translation>
     </message>
     <message>
         <source>Gaps in between</source>
@@ -2080,6 +2228,10 @@
         <translation>导入…</translation>
     </message>
     <message>
+        <source>In one batch every answer gets the same: Jain&apos;s index is 1. {n} equal answers one after another, each to its end, would have {alone:.2f}, counted as tokens over the time until its end.</source>
+        <translation>在一个批次中每个回答得到的相同：Jain 指数为 1。{n} 个相同的回答依次完成时为 {alone:.2f}，按 token 数与完成所需时间之比计算。</translation>
+    </message>
+    <message>
         <source>In the cell map</source>
         <translation>在单元图中</translation>
     </message>
@@ -2128,8 +2280,16 @@
         <translation>始终包含</translation>
     </message>
     <message>
+        <source>It answers chats; what its cache does is not shown.</source>
+        <translation>它可以回答对话；不显示其缓存的情况。</translation>
+    </message>
+    <message>
         <source>It answers questions about the cache by experiments. Ctrl+Shift+P finds everything else, this tour too; F1 shows all keys.</source>
         <translation>它用实验回答关于缓存的问题。按 Ctrl+Shift+P 可以找到其他所有功能，包括这个导览；按 F1 显示所有快捷键。</translation>
+    </message>
+    <message>
+        <source>It asks to wait for {n} seconds.</source>
+        <translation>它要求等待 {n} 秒。</translation>
     </message>
     <message>
         <source>It changes nothing: a recurrent memory has one state per conversation anyway.</source>
@@ -2188,6 +2348,10 @@
         <translation>按刚才测得的速度约需 {seconds:.0f} 秒。</translation>
     </message>
     <message>
+        <source>Its cache is not shown: {why}</source>
+        <translation>不显示其缓存：{why}</translation>
+    </message>
+    <message>
         <source>Its cells had been removed ({evicted}): {counts}</source>
         <translation>其单元已被移除（{evicted}）：{counts}</translation>
     </message>
@@ -2202,6 +2366,14 @@
     <message>
         <source>Its chats stay, in no folder</source>
         <translation>其中的对话会保留，不再属于任何文件夹</translation>
+    </message>
+    <message>
+        <source>Its counters are off; llama-server --metrics switches them on.</source>
+        <translation>其计数器已关闭；用 llama-server --metrics 开启。</translation>
+    </message>
+    <message>
+        <source>Its own, made by a seed</source>
+        <translation>自行生成，由种子决定</translation>
     </message>
     <message>
         <source>Its place in the cache is known after the next answer in this chat.</source>
@@ -2226,6 +2398,10 @@
     <message>
         <source>JSON, with everything (*.json)</source>
         <translation>JSON，包含全部内容 (*.json)</translation>
+    </message>
+    <message>
+        <source>Jain&apos;s index</source>
+        <translation>Jain 指数</translation>
     </message>
     <message>
         <source>Journal before the rebuild</source>
@@ -2356,8 +2532,16 @@
         <translation>保留附件开头的部分，长度以文本和回答之外的剩余空间为限</translation>
     </message>
     <message>
+        <source>Key</source>
+        <translation>密钥</translation>
+    </message>
+    <message>
         <source>Keys of all layers</source>
         <translation>所有层的 Key</translation>
+    </message>
+    <message>
+        <source>Known servers</source>
+        <translation>已知的服务器</translation>
     </message>
     <message>
         <source>Lab</source>
@@ -2464,6 +2648,10 @@
         <translation>logit 偏置的第 {line} 行超出范围：-100 到 100。</translation>
     </message>
     <message>
+        <source>Loaded from saved states in the morning</source>
+        <translation>早晨从保存的状态加载</translation>
+    </message>
+    <message>
         <source>Loading {name}</source>
         <translation>正在加载 {name}</translation>
     </message>
@@ -2522,6 +2710,14 @@
     <message>
         <source>Looks</source>
         <translation>检查次数</translation>
+    </message>
+    <message>
+        <source>MB at most at a time</source>
+        <translation>一次最多的 MB 数</translation>
+    </message>
+    <message>
+        <source>MB moved</source>
+        <translation>移动的 MB</translation>
     </message>
     <message>
         <source>MB of K and V</source>
@@ -2796,6 +2992,10 @@
         <translation>N：stream 的单元数</translation>
     </message>
     <message>
+        <source>Name</source>
+        <translation>名称</translation>
+    </message>
+    <message>
         <source>Name of the folder</source>
         <translation>文件夹名称</translation>
     </message>
@@ -2924,6 +3124,10 @@
         <translation>缓存中还没有序列。</translation>
     </message>
     <message>
+        <source>No server is connected.</source>
+        <translation>没有连接服务器。</translation>
+    </message>
+    <message>
         <source>No setting has these words.</source>
         <translation>没有包含这些词的设置。</translation>
     </message>
@@ -2942,6 +3146,10 @@
     <message>
         <source>None yet: Run makes the first one.</source>
         <translation>还没有：点击“运行”得到第一个。</translation>
+    </message>
+    <message>
+        <source>None, if the server asks for none</source>
+        <translation>如果服务器不要求密钥，则留空</translation>
     </message>
     <message>
         <source>Not even the smallest context fits: close other programs, or take a smaller model.</source>
@@ -3004,6 +3212,10 @@
         <translation>用于比较速度的每个回答的</translation>
     </message>
     <message>
+        <source>Of eight prompts that come at once each waits {sooner} times as long when the shortest is read first as in the order they came.</source>
+        <translation>同时到来的八段提示词中，先读最短的时，每段等待的时间是按到来顺序时的 {sooner} 倍。</translation>
+    </message>
+    <message>
         <source>Of eight that come at once</source>
         <translation>同时到来的八个的</translation>
     </message>
@@ -3012,8 +3224,20 @@
         <translation>这个对话的消息在关闭 kvdesk 之前可以恢复，对话在几秒之内可以恢复</translation>
     </message>
     <message>
-        <source>Of the interface; another one is there at the next start of kvdesk</source>
-        <translation>界面的语言；更改后在下次启动 kvdesk 时生效</translation>
+        <source>Of the cache</source>
+        <translation>缓存的</translation>
+    </message>
+    <message>
+        <source>Of the cache, and slots of the simulated ones</source>
+        <translation>缓存的单元数，以及模拟缓存的槽位数</translation>
+    </message>
+    <message>
+        <source>Of the first chat, behind its first question</source>
+        <translation>第一个对话的，位于其第一个问题之后</translation>
+    </message>
+    <message>
+        <source>Of the interface; changes at once</source>
+        <translation>界面的语言；立即生效</translation>
     </message>
     <message>
         <source>Of the text at most</source>
@@ -3208,8 +3432,24 @@
         <translation>其他进程在中位的一轮占用 {median:.2f} 个核心，最多的一轮占用 {worst:.2f} 个：{rest}</translation>
     </message>
     <message>
+        <source>Over a threshold, or in idle time; the whole cache rather than its holes.</source>
+        <translation>超过阈值时，或在空闲时；整理整个缓存，而不只是空洞。</translation>
+    </message>
+    <message>
         <source>Over hours fragmentation builds up, memory grows and requests become slower.</source>
         <translation>数小时内碎片不断累积，内存增长，请求变慢。</translation>
+    </message>
+    <message>
+        <source>Over time</source>
+        <translation>随时间的变化</translation>
+    </message>
+    <message>
+        <source>Over {minutes:.3g} minutes of mixed use a token&apos;s time grew by {speed} and the memory by {memory}, the hole ratio by {holes}.</source>
+        <translation>在 {minutes:.3g} 分钟的混合使用中，一个 token 的用时增长了 {speed}，内存增长了 {memory}，空洞率增长了 {holes}。</translation>
+    </message>
+    <message>
+        <source>Over {minutes:.3g} minutes of mixed use a token&apos;s time grew by {speed} and the memory by {memory}.</source>
+        <translation>在 {minutes:.3g} 分钟的混合使用中，一个 token 的用时增长了 {speed}，内存增长了 {memory}。</translation>
     </message>
     <message>
         <source>Own sampling for this chat</source>
@@ -3234,6 +3474,14 @@
     <message>
         <source>Pages</source>
         <translation>页</translation>
+    </message>
+    <message>
+        <source>Pages and trees</source>
+        <translation>分页与前缀树</translation>
+    </message>
+    <message>
+        <source>Pages bring the waste of a KV cache from 60 to 80 % down to less than 4 %; a tree reuses more.</source>
+        <translation>分页将 KV 缓存的浪费从 60% 到 80% 降到 4% 以下；前缀树复用更多。</translation>
     </message>
     <message>
         <source>Pages of {page_size}: {n_pages} held = {n_slots} slots, {n_empty} empty ({waste} wasted), {n_shared} shared. llama.cpp: {n_used} cells for the same.</source>
@@ -3420,6 +3668,10 @@
         <translation>私有常驻内存</translation>
     </message>
     <message>
+        <source>Processor time</source>
+        <translation>处理器时间</translation>
+    </message>
+    <message>
         <source>Progress of the experiment</source>
         <translation>实验的进度</translation>
     </message>
@@ -3442,6 +3694,18 @@
     <message>
         <source>Prompt tokens that were in the cache already</source>
         <translation>已经在缓存中的提示词 token</translation>
+    </message>
+    <message>
+        <source>Prompt tokens that were known, and slots that were empty</source>
+        <translation>已知的提示词 token，以及空的槽位</translation>
+    </message>
+    <message>
+        <source>Prompts that begin alike</source>
+        <translation>开头相同的提示词</translation>
+    </message>
+    <message>
+        <source>Prompts with a common beginning are computed once, which saves computing and memory.</source>
+        <translation>开头相同的提示词只计算一次，节省计算和内存。</translation>
     </message>
     <message>
         <source>Put {name} into the message box as text</source>
@@ -3502,6 +3766,10 @@
     <message>
         <source>Questions about the cache, answered by experiments</source>
         <translation>用实验回答关于缓存的问题</translation>
+    </message>
+    <message>
+        <source>Questions and answers in a day</source>
+        <translation>一天中的问答数</translation>
     </message>
     <message>
         <source>Quit</source>
@@ -3784,6 +4052,18 @@
         <translation>在单独的进程中运行</translation>
     </message>
     <message>
+        <source>Runs the engine in a process of its own: when llama.cpp crashes, the model is loaded again and the window stays. From the next model that is opened</source>
+        <translation>在单独的进程中运行引擎：llama.cpp 崩溃时，模型会重新加载，窗口不受影响。从下一个打开的模型起生效</translation>
+    </message>
+    <message>
+        <source>SGLang&apos;s tree (simulated)</source>
+        <translation>SGLang 的前缀树（模拟）</translation>
+    </message>
+    <message>
+        <source>Safe mode</source>
+        <translation>安全模式</translation>
+    </message>
+    <message>
         <source>Same answer every time</source>
         <translation>每次回答相同</translation>
     </message>
@@ -4048,8 +4328,16 @@
         <translation>上下文的设置</translation>
     </message>
     <message>
+        <source>Share of cells below the high-water mark that are free</source>
+        <translation>高水位以下空闲单元的比例</translation>
+    </message>
+    <message>
         <source>Share of free cells below H, which attention still reads</source>
         <translation>H 以下空闲单元的比例，注意力仍会读取它们</translation>
+    </message>
+    <message>
+        <source>Sharing a prefix</source>
+        <translation>共享前缀</translation>
     </message>
     <message>
         <source>Shift by</source>
@@ -4144,6 +4432,10 @@
         <translation>并排显示这些回答</translation>
     </message>
     <message>
+        <source>Simulated by the rules of vLLM&apos;s and SGLang&apos;s source, with as many slots as there were cells. As requests a prompt comes whole and its tokens stay until their room is needed; sequences that stay keep their blocks until llama.cpp&apos;s were removed.</source>
+        <translation>按 vLLM 和 SGLang 源代码的规则模拟，槽位数与单元数相同。作为请求时，提示词整段到来，其 token 保留到需要空间为止；作为保留的序列时，块一直保留到 llama.cpp 的单元被移除。</translation>
+    </message>
+    <message>
         <source>Six equal requests take 0.9 to 8.3 seconds, one after another: which mistake of the program does it?</source>
         <translation>六个相同的请求依次用时 0.9 到 8.3 秒：是程序的哪个错误造成的？</translation>
     </message>
@@ -4184,12 +4476,20 @@
         <translation>更小的文字</translation>
     </message>
     <message>
+        <source>So far it has read {read:,} tokens and written {written:,}.</source>
+        <translation>到目前为止已读取 {read:,} 个 token，写出 {written:,} 个。</translation>
+    </message>
+    <message>
         <source>Some layers are not rotated by position, but llama.cpp would rotate all of them.</source>
         <translation>有些层不按位置旋转，但 llama.cpp 会旋转所有层。</translation>
     </message>
     <message>
         <source>Some settings in {name} cannot be used and have their defaults: {names}.{keep}</source>
         <translation>{name} 中有些设置无法使用，已采用默认值：{names}。{keep}</translation>
+    </message>
+    <message>
+        <source>Something unexpected went wrong with the connection.</source>
+        <translation>连接发生意外错误。</translation>
     </message>
     <message>
         <source>Something unexpected went wrong: {error}</source>
@@ -4268,8 +4568,16 @@
         <translation>由你停止</translation>
     </message>
     <message>
+        <source>Streams are not measured: {why}</source>
+        <translation>没有测量 stream：{why}</translation>
+    </message>
+    <message>
         <source>Strength of the penalty for tokens that would go on repeating a sequence; 0 switches it off</source>
         <translation>对会继续重复某个序列的 token 的惩罚强度；0 表示关闭</translation>
+    </message>
+    <message>
+        <source>Such as {address}</source>
+        <translation>例如 {address}</translation>
     </message>
     <message>
         <source>Sum of sequences per used cell / U: 1 when nothing is shared</source>
@@ -4356,6 +4664,10 @@
         <translation>模型的模板 (Jinja)</translation>
     </message>
     <message>
+        <source>Test</source>
+        <translation>测试</translation>
+    </message>
+    <message>
         <source>Text</source>
         <translation>文本</translation>
     </message>
@@ -4416,6 +4728,10 @@
         <translation>ZIP 文件 {file} 已损坏。</translation>
     </message>
     <message>
+        <source>The address of a server begins with http:// or https://.</source>
+        <translation>服务器的地址以 http:// 或 https:// 开头。</translation>
+    </message>
+    <message>
         <source>The answer begins.</source>
         <translation>回答开始。</translation>
     </message>
@@ -4434,6 +4750,10 @@
     <message>
         <source>The answer is given anew, and its prompt was held: {counts}</source>
         <translation>重新生成回答，其提示词已在缓存中：{counts}</translation>
+    </message>
+    <message>
+        <source>The answer is longer than kvdesk keeps.</source>
+        <translation>回答超过 kvdesk 保存的长度。</translation>
     </message>
     <message>
         <source>The answer so far does not follow the grammar, so it cannot be continued.</source>
@@ -4580,6 +4900,10 @@
         <translation>无法将对话写入 {file}：{why}。</translation>
     </message>
     <message>
+        <source>The connection broke in the middle of the answer.</source>
+        <translation>连接在回答中途断开。</translation>
+    </message>
+    <message>
         <source>The connection was lost.</source>
         <translation>连接已断开。</translation>
     </message>
@@ -4710,8 +5034,16 @@
         <translation>引擎已停止。请重新启动 kvdesk。</translation>
     </message>
     <message>
+        <source>The engine stopped unexpectedly while it did this.</source>
+        <translation>引擎在执行此操作时意外停止。</translation>
+    </message>
+    <message>
         <source>The engine stopped unexpectedly.</source>
         <translation>引擎意外停止。</translation>
+    </message>
+    <message>
+        <source>The engine stopped while it loaded {name}. What was open before is loaded again.</source>
+        <translation>引擎在加载 {name} 时停止。正在重新加载之前打开的模型。</translation>
     </message>
     <message>
         <source>The engine&apos;s own answers</source>
@@ -4758,8 +5090,24 @@
         <translation>hub 上的文件已更改：重新开始下载。</translation>
     </message>
     <message>
+        <source>The first one</source>
+        <translation>第一个</translation>
+    </message>
+    <message>
+        <source>The first prompt finds nothing in either way: read whole it takes {ratio} times as long.</source>
+        <translation>第一段提示词在两种方式下都没有可复用的内容：整段读取的用时为 {ratio} 倍。</translation>
+    </message>
+    <message>
         <source>The first request over that of the right way — {said}.</source>
         <translation>第一个请求与正确方式之比：{said}。</translation>
+    </message>
+    <message>
+        <source>The first table is measured on the engine; every compaction there reads and writes the whole state. The second is simulated: which cells each way would move, read and written, and nothing is timed.</source>
+        <translation>第一个表格在引擎上测量；那里的每次整理都会读写整个状态。第二个表格是模拟：各种方式会移动哪些单元（读和写），不计时。</translation>
+    </message>
+    <message>
+        <source>The first token is the same in {same} of {n} prompts: shared cells are those that would be made.</source>
+        <translation>{n} 段提示词中有 {same} 段的首个 token 相同：共享的单元与重新计算得到的一样。</translation>
     </message>
     <message>
         <source>The folder {folder} cannot be made: {why}. KVDESK_HOME names another.</source>
@@ -4842,6 +5190,10 @@
         <translation>操作记录显示操作 {start:,} 到 {last:,} 的状态。更早的已舍弃，以免超出其内存。</translation>
     </message>
     <message>
+        <source>The key could not be kept: {why}. It is used until kvdesk is closed.</source>
+        <translation>无法保存密钥：{why}。它在 kvdesk 关闭之前有效。</translation>
+    </message>
+    <message>
         <source>The laboratory</source>
         <translation>实验室</translation>
     </message>
@@ -4866,12 +5218,28 @@
         <translation>最长的连续空单元区间</translation>
     </message>
     <message>
+        <source>The longest of them</source>
+        <translation>其中最长的</translation>
+    </message>
+    <message>
         <source>The map follows what happens. Choose an operation to see the map after it.</source>
         <translation>单元图会跟随变化。选择一次操作可查看其后的单元图。</translation>
     </message>
     <message>
+        <source>The memory is without saved states, undo and transfer buffers, which fill up to limits of their own, and without the first {warm:.0%} of the time.</source>
+        <translation>内存不包括保存的状态、撤销和传输缓冲区（它们会增长到各自的上限），也不包括最初 {warm:.0%} 的时间。</translation>
+    </message>
+    <message>
         <source>The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the context hold.</source>
         <translation>消息有 {n_characters:,} 个字符，远超过上下文能容纳的 {n_ctx:,} 个 token。</translation>
+    </message>
+    <message>
+        <source>The model called a tool, which kvdesk has not offered.</source>
+        <translation>模型调用了工具，而 kvdesk 没有提供工具。</translation>
+    </message>
+    <message>
+        <source>The model could not be opened.</source>
+        <translation>无法打开模型。</translation>
     </message>
     <message>
         <source>The model goes on where your text ends; what is before your change stays in the cache</source>
@@ -4952,6 +5320,14 @@
         <translation>提示词与缓存中的内容不同：{counts}</translation>
     </message>
     <message>
+        <source>The prompt has the token {token}, and this model has {n:,} tokens.</source>
+        <translation>提示词中有 token {token}，而这个模型有 {n:,} 个 token。</translation>
+    </message>
+    <message>
+        <source>The prompt is empty.</source>
+        <translation>提示词为空。</translation>
+    </message>
+    <message>
         <source>The prompt of this chat</source>
         <translation>这个对话的提示词</translation>
     </message>
@@ -5012,6 +5388,10 @@
         <translation>无论是否使用缓存，回答都逐位相同；关闭时，回答可能因舍入而不同。开启后读取提示词慢三分之一，并由一个线程生成回答（在双核上速度为 0.7 倍）</translation>
     </message>
     <message>
+        <source>The same history in each cache (medians over the days)</source>
+        <translation>各缓存中的同一段历史（各天的中位数）</translation>
+    </message>
+    <message>
         <source>The same text became other tokens: {counts}</source>
         <translation>相同的文本变成了不同的 token：{counts}</translation>
     </message>
@@ -5070,6 +5450,62 @@
     <message>
         <source>The server began again with the first byte.</source>
         <translation>服务器从第一个字节重新开始发送。</translation>
+    </message>
+    <message>
+        <source>The server cannot be reached.</source>
+        <translation>无法连接服务器。</translation>
+    </message>
+    <message>
+        <source>The server cannot be reached: it does not answer.</source>
+        <translation>无法连接服务器：它没有应答。</translation>
+    </message>
+    <message>
+        <source>The server cannot listen at {host}, port {port}: {why}. Choose another port, or another address.</source>
+        <translation>服务器无法在 {host} 的端口 {port} 上监听：{why}。请选择其他端口或其他地址。</translation>
+    </message>
+    <message>
+        <source>The server did not start.</source>
+        <translation>服务器没有启动。</translation>
+    </message>
+    <message>
+        <source>The server has ended the answer.</source>
+        <translation>服务器结束了回答。</translation>
+    </message>
+    <message>
+        <source>The server has failed ({status}).</source>
+        <translation>服务器发生错误（{status}）。</translation>
+    </message>
+    <message>
+        <source>The server has no model {model}; it has {names}.</source>
+        <translation>服务器没有模型 {model}；它有 {names}。</translation>
+    </message>
+    <message>
+        <source>The server has said nothing for {n:g} seconds.</source>
+        <translation>服务器已有 {n:g} 秒没有任何输出。</translation>
+    </message>
+    <message>
+        <source>The server refuses the key ({status}).</source>
+        <translation>服务器拒绝了密钥（{status}）。</translation>
+    </message>
+    <message>
+        <source>The server refuses the request ({status}).</source>
+        <translation>服务器拒绝了请求（{status}）。</translation>
+    </message>
+    <message>
+        <source>The server sent something that is no answer.</source>
+        <translation>服务器发送的内容不是有效的回答。</translation>
+    </message>
+    <message>
+        <source>The server takes no more requests now (429).</source>
+        <translation>服务器现在不再接受请求（429）。</translation>
+    </message>
+    <message>
+        <source>The server&apos;s certificate is not valid, so nothing was sent.</source>
+        <translation>服务器的证书无效，因此没有发送任何内容。</translation>
+    </message>
+    <message>
+        <source>The server&apos;s content filter has ended it.</source>
+        <translation>服务器的内容过滤器结束了回答。</translation>
     </message>
     <message>
         <source>The settings are too large to be saved: delete a preset.</source>
@@ -5168,6 +5604,10 @@
         <translation>上一个版本</translation>
     </message>
     <message>
+        <source>The way there is not encrypted: whoever is in between can read chats and key.</source>
+        <translation>途中没有加密：中间的任何人都可以读取对话和密钥。</translation>
+    </message>
+    <message>
         <source>The whole state is saved and restored; used cells move to the front, shared ones stay shared.</source>
         <translation>整个状态会保存并恢复；已用单元移到前面，共享的单元仍然共享。</translation>
     </message>
@@ -5194,6 +5634,10 @@
     <message>
         <source>Theme: light</source>
         <translation>主题：浅色</translation>
+    </message>
+    <message>
+        <source>There are more chats of yesterday than sequences: choose a larger number of sequences.</source>
+        <translation>昨天的对话多于序列数：请选择更多的序列。</translation>
     </message>
     <message>
         <source>There are more than {n:,} biases.</source>
@@ -5270,6 +5714,10 @@
     <message>
         <source>There is no parameter {key}; there are: {names}.</source>
         <translation>没有参数 {key}；可用的参数：{names}。</translation>
+    </message>
+    <message>
+        <source>There is no such model or address on the server (404).</source>
+        <translation>服务器上没有这个模型或地址（404）。</translation>
     </message>
     <message>
         <source>There is not enough memory to tokenize the text.</source>
@@ -5472,6 +5920,10 @@
         <translation>这个文件由更新版本的 kvdesk 写入（格式 {found}，当前版本支持 {known}）。</translation>
     </message>
     <message>
+        <source>This is no address of a server.</source>
+        <translation>这不是服务器的地址。</translation>
+    </message>
+    <message>
         <source>This is not a kvdesk journal.</source>
         <translation>这不是 kvdesk 的操作记录。</translation>
     </message>
@@ -5482,6 +5934,14 @@
     <message>
         <source>This is not the saved state of a sequence.</source>
         <translation>这不是一个序列的保存状态。</translation>
+    </message>
+    <message>
+        <source>This journal is of a recurrent model: it has no cells to tell a history by.</source>
+        <translation>这个操作记录来自循环模型：没有可用来还原历史的单元。</translation>
+    </message>
+    <message>
+        <source>This journal is of {cells:,} cells and {chats} sequences: choose as many (cells, chats).</source>
+        <translation>这个操作记录有 {cells:,} 个单元和 {chats} 个序列：请选择同样多的值（cells、chats）。</translation>
     </message>
     <message>
         <source>This key works in the cell map.</source>
@@ -5516,6 +5976,10 @@
         <translation>这个模型属于 kvdesk 自身，会一直保留。</translation>
     </message>
     <message>
+        <source>This model has a recurrent state, of which no prefix can be shared.</source>
+        <translation>这个模型有循环状态，不能共享前缀。</translation>
+    </message>
+    <message>
         <source>This model has learned its positions, 0 to {last:,}, and the experiment needs {wanted:,}: choose smaller parameters where there are any.</source>
         <translation>这个模型学习了位置 0 到 {last:,}，而实验需要 {wanted:,}：请尽量选择更小的参数。</translation>
     </message>
@@ -5548,6 +6012,10 @@
         <translation>这个模型的缓存不是普通的注意力缓存：不能随意移除其序列的一部分。</translation>
     </message>
     <message>
+        <source>This model&apos;s cache is not one of plain attention: the day cannot be moved cell by cell.</source>
+        <translation>这个模型的缓存不是普通的注意力缓存：无法逐个单元移动这一天的内容。</translation>
+    </message>
+    <message>
         <source>This model&apos;s positions cannot be moved.</source>
         <translation>这个模型的位置不能移动。</translation>
     </message>
@@ -5562,6 +6030,10 @@
     <message>
         <source>This preset was made by a newer version of kvdesk.</source>
         <translation>这个预设由更新版本的 kvdesk 创建。</translation>
+    </message>
+    <message>
+        <source>This system has no keyring, so the key is kept in a file that only you can read: {file}.</source>
+        <translation>这个系统没有密钥环，因此密钥保存在只有你能读取的文件中：{file}。</translation>
     </message>
     <message>
         <source>This template cannot be used; the one before stays in force.</source>
@@ -5610,6 +6082,10 @@
     <message>
         <source>Time since the first reading</source>
         <translation>距第一个读数的时间</translation>
+    </message>
+    <message>
+        <source>Time to the first token</source>
+        <translation>首个 token 用时</translation>
     </message>
     <message>
         <source>Timed in each state and round</source>
@@ -5664,6 +6140,10 @@
         <translation>每秒写出的 token 数：上次运行时测得，或为预计值（≈）</translation>
     </message>
     <message>
+        <source>Tokens a second of all chats</source>
+        <translation>所有对话的每秒 token 数</translation>
+    </message>
+    <message>
         <source>Tokens a second that it should write, if a token reads the whole file</source>
         <translation>预计每秒写出的 token 数，假定每个 token 读取整个文件</translation>
     </message>
@@ -5682,6 +6162,10 @@
     <message>
         <source>Tokens before those that are timed; also a quarter, a half</source>
         <translation>计时部分之前的 token；也测四分之一、一半</translation>
+    </message>
+    <message>
+        <source>Tokens came every {p50:.3g} ms (median; P95 {p95:.3g}, P99 {p99:.3g}). A token moved {mb:,.0f} MB, at {share} of the speed of a plain copy on one thread.</source>
+        <translation>每 {p50:.3g} 毫秒得到一个 token（中位数；P95 为 {p95:.3g}，P99 为 {p99:.3g}）。一个 token 移动 {mb:,.0f} MB，速度为单线程普通复制的 {share}。</translation>
     </message>
     <message>
         <source>Tokens have several positions each (M-RoPE): llama.cpp would abort.</source>
@@ -5704,8 +6188,20 @@
         <translation>这些提示词被切成的 token</translation>
     </message>
     <message>
+        <source>Tokens of a middle answer</source>
+        <translation>中等长度回答的 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens of a middle question</source>
+        <translation>中等长度问题的 token 数</translation>
+    </message>
+    <message>
         <source>Tokens of context it was trained for</source>
         <translation>训练时的上下文长度（token）</translation>
+    </message>
+    <message>
+        <source>Tokens of each question, all different</source>
+        <translation>每个问题的 token 数，各不相同</translation>
     </message>
     <message>
         <source>Tokens of the answer</source>
@@ -5742,6 +6238,14 @@
     <message>
         <source>Tokens read while four answers go on</source>
         <translation>四个回答进行时读取的 token</translation>
+    </message>
+    <message>
+        <source>Tokens that all begin with</source>
+        <translation>所有提示词共同开头的 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens that all chats begin with</source>
+        <translation>所有对话共同开头的 token 数</translation>
     </message>
     <message>
         <source>Tokens that are in the cache before</source>
@@ -5796,6 +6300,10 @@
         <translation>从一个 token 开始写出的 token 数；也测八分之一到一半</translation>
     </message>
     <message>
+        <source>Tokens; the others are shorter</source>
+        <translation>token 数；其他的更短</translation>
+    </message>
+    <message>
         <source>Too little to be noticed: it saves {saved:.2f} of {now:.1f} ms a token.</source>
         <translation>小到察觉不到：每个 token 的 {now:.1f} 毫秒中节省 {saved:.2f} 毫秒。</translation>
     </message>
@@ -5842,6 +6350,14 @@
     <message>
         <source>Trying {threads}: {evidence}.</source>
         <translation>正在尝试 {threads}：{evidence}。</translation>
+    </message>
+    <message>
+        <source>Turns</source>
+        <translation>轮次</translation>
+    </message>
+    <message>
+        <source>Turns before a chat is deleted</source>
+        <translation>对话在删除之前的轮次</translation>
     </message>
     <message>
         <source>Type</source>
@@ -5922,6 +6438,22 @@
     <message>
         <source>Used where that memory is not enough</source>
         <translation>该内存不足时使用</translation>
+    </message>
+    <message>
+        <source>Usual cause: the chat template, or the program, leaves out the reasoning of earlier answers.</source>
+        <translation>常见原因：对话模板或程序省略了之前回答的思考过程。</translation>
+    </message>
+    <message>
+        <source>Usual cause: the program puts an identifier or a header into the prompt that changes.</source>
+        <translation>常见原因：程序在提示词中放入了会变化的标识符或头部。</translation>
+    </message>
+    <message>
+        <source>Usual cause: the system prompt contains the date or the time.</source>
+        <translation>常见原因：系统提示词中包含日期或时间。</translation>
+    </message>
+    <message>
+        <source>Usual cause: the tools come in another order, or others come.</source>
+        <translation>常见原因：工具的顺序不同，或换成了其他工具。</translation>
     </message>
     <message>
         <source>V as {type_v} needs flash attention: llama.cpp refuses it without.</source>
@@ -6028,6 +6560,10 @@
         <translation>方式</translation>
     </message>
     <message>
+        <source>Ways of defragmenting, simulated (medians over the days)</source>
+        <translation>各种碎片整理方式，模拟（各天的中位数）</translation>
+    </message>
+    <message>
         <source>What an answer cost</source>
         <translation>一个回答的代价</translation>
     </message>
@@ -6042,6 +6578,10 @@
     <message>
         <source>What do quantized K and V save, cost and lose?</source>
         <translation>量化 K 和 V 能节省什么、代价是什么、损失什么？</translation>
+    </message>
+    <message>
+        <source>What does SGLang&apos;s tree of prefixes save with llama.cpp?</source>
+        <translation>SGLang 的前缀树用在 llama.cpp 上能节省什么？</translation>
     </message>
     <message>
         <source>What happens then: the oldest messages can be removed from the context</source>
@@ -6084,8 +6624,16 @@
         <translation>这对缓存的影响</translation>
     </message>
     <message>
+        <source>What was done</source>
+        <translation>所做的操作</translation>
+    </message>
+    <message>
         <source>What was sent before, while the box is empty</source>
         <translation>输入框为空时，调出之前发送的内容</translation>
+    </message>
+    <message>
+        <source>What would vLLM&apos;s pages and SGLang&apos;s tree do with this very history?</source>
+        <translation>vLLM 的分页和 SGLang 的前缀树会如何处理同一段历史？</translation>
     </message>
     <message>
         <source>When full</source>
@@ -6104,6 +6652,10 @@
         <translation>上次打开的时间</translation>
     </message>
     <message>
+        <source>When should a fragmented cache be compacted, and how?</source>
+        <translation>有碎片的缓存应在何时、如何整理？</translation>
+    </message>
+    <message>
         <source>When the context is full</source>
         <translation>上下文已满时</translation>
     </message>
@@ -6116,12 +6668,24 @@
         <translation>当这个对话的上下文已满时</translation>
     </message>
     <message>
+        <source>When to compact</source>
+        <translation>何时整理</translation>
+    </message>
+    <message>
         <source>Where their states are kept, nothing is read again.</source>
         <translation>保留其状态的对话无需重新读取。</translation>
     </message>
     <message>
         <source>Whether the file and 0.5 GB for a context fit into the memory that is free now</source>
         <translation>文件加上用于上下文的 0.5 GB 是否放得进当前空闲的内存</translation>
+    </message>
+    <message>
+        <source>Which begin with the same system prompt</source>
+        <translation>以同一系统提示词开头</translation>
+    </message>
+    <message>
+        <source>Which leaves holes</source>
+        <translation>删除后留下空洞</translation>
     </message>
     <message>
         <source>Whole</source>
@@ -6146,6 +6710,10 @@
     <message>
         <source>With K and V as q8_0, {smaller:,} cells fit.</source>
         <translation>K 和 V 用 q8_0 时可容纳 {smaller:,} 个单元。</translation>
+    </message>
+    <message>
+        <source>With blocks of 16, vLLM&apos;s rule would compute {blocks} times the prompt tokens that were computed here, and SGLang&apos;s tree {tree} times. Of the slots in blocks {empty} would be empty if sequences stay (from {least:.3f} with blocks of {small} to {most:.3f} with {large}), where {holes} of the cells below llama.cpp&apos;s high-water mark were: those cost time, and can be used, where an empty slot of a block can be used by its sequence only.</source>
+        <translation>块为 16 时，按 vLLM 的规则需要计算的提示词 token 是这里的 {blocks} 倍，SGLang 的前缀树为 {tree} 倍。如果序列保留，块中的槽位有 {empty} 为空（块为 {small} 时为 {least:.3f}，块为 {large} 时为 {most:.3f}），而 llama.cpp 高水位以下的单元有 {holes} 为空：后者耗费时间，但可以使用；块中的空槽位只能由其序列使用。</translation>
     </message>
     <message>
         <source>With flash attention masked cells are skipped, so there is little to gain.</source>
@@ -6176,6 +6744,10 @@
         <translation>不用缓存时每一步都重新计算全文：N² 对 N，但速度稳定。</translation>
     </message>
     <message>
+        <source>Without compaction the day&apos;s tokens and first tokens take {never:.3g} s; over a threshold {threshold}, by the cost model before a question {cost}, in pauses {idle} of it (a middle token {middle}). Compactions moved {moved_threshold}, {moved_cost} and {moved_idle}; somebody waited {noticed_threshold}, {noticed_cost} and {noticed_idle} for them. Simulated over the threshold, filling holes moves {filled:,.0f} cells, the whole state {whole:,.0f}, and grouping by sequence {grouped:,.0f}.</source>
+        <translation>不整理时，一天的 token 和首个 token 用时 {never:.3g} 秒；超过阈值时整理为其 {threshold}，问题之前按代价模型整理为 {cost}，停顿时整理为 {idle}（中间的 token 为 {middle}）。整理分别移动了 {moved_threshold}、{moved_cost} 和 {moved_idle}；用户为此等待了 {noticed_threshold}、{noticed_cost} 和 {noticed_idle}。超过阈值时的模拟：填补空洞移动 {filled:,.0f} 个单元，整个状态移动 {whole:,.0f} 个，按序列分组移动 {grouped:,.0f} 个。</translation>
+    </message>
+    <message>
         <source>Without decodes</source>
         <translation>不含 decode</translation>
     </message>
@@ -6198,6 +6770,10 @@
     <message>
         <source>Write the graphs as a picture, or every series as a table</source>
         <translation>将图表写为图片，或将所有曲线写为表格</translation>
+    </message>
+    <message>
+        <source>Write the key into the field for it, not into the address.</source>
+        <translation>请将密钥填入它的输入栏，而不是写在地址中。</translation>
     </message>
     <message>
         <source>Writes these chats as Markdown, on another disk</source>
@@ -6348,6 +6924,10 @@
         <translation>它的一部分</translation>
     </message>
     <message>
+        <source>a piece of each</source>
+        <translation>每段各一块</translation>
+    </message>
+    <message>
         <source>a position left out inside a batch</source>
         <translation>批次内漏掉一个位置</translation>
     </message>
@@ -6364,6 +6944,10 @@
         <translation>一段提示词</translation>
     </message>
     <message>
+        <source>a prompt among answers, round {n}</source>
+        <translation>回答之间的一段提示词，第 {n} 轮</translation>
+    </message>
+    <message>
         <source>a prompt must have some text</source>
         <translation>提示词不能为空</translation>
     </message>
@@ -6374,6 +6958,10 @@
     <message>
         <source>a prompt, round {n}</source>
         <translation>一段提示词，第 {n} 轮</translation>
+    </message>
+    <message>
+        <source>a saved journal, for experiments on a history</source>
+        <translation>保存的操作记录，用于基于历史的实验</translation>
     </message>
     <message>
         <source>a saved state</source>
@@ -6394,6 +6982,10 @@
     <message>
         <source>a token is written &lt;[id]&gt; or &lt;text&gt;</source>
         <translation>token 写作 &lt;[id]&gt; 或 &lt;text&gt;</translation>
+    </message>
+    <message>
+        <source>a token of a new chat over a bare context</source>
+        <translation>新对话的一个 token 与空上下文之比</translation>
     </message>
     <message>
         <source>a token over before</source>
@@ -6442,6 +7034,10 @@
     <message>
         <source>after {first}…{end}-1 </source>
         <translation>在 {first}…{end}-1 之后 </translation>
+    </message>
+    <message>
+        <source>all read ms</source>
+        <translation>全部读完（毫秒）</translation>
     </message>
     <message>
         <source>all together</source>
@@ -6516,8 +7112,16 @@
         <translation>回答</translation>
     </message>
     <message>
+        <source>answers at once, round {n}</source>
+        <translation>同时进行的回答，第 {n} 轮</translation>
+    </message>
+    <message>
         <source>answers bit for bit as without a cache, slower</source>
         <translation>回答与不用缓存时逐位相同，较慢</translation>
+    </message>
+    <message>
+        <source>as they came</source>
+        <translation>按到来顺序</translation>
     </message>
     <message>
         <source>at</source>
@@ -6588,6 +7192,18 @@
         <translation>token 间隔 P50</translation>
     </message>
     <message>
+        <source>block</source>
+        <translation>块</translation>
+    </message>
+    <message>
+        <source>blocks, requests: vLLM v1 (simulated)</source>
+        <translation>块，请求：vLLM v1（模拟）</translation>
+    </message>
+    <message>
+        <source>blocks, sequences that stay, copy on write (simulated)</source>
+        <translation>块，保留的序列，写时复制（模拟）</translation>
+    </message>
+    <message>
         <source>branch {branch}</source>
         <translation>分支 {branch}</translation>
     </message>
@@ -6600,6 +7216,14 @@
         <translation>手动</translation>
     </message>
     <message>
+        <source>by the cost model, before a question is read</source>
+        <translation>按代价模型，在读取问题之前</translation>
+    </message>
+    <message>
+        <source>by the cost model, in pauses (kvdesk)</source>
+        <translation>按代价模型，在停顿时（kvdesk）</translation>
+    </message>
+    <message>
         <source>by the last operation</source>
         <translation>由上一次操作</translation>
     </message>
@@ -6608,12 +7232,24 @@
         <translation>字节</translation>
     </message>
     <message>
+        <source>bytes a copy moves</source>
+        <translation>复制移动的字节</translation>
+    </message>
+    <message>
         <source>bytes in a cell (over f16)</source>
         <translation>每个单元的字节（与 f16 之比）</translation>
     </message>
     <message>
         <source>bytes moved</source>
         <translation>移动的字节</translation>
+    </message>
+    <message>
+        <source>bytes moved a second</source>
+        <translation>每秒移动的字节</translation>
+    </message>
+    <message>
+        <source>cache</source>
+        <translation>缓存</translation>
     </message>
     <message>
         <source>call</source>
@@ -6652,6 +7288,10 @@
         <translation>已用单元</translation>
     </message>
     <message>
+        <source>cells moved</source>
+        <translation>移动的单元</translation>
+    </message>
+    <message>
         <source>cells of the KV cache (default 4096)</source>
         <translation>KV 缓存的单元数（默认 4096）</translation>
     </message>
@@ -6666,6 +7306,14 @@
     <message>
         <source>cells that it shared are moved</source>
         <translation>它共享的单元被移动</translation>
+    </message>
+    <message>
+        <source>cells used</source>
+        <translation>已用单元</translation>
+    </message>
+    <message>
+        <source>cells walked over</source>
+        <translation>遍历的单元</translation>
     </message>
     <message>
         <source>cells when filled</source>
@@ -6694,6 +7342,14 @@
     <message>
         <source>changes strongly</source>
         <translation>变化很大</translation>
+    </message>
+    <message>
+        <source>chats</source>
+        <translation>对话</translation>
+    </message>
+    <message>
+        <source>chats at once</source>
+        <translation>同时进行的对话</translation>
     </message>
     <message>
         <source>chats from a file of kvdesk, ChatGPT, LM Studio or llama.cpp</source>
@@ -6732,8 +7388,20 @@
         <translation>命令（各有 --help）：</translation>
     </message>
     <message>
+        <source>common prefix shared</source>
+        <translation>共享相同前缀</translation>
+    </message>
+    <message>
         <source>compacted</source>
         <translation>已整理</translation>
+    </message>
+    <message>
+        <source>compacting (ms)</source>
+        <translation>整理（毫秒）</translation>
+    </message>
+    <message>
+        <source>compactions</source>
+        <translation>整理次数</translation>
     </message>
     <message>
         <source>compute</source>
@@ -6744,12 +7412,28 @@
         <translation>计算缓冲区</translation>
     </message>
     <message>
+        <source>computed</source>
+        <translation>计算的</translation>
+    </message>
+    <message>
         <source>context</source>
         <translation>上下文</translation>
     </message>
     <message>
+        <source>copied</source>
+        <translation>复制的</translation>
+    </message>
+    <message>
+        <source>copy GB/s</source>
+        <translation>复制 GB/s</translation>
+    </message>
+    <message>
         <source>cores</source>
         <translation>核心</translation>
+    </message>
+    <message>
+        <source>cores used</source>
+        <translation>使用的核心</translation>
     </message>
     <message>
         <source>cost</source>
@@ -6770,6 +7454,10 @@
     <message>
         <source>data type of V (default f16)</source>
         <translation>V 的数据类型（默认 f16）</translation>
+    </message>
+    <message>
+        <source>day {day}, turn {turn}</source>
+        <translation>第 {day} 天，第 {turn} 轮</translation>
     </message>
     <message>
         <source>decode</source>
@@ -6824,12 +7512,24 @@
         <translation>每个对话的单元彼此相邻</translation>
     </message>
     <message>
+        <source>each prompt read whole</source>
+        <translation>每段提示词整段读取</translation>
+    </message>
+    <message>
         <source>empty</source>
         <translation>空</translation>
     </message>
     <message>
         <source>empty chats</source>
         <translation>空对话</translation>
+    </message>
+    <message>
+        <source>empty slots, blocks of 16</source>
+        <translation>空槽位，块为 16</translation>
+    </message>
+    <message>
+        <source>empty: {cache}</source>
+        <translation>空：{cache}</translation>
     </message>
     <message>
         <source>end</source>
@@ -6916,12 +7616,24 @@
         <translation>第一个（秒）</translation>
     </message>
     <message>
+        <source>first token P50, P95 (ms)</source>
+        <translation>首个 token P50、P95（毫秒）</translation>
+    </message>
+    <message>
         <source>first token in {time}</source>
         <translation>首个 token {time}</translation>
     </message>
     <message>
         <source>first token {seconds}</source>
         <translation>首个 token {seconds}</translation>
+    </message>
+    <message>
+        <source>first token, branch</source>
+        <translation>首个 token，分支</translation>
+    </message>
+    <message>
+        <source>first token, chat</source>
+        <translation>首个 token，对话</translation>
     </message>
     <message>
         <source>flash attention, f16</source>
@@ -6988,6 +7700,26 @@
         <translation>仅根据内存带宽估算</translation>
     </message>
     <message>
+        <source>gap</source>
+        <translation>间隔</translation>
+    </message>
+    <message>
+        <source>gap P50</source>
+        <translation>间隔 P50</translation>
+    </message>
+    <message>
+        <source>gap P95</source>
+        <translation>间隔 P95</translation>
+    </message>
+    <message>
+        <source>gap P99</source>
+        <translation>间隔 P99</translation>
+    </message>
+    <message>
+        <source>gaps P50/95/99 ms</source>
+        <translation>间隔 P50/95/99（毫秒）</translation>
+    </message>
+    <message>
         <source>given back by closing</source>
         <translation>关闭时归还</translation>
     </message>
@@ -6996,12 +7728,32 @@
         <translation>移除时归还</translation>
     </message>
     <message>
+        <source>given up</source>
+        <translation>放弃的</translation>
+    </message>
+    <message>
         <source>grouped by conversation, the last used in front</source>
         <translation>按对话分组，最近使用的在前</translation>
     </message>
     <message>
+        <source>grouped by sequence (#13497)</source>
+        <translation>按序列分组 (#13497)</translation>
+    </message>
+    <message>
         <source>grows</source>
         <translation>增长</translation>
+    </message>
+    <message>
+        <source>growth of a token&apos;s time</source>
+        <translation>token 用时的增长</translation>
+    </message>
+    <message>
+        <source>growth of the hole ratio</source>
+        <translation>空洞率的增长</translation>
+    </message>
+    <message>
+        <source>growth of the memory</source>
+        <translation>内存的增长</translation>
     </message>
     <message>
         <source>hardly changes</source>
@@ -7052,6 +7804,18 @@
         <translation>空缺</translation>
     </message>
     <message>
+        <source>holes filled (#12253)</source>
+        <translation>填补空洞 (#12253)</translation>
+    </message>
+    <message>
+        <source>holes, llama.cpp</source>
+        <translation>空洞，llama.cpp</translation>
+    </message>
+    <message>
+        <source>holes: {cache}</source>
+        <translation>空洞：{cache}</translation>
+    </message>
+    <message>
         <source>how long that takes is measured when it starts</source>
         <translation>开始时测量所需的时间</translation>
     </message>
@@ -7084,8 +7848,20 @@
         <translation>将这里已有的内容再导入一次</translation>
     </message>
     <message>
+        <source>in each pause where fewer cells would be walked over</source>
+        <translation>在每次能减少遍历单元的停顿时</translation>
+    </message>
+    <message>
+        <source>in order, moved cells only</source>
+        <translation>按顺序，只移动需要移动的单元</translation>
+    </message>
+    <message>
         <source>in the cache</source>
         <translation>在缓存中</translation>
+    </message>
+    <message>
+        <source>in turn</source>
+        <translation>依次</translation>
     </message>
     <message>
         <source>is a 7-Zip archive, not a GGUF model.</source>
@@ -7304,8 +8080,16 @@
         <translation>其状态已保存</translation>
     </message>
     <message>
+        <source>journal</source>
+        <translation>操作记录</translation>
+    </message>
+    <message>
         <source>just written</source>
         <translation>刚刚写入</translation>
+    </message>
+    <message>
+        <source>known: {cache}</source>
+        <translation>已知：{cache}</translation>
     </message>
     <message>
         <source>kvdesk chats</source>
@@ -7412,6 +8196,10 @@
         <translation>list：实验及其参数；run NAME：运行其中一个；compare A B：比较同一实验的两个结果</translation>
     </message>
     <message>
+        <source>llama-server, build {build}.</source>
+        <translation>llama-server，版本 {build}。</translation>
+    </message>
+    <message>
         <source>llama.cpp cannot load {file}: {reason}</source>
         <translation>llama.cpp 无法加载 {file}：{reason}</translation>
     </message>
@@ -7458,6 +8246,10 @@
     <message>
         <source>llama.cpp saved {copied:,} of {size:,} bytes of its state.</source>
         <translation>llama.cpp 只保存了其状态 {size:,} 字节中的 {copied:,} 字节。</translation>
+    </message>
+    <message>
+        <source>llama.cpp&apos;s cells (recorded)</source>
+        <translation>llama.cpp 的单元（记录）</translation>
     </message>
     <message>
         <source>llama.cpp&apos;s name: {name}</source>
@@ -7516,6 +8308,14 @@
         <translation>正在加载 {name}</translation>
     </message>
     <message>
+        <source>longest first</source>
+        <translation>最长的在前</translation>
+    </message>
+    <message>
+        <source>longest gap, small pieces over the whole prompt</source>
+        <translation>最长间隔，小块与整段之比</translation>
+    </message>
+    <message>
         <source>made</source>
         <translation>已创建</translation>
     </message>
@@ -7544,6 +8344,14 @@
         <translation>可以从任意位置开始</translation>
     </message>
     <message>
+        <source>mean wait ms</source>
+        <translation>平均等待（毫秒）</translation>
+    </message>
+    <message>
+        <source>mean wait, shortest first over as they came</source>
+        <translation>平均等待，最短的在前与按到来顺序之比</translation>
+    </message>
+    <message>
         <source>measured</source>
         <translation>实测</translation>
     </message>
@@ -7564,6 +8372,10 @@
         <translation>中位数</translation>
     </message>
     <message>
+        <source>memory MB</source>
+        <translation>内存（MB）</translation>
+    </message>
+    <message>
         <source>message {number} of {n}</source>
         <translation>第 {number} 条消息，共 {n} 条</translation>
     </message>
@@ -7578,6 +8390,10 @@
     <message>
         <source>min(N, max(256, H rounded up to 256)): the cells that attention reads</source>
         <translation>min(N, max(256, H 向上取整到 256))：注意力读取的单元</translation>
+    </message>
+    <message>
+        <source>minutes</source>
+        <translation>分钟</translation>
     </message>
     <message>
         <source>mismatches: {mismatches}</source>
@@ -7622,6 +8438,10 @@
     <message>
         <source>moved cells rotated</source>
         <translation>已移动单元已旋转</translation>
+    </message>
+    <message>
+        <source>ms</source>
+        <translation>毫秒</translation>
     </message>
     <message>
         <source>ms for a token</source>
@@ -7768,6 +8588,14 @@
         <translation>/ {n} 个 token</translation>
     </message>
     <message>
+        <source>off</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>on</source>
+        <translation>开启</translation>
+    </message>
+    <message>
         <source>one JSON object</source>
         <translation>一个 JSON 对象</translation>
     </message>
@@ -7836,6 +8664,10 @@
         <translation>操作数（默认 2000）</translation>
     </message>
     <message>
+        <source>order</source>
+        <translation>顺序</translation>
+    </message>
+    <message>
         <source>other</source>
         <translation>其他</translation>
     </message>
@@ -7862,6 +8694,18 @@
     <message>
         <source>over K and V f16</source>
         <translation>与 K 和 V 为 f16 之比</translation>
+    </message>
+    <message>
+        <source>over a threshold</source>
+        <translation>超过阈值</translation>
+    </message>
+    <message>
+        <source>over a threshold of 0.1, before a decode (llama.cpp until #15473)</source>
+        <translation>超过阈值 0.1，在 decode 之前（#15473 之前的 llama.cpp）</translation>
+    </message>
+    <message>
+        <source>over bare</source>
+        <translation>与空上下文之比</translation>
     </message>
     <message>
         <source>over side by side</source>
@@ -7916,6 +8760,18 @@
         <translation>图片</translation>
     </message>
     <message>
+        <source>pieces</source>
+        <translation>块数</translation>
+    </message>
+    <message>
+        <source>pieces alone</source>
+        <translation>只有分块</translation>
+    </message>
+    <message>
+        <source>pieces among them</source>
+        <translation>分块夹在其间</translation>
+    </message>
+    <message>
         <source>pinned</source>
         <translation>已固定</translation>
     </message>
@@ -7926,6 +8782,10 @@
     <message>
         <source>placed</source>
         <translation>已放置</translation>
+    </message>
+    <message>
+        <source>policy</source>
+        <translation>策略</translation>
     </message>
     <message>
         <source>position</source>
@@ -7988,8 +8848,36 @@
         <translation>程序</translation>
     </message>
     <message>
+        <source>prompt</source>
+        <translation>提示词</translation>
+    </message>
+    <message>
+        <source>prompt read ms</source>
+        <translation>读完提示词（毫秒）</translation>
+    </message>
+    <message>
+        <source>prompt read, small pieces over the whole prompt</source>
+        <translation>读取提示词，小块与整段之比</translation>
+    </message>
+    <message>
         <source>prompt tokens</source>
         <translation>提示词 token</translation>
+    </message>
+    <message>
+        <source>prompt tokens computed, blocks of 16 over llama.cpp</source>
+        <translation>计算的提示词 token，块为 16 与 llama.cpp 之比</translation>
+    </message>
+    <message>
+        <source>prompt tokens computed, tree over llama.cpp</source>
+        <translation>计算的提示词 token，前缀树与 llama.cpp 之比</translation>
+    </message>
+    <message>
+        <source>prompt tokens known</source>
+        <translation>已知的提示词 token</translation>
+    </message>
+    <message>
+        <source>prompt tokens read</source>
+        <translation>读取的提示词 token</translation>
     </message>
     <message>
         <source>prompt {prompt} tokens: {reused} were in the cache, {prefilled} were computed{read}
@@ -8002,8 +8890,20 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
 序列 {seq_id}；已用单元 {used}，高水位 {high_water}，n_kv {n_kv}{seed}</translation>
     </message>
     <message>
+        <source>prompt, in order</source>
+        <translation>提示词，按顺序</translation>
+    </message>
+    <message>
+        <source>prompts in an order, round {n}</source>
+        <translation>按某种顺序的提示词，第 {n} 轮</translation>
+    </message>
+    <message>
         <source>quiet</source>
         <translation>安静</translation>
+    </message>
+    <message>
+        <source>radix tree, requests: SGLang (simulated)</source>
+        <translation>前缀树，请求：SGLang（模拟）</translation>
     </message>
     <message>
         <source>random operations on the cache, each compared with the engine cell by cell</source>
@@ -8086,6 +8986,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>请求</translation>
     </message>
     <message>
+        <source>resident memory</source>
+        <translation>常驻内存</translation>
+    </message>
+    <message>
         <source>restored in {time}</source>
         <translation>恢复用时 {time}</translation>
     </message>
@@ -8118,6 +9022,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>段</translation>
     </message>
     <message>
+        <source>runs a sequence</source>
+        <translation>每个序列的段数</translation>
+    </message>
+    <message>
         <source>runs of cells: {runs}</source>
         <translation>单元段：{runs}</translation>
     </message>
@@ -8140,6 +9048,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>saved conversations</source>
         <translation>保存的对话</translation>
+    </message>
+    <message>
+        <source>saved states and undo</source>
+        <translation>保存的状态与撤销</translation>
     </message>
     <message>
         <source>say what is in the file, and import nothing</source>
@@ -8186,6 +9098,14 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>曲线</translation>
     </message>
     <message>
+        <source>share</source>
+        <translation>比例</translation>
+    </message>
+    <message>
+        <source>share of a copy&apos;s bandwidth</source>
+        <translation>占复制带宽的比例</translation>
+    </message>
+    <message>
         <source>shared</source>
         <translation>共享</translation>
     </message>
@@ -8208,6 +9128,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>short</source>
         <translation>简短</translation>
+    </message>
+    <message>
+        <source>shortest first</source>
+        <translation>最短的在前</translation>
     </message>
     <message>
         <source>shown</source>
@@ -8236,6 +9160,18 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>slot search, last batch</source>
         <translation>查找槽位，上一个批次</translation>
+    </message>
+    <message>
+        <source>slots at most</source>
+        <translation>最多的槽位</translation>
+    </message>
+    <message>
+        <source>slots in a block</source>
+        <translation>每块的槽位</translation>
+    </message>
+    <message>
+        <source>small pieces among them</source>
+        <translation>小块夹在其间</translation>
     </message>
     <message>
         <source>something else than a rule’s parts</source>
@@ -8272,6 +9208,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>stream {stream}</source>
         <translation>stream {stream}</translation>
+    </message>
+    <message>
+        <source>streams</source>
+        <translation>stream</translation>
     </message>
     <message>
         <source>surprise</source>
@@ -8350,8 +9290,16 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>最早的 %n 条消息</translation>
     </message>
     <message>
+        <source>the OpenAI protocol over HTTP, on the same engine and cache</source>
+        <translation>通过 HTTP 提供 OpenAI 协议，使用同一个引擎和缓存</translation>
+    </message>
+    <message>
         <source>the beginning of this answer</source>
         <translation>这个回答的开头</translation>
+    </message>
+    <message>
+        <source>the chats of yesterday are made</source>
+        <translation>正在生成昨天的对话</translation>
     </message>
     <message>
         <source>the context was rebuilt</source>
@@ -8380,6 +9328,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>the grammar ends in the middle of a text</source>
         <translation>语法在文本中间结束</translation>
+    </message>
+    <message>
+        <source>the journal is read</source>
+        <translation>正在读取操作记录</translation>
     </message>
     <message>
         <source>the last position again</source>
@@ -8490,6 +9442,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>在标准输出上进行一个对话的各轮</translation>
     </message>
     <message>
+        <source>the whole prompt</source>
+        <translation>整段提示词</translation>
+    </message>
+    <message>
         <source>there cannot be {least} or more and {most} or fewer</source>
         <translation>不可能既有至少 {least} 个又有至多 {most} 个</translation>
     </message>
@@ -8570,6 +9526,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>它们</translation>
     </message>
     <message>
+        <source>together over in turn</source>
+        <translation>一起与依次之比</translation>
+    </message>
+    <message>
         <source>tok/s</source>
         <translation>tok/s</translation>
     </message>
@@ -8578,8 +9538,16 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>深度 {n:,} 处的 tok/s</translation>
     </message>
     <message>
+        <source>tok/s of the answers</source>
+        <translation>回答的 tok/s</translation>
+    </message>
+    <message>
         <source>token</source>
         <translation>token</translation>
+    </message>
+    <message>
+        <source>token P50, P95, longest (ms)</source>
+        <translation>token P50、P95、最长（毫秒）</translation>
     </message>
     <message>
         <source>token {token}</source>
@@ -8610,6 +9578,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>传输缓冲区</translation>
     </message>
     <message>
+        <source>turn</source>
+        <translation>轮次</translation>
+    </message>
+    <message>
         <source>twice</source>
         <translation>两次</translation>
     </message>
@@ -8630,6 +9602,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>撤销</translation>
     </message>
     <message>
+        <source>unified</source>
+        <translation>统一</translation>
+    </message>
+    <message>
         <source>unknown message</source>
         <translation>未知消息</translation>
     </message>
@@ -8646,12 +9622,28 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>已用</translation>
     </message>
     <message>
+        <source>vLLM v1 shares full blocks only and never writes into a shared one; copy on write is the rule of the PagedAttention paper, for sequences that are forked.</source>
+        <translation>vLLM v1 只共享完整的块，从不写入共享的块；写时复制是 PagedAttention 论文中用于分叉序列的规则。</translation>
+    </message>
+    <message>
+        <source>vLLM&apos;s blocks of 16 (simulated)</source>
+        <translation>vLLM 的块，每块 16（模拟）</translation>
+    </message>
+    <message>
         <source>versions and processor, settings without their texts, and what can be done to the cache of the open model</source>
         <translation>版本和处理器、不含文本的设置，以及可以对当前模型的缓存进行的操作</translation>
     </message>
     <message>
         <source>versions of kvdesk and what it is made of</source>
         <translation>kvdesk 及其组成部分的版本</translation>
+    </message>
+    <message>
+        <source>waited for (ms)</source>
+        <translation>等待（毫秒）</translation>
+    </message>
+    <message>
+        <source>waited over never</source>
+        <translation>等待与从不整理之比</translation>
     </message>
     <message>
         <source>waiting · {amount}</source>
@@ -8732,6 +9724,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>whole session</source>
         <translation>整个会话</translation>
+    </message>
+    <message>
+        <source>whole state, in order</source>
+        <translation>整个状态，按顺序</translation>
     </message>
     <message>
         <source>with the cache</source>
@@ -8986,6 +9982,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{id} 不读取文本：它的 token 是随机生成的。</translation>
     </message>
     <message>
+        <source>{id} takes no journal: it makes what it measures.</source>
+        <translation>{id} 不使用操作记录：它自行生成测量的内容。</translation>
+    </message>
+    <message>
         <source>{key} takes {kind} from {low:g} to {high:g} (it is {value:g}).</source>
         <translation>{key} 应为 {low:g} 到 {high:g} 之间的{kind}（现在是 {value:g}）。</translation>
     </message>
@@ -9000,6 +10000,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{kind}: the text is placed among {n} times {size} cells</source>
         <translation>{kind}：将文本放入 {n} 倍 {size} 个单元之间</translation>
+    </message>
+    <message>
+        <source>{low:.3g} to {high:.3g}</source>
+        <translation>{low:.3g} 到 {high:.3g}</translation>
     </message>
     <message>
         <source>{low:.4g} to {high:.4g}</source>
@@ -9034,6 +10038,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>缺少 {missing} 字节</translation>
     </message>
     <message>
+        <source>{model} on {server}</source>
+        <translation>{server} 上的 {model}</translation>
+    </message>
+    <message>
         <source>{most} tokens take {longest} times as long without the cache, {least} tokens {shortest} times. Time grows as the length to the power {without} without and {cached} with it; 2 and 1 are what counting tokens gives.</source>
         <translation>不用缓存时，{most} 个 token 的用时是使用时的 {longest} 倍，{least} 个 token 为 {shortest} 倍。用时随长度的幂增长：不用缓存时指数为 {without}，使用时为 {cached}；按 token 计数应为 2 和 1。</translation>
     </message>
@@ -9064,6 +10072,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{n:,} operations were saved to {name}.</source>
         <translation>已将 {n:,} 次操作保存到 {name}。</translation>
+    </message>
+    <message>
+        <source>{n:,} things done</source>
+        <translation>已做 {n:,} 件事</translation>
     </message>
     <message>
         <source>{n:,} to compute</source>
@@ -9170,6 +10182,10 @@ next valid position {end}</source>
     <message>
         <source>{name} has no text: its pages are probably scanned pictures. Only text can be attached.</source>
         <translation>{name} 中没有文本：它的页面可能是扫描的图片。只能附加文本。</translation>
+    </message>
+    <message>
+        <source>{name} is a file; a server opens models by their names.</source>
+        <translation>{name} 是文件；服务器按名称打开模型。</translation>
     </message>
     <message>
         <source>{name} is a picture. Text, code, PDF and DOCX files can be attached.</source>
@@ -9292,6 +10308,10 @@ next valid position {end}</source>
         <translation>{name}：{ratio} 倍</translation>
     </message>
     <message>
+        <source>{name}: {sentence}</source>
+        <translation>{name}：{sentence}</translation>
+    </message>
+    <message>
         <source>{n} %</source>
         <translation>{n} %</translation>
     </message>
@@ -9328,6 +10348,14 @@ next valid position {end}</source>
         <translation>已选择 {n} 个单元</translation>
     </message>
     <message>
+        <source>{n} chats in one batch write {gain} times as many tokens a second as in turn, and in streams of their own {streams} times as many as in one cache.</source>
+        <translation>一个批次中的 {n} 个对话每秒写出的 token 是依次进行时的 {gain} 倍，各用自己的 stream 时是共用一个缓存时的 {streams} 倍。</translation>
+    </message>
+    <message>
+        <source>{n} chats in one batch write {gain} times as many tokens a second as in turn.</source>
+        <translation>一个批次中的 {n} 个对话每秒写出的 token 是依次进行时的 {gain} 倍。</translation>
+    </message>
+    <message>
         <source>{n} chats were imported.</source>
         <translation>已导入 {n} 个对话。</translation>
     </message>
@@ -9346,6 +10374,10 @@ next valid position {end}</source>
     <message>
         <source>{n} free</source>
         <translation>{n} 空闲</translation>
+    </message>
+    <message>
+        <source>{n} in streams over in one cache</source>
+        <translation>{n} 个用 stream 与共用一个缓存之比</translation>
     </message>
     <message>
         <source>{n} of them here already</source>
@@ -9384,6 +10416,10 @@ next valid position {end}</source>
         <translation>{n} 页</translation>
     </message>
     <message>
+        <source>{n} prompts with {system:.0f} tokens in common: {whole:,.0f} tokens are read where each prompt is read whole, and {shared:,.0f} with the common prefix shared (SGLang&apos;s tree: {tree:,.0f}, vLLM&apos;s blocks of 16: {blocks:,.0f}, both simulated), into {cells_whole:,.0f} and {cells_shared:,.0f} cells. Read whole, the first token of a chat takes {chat} times as long{branch}.</source>
+        <translation>{n} 段提示词共有 {system:.0f} 个相同的 token：每段整段读取时读取 {whole:,.0f} 个 token，共享相同前缀时读取 {shared:,.0f} 个（模拟：SGLang 的前缀树 {tree:,.0f} 个，vLLM 每块 16 为 {blocks:,.0f} 个），分别占用 {cells_whole:,.0f} 和 {cells_shared:,.0f} 个单元。整段读取时，对话的首个 token 用时为 {chat} 倍{branch}。</translation>
+    </message>
+    <message>
         <source>{n} px</source>
         <translation>{n} 像素</translation>
     </message>
@@ -9400,12 +10436,24 @@ next valid position {end}</source>
         <translation>{n} 个序列</translation>
     </message>
     <message>
+        <source>{n} slots with {n_ctx:,} tokens each, {busy} of them at work.</source>
+        <translation>{n} 个槽位，每个 {n_ctx:,} 个 token，其中 {busy} 个正在工作。</translation>
+    </message>
+    <message>
+        <source>{n} slots with {n_ctx:,} tokens each.</source>
+        <translation>{n} 个槽位，每个 {n_ctx:,} 个 token。</translation>
+    </message>
+    <message>
         <source>{n} streams</source>
         <translation>{n} 个 stream</translation>
     </message>
     <message>
         <source>{n} threads</source>
         <translation>{n} 个线程</translation>
+    </message>
+    <message>
+        <source>{n} together over in turn</source>
+        <translation>{n} 个一起与依次之比</translation>
     </message>
     <message>
         <source>{n} tok/s</source>
@@ -9614,6 +10662,10 @@ It takes {total:,.0f} MB of memory at most.</source>
     <message>
         <source>{url} is the address of a server; this engine opens GGUF files of this machine.</source>
         <translation>{url} 是服务器的地址；这个引擎只打开这台电脑上的 GGUF 文件。</translation>
+    </message>
+    <message>
+        <source>{value:.2g} % (95 %: {low:.2g} to {high:.2g})</source>
+        <translation>{value:.2g} %（95 %：{low:.2g} 到 {high:.2g}）</translation>
     </message>
     <message>
         <source>{verdict}: logits differ by at most {difference:.2g}, KL {kl:.2g} nats</source>
