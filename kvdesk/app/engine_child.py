@@ -14,12 +14,14 @@ import threading
 import traceback
 from collections.abc import Sequence
 
+from kvdesk import translation
 from kvdesk.backends.base import Emit
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.process.messages import Cancel, Close, Report, Request, Stop, Submit
 from kvdesk.host.host import Host
 from kvdesk.host.subscription import Subscription
 from kvdesk.library.child import no_core_file
+from kvdesk.paths import catalogues
 from kvdesk.protocol.chat import BackendReady, ModelLoaded
 from kvdesk.protocol.messages import Command
 from kvdesk.protocol.wire import frame, read_frame
@@ -32,7 +34,7 @@ def child_main(argv: Sequence[str] = ()) -> int:
     """Runs an engine for the process that holds the other ends of standard input and output, which gets its sentences
     in the language `argv[0]`. Returns 0.
     """
-    app = _speak(*argv[:1])  # noqa: F841 - the catalogue is there as long as this is
+    translation.use(argv[:1], catalogues())
     out = os.dup(1)
     os.dup2(2, 1)  # whatever prints must not get between the frames
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the parent's
@@ -46,19 +48,6 @@ def child_main(argv: Sequence[str] = ()) -> int:
     reporter.host.run()
     reporter.finish()
     return 0
-
-
-def _speak(language: str = "en") -> object:
-    """English needs no Qt."""
-    if language == "en":
-        return None
-    from PySide6.QtCore import QCoreApplication
-
-    from kvdesk.app.language import install_language
-
-    app = QCoreApplication([])
-    install_language(app, language)
-    return app
 
 
 def _listen(host: Host) -> None:

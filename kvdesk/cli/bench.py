@@ -18,6 +18,7 @@ from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.settings import ContextSettings, Sampling, Settings
+from kvdesk.translation import tr
 
 Measure = Callable[[Path, ContextSettings, int, Callable[[str], None]], dict[str, object]]
 
@@ -88,7 +89,7 @@ def _ui(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
     from kvdesk.app.display import has_display
 
     if not has_display():
-        raise UserError("There is no display: run it under Xvfb, or with QT_QPA_PLATFORM=offscreen.")
+        raise UserError(tr("There is no display: run it under Xvfb, or with QT_QPA_PLATFORM=offscreen."))
     from kvdesk.dev import bench_ui
     from kvdesk.store.settings_file import save_settings
 

@@ -11,6 +11,7 @@ from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import ContextError, KvdeskError
 from kvdesk.protocol.experiment_cells import CellsSeen
+from kvdesk.translation import tr
 
 INTERVAL_S = 0.25
 """Between two maps that are told: it is no part of what is timed, but takes the same core."""
@@ -34,14 +35,14 @@ class CellWatch:
     def mirror(self) -> Mirror:
         """The cells now; only to be read. Raises ContextError where they are not known."""
         if self._mirror is None:
-            raise ContextError("The cells of this context did not follow the rules that kvdesk knows.")
+            raise ContextError(tr("The cells of this context did not follow the rules that kvdesk knows."))
         return self._mirror
 
     def recording(self) -> Recording:
         """All calls so far. Raises ContextError where they were not recorded."""
         if self._journal is None or self._mirror is None:
             raise ContextError(
-                "This context was not recorded, or its cells did not follow the rules that kvdesk knows."
+                tr("This context was not recorded, or its cells did not follow the rules that kvdesk knows.")
             )
         return self._journal.recording()
 

@@ -383,7 +383,11 @@ def _kl_plot(by: Mapping[tuple[str, float, int], Sample], measured: Sequence[Pai
             Series(_title(pair), tuple(Point(x, max(float(np.mean(ys)), 1e-9)) for x, ys in sorted(at.items())))
         )
     return Plot(
-        tr("How far the next token changes"), tr("place in the chunk (tokens)"), "KL (nats)", tuple(series), log=True
+        tr("How far the next token changes"),
+        tr("place in the chunk (tokens)"),
+        tr("KL (nats)"),
+        tuple(series),
+        log=True,
     )
 
 

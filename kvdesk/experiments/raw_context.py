@@ -178,7 +178,7 @@ class RawContext:
         """llama_memory_seq_add of all positions from `p0` on. Raises RefusedCall where llama.cpp would abort."""
         memory = lib.llama_get_memory(self._ctx)
         if not lib.llama_memory_can_shift(memory):
-            raise RefusedCall("This model's positions cannot be moved.")
+            raise RefusedCall(tr("This model's positions cannot be moved."))
         lib.llama_memory_seq_add(memory, seq_id, p0, -1, by)
         call = calls.seq_add(seq_id, p0, -1, by)
         self._follow(partial(Mirror.seq_add, seq_id=seq_id, p0=p0, p1=-1, shift=by), call)
@@ -213,7 +213,7 @@ class RawContext:
         memory = ctypes.create_string_buffer(lib.llama_state_get_size(self._ctx))
         n = lib.llama_state_get_data(self._ctx, _bytes(memory), len(memory))
         if not lib.llama_state_set_data(self._ctx, _bytes(memory), n):
-            raise ContextError("llama.cpp did not take back the state of its own cache.")
+            raise ContextError(tr("llama.cpp did not take back the state of its own cache."))
         seconds = time.perf_counter() - start
         self._follow(lambda mirror: mirror.restore(memory.raw[:n], carry=True).ok, calls.state_set(n), seconds)
         return seconds, 2 * n

@@ -17,6 +17,7 @@ from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import Compact, Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
+from kvdesk.translation import tr
 
 STORES = ("saved conversations", "being written to disk", "undo", "transfer buffers")
 """Rows of the memory table that fill with use up to a limit of their own."""
@@ -151,7 +152,7 @@ class MixedUse:
 
     def _any(self) -> HeadlessChat:
         if not self.chats:
-            raise UserError("There is no chat yet.")
+            raise UserError(tr("There is no chat yet."))
         return self._random.choice(self.chats)
 
 

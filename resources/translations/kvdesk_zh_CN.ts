@@ -1692,10 +1692,6 @@
         <translation>已结束</translation>
     </message>
     <message>
-        <source>Ended at the limit of {n:,} tokens.</source>
-        <translation>已达到 {n:,} 个 token 的上限。</translation>
-    </message>
-    <message>
         <source>Ended at the limit of {n} tokens.</source>
         <translation>已达到 {n} 个 token 的上限。</translation>
     </message>
@@ -2466,6 +2462,10 @@
     <message>
         <source>K-shift pending</source>
         <translation>等待 K-shift</translation>
+    </message>
+    <message>
+        <source>KL (nats)</source>
+        <translation>KL（nat）</translation>
     </message>
     <message>
         <source>KL divergence</source>
@@ -4856,6 +4856,10 @@
         <translation>打开模型后，缓存的单元会显示在这里。</translation>
     </message>
     <message>
+        <source>The cells of this context did not follow the rules that kvdesk knows.</source>
+        <translation>这个上下文的单元没有遵循 kvdesk 所知的规则。</translation>
+    </message>
+    <message>
         <source>The cells that attention reads</source>
         <translation>注意力读取的单元</translation>
     </message>
@@ -5050,6 +5054,10 @@
         <translation>引擎自身的回答</translation>
     </message>
     <message>
+        <source>The engine&apos;s process ended.</source>
+        <translation>引擎的进程已结束。</translation>
+    </message>
+    <message>
         <source>The experiment needs more memory than there is.</source>
         <translation>实验需要的内存超过现有内存。</translation>
     </message>
@@ -5164,6 +5172,10 @@
     <message>
         <source>The graph of one ubatch; grows with n_ubatch</source>
         <translation>一个 ubatch 的计算图；随 n_ubatch 增大</translation>
+    </message>
+    <message>
+        <source>The history does not fit into {n_cells:,} cells.</source>
+        <translation>历史放不进 {n_cells:,} 个单元。</translation>
     </message>
     <message>
         <source>The hub gives no SHA-256 of {file}: it could not be checked.</source>
@@ -5680,12 +5692,20 @@
         <translation>该记忆没有单独的 V。</translation>
     </message>
     <message>
+        <source>There is no chat yet.</source>
+        <translation>还没有对话。</translation>
+    </message>
+    <message>
         <source>There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). {without_display}</source>
         <translation>没有显示（DISPLAY 和 WAYLAND_DISPLAY 都没有设置）。{without_display}</translation>
     </message>
     <message>
         <source>There is no display to show the journal on.</source>
         <translation>没有显示可用来显示操作记录。</translation>
+    </message>
+    <message>
+        <source>There is no display: run it under Xvfb, or with QT_QPA_PLATFORM=offscreen.</source>
+        <translation>没有显示：请在 Xvfb 下运行，或设置 QT_QPA_PLATFORM=offscreen。</translation>
     </message>
     <message>
         <source>There is no display; `kvdesk demo --offscreen` needs none.</source>
@@ -5818,6 +5838,10 @@
     <message>
         <source>This chat: {operation}</source>
         <translation>这个对话：{operation}</translation>
+    </message>
+    <message>
+        <source>This context was not recorded, or its cells did not follow the rules that kvdesk knows.</source>
+        <translation>这个上下文没有被记录，或其单元没有遵循 kvdesk 所知的规则。</translation>
     </message>
     <message>
         <source>This conversation has nothing in the cache that could be verified.</source>
@@ -7624,6 +7648,18 @@
         <translation>首个 token {time}</translation>
     </message>
     <message>
+        <source>first token of a branch, read whole over shared</source>
+        <translation>分支的首个 token，整段读取与共享之比</translation>
+    </message>
+    <message>
+        <source>first token of a chat, read whole over shared</source>
+        <translation>对话的首个 token，整段读取与共享之比</translation>
+    </message>
+    <message>
+        <source>first token of the first prompt, read whole over shared</source>
+        <translation>第一段提示词的首个 token，整段读取与共享之比</translation>
+    </message>
+    <message>
         <source>first token {seconds}</source>
         <translation>首个 token {seconds}</translation>
     </message>
@@ -8232,12 +8268,24 @@
         <translation>llama.cpp 没有接受保存的状态；缓存现在为空。</translation>
     </message>
     <message>
+        <source>llama.cpp did not decode a part of the history: {refusal}.</source>
+        <translation>llama.cpp 没有解码历史的一部分：{refusal}。</translation>
+    </message>
+    <message>
+        <source>llama.cpp did not take back the state of its own cache.</source>
+        <translation>llama.cpp 没有接受自己缓存的状态。</translation>
+    </message>
+    <message>
         <source>llama.cpp does not shift positions of {architecture} models: it would abort.</source>
         <translation>llama.cpp 不会移动 {architecture} 模型的位置：会中止。</translation>
     </message>
     <message>
         <source>llama.cpp found no room for {n} more tokens.</source>
         <translation>llama.cpp 没有找到空间放入另外 {n} 个 token。</translation>
+    </message>
+    <message>
+        <source>llama.cpp has no room for a saved state of {n:,} tokens.</source>
+        <translation>llama.cpp 没有空间容纳 {n:,} 个 token 的保存状态。</translation>
     </message>
     <message>
         <source>llama.cpp refuses {n} of the suspects with an error, and the right way stays at {ratio} times.</source>
@@ -10710,6 +10758,10 @@ It takes {total:,.0f} MB of memory at most.</source>
     <message>
         <source>{what}, {n} threads over the best</source>
         <translation>{what}，{n} 个线程与最佳值之比</translation>
+    </message>
+    <message>
+        <source>{what}, {policy} over {other}</source>
+        <translation>{what}，{policy}与{other}之比</translation>
     </message>
     <message>
         <source>{what}: {done} of {total} tokens</source>

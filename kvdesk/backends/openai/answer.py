@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvdesk.backends.openai.problems import Broken, Nonsense, ServerError, said_by
-from kvdesk.chat import FinishReason, MessageState, TurnStats, storable
+from kvdesk.chat import LIMIT_NOTE, FinishReason, MessageState, TurnStats, storable
 from kvdesk.translation import tr
 
 MOST_TEXT: Final = 16 << 20
@@ -125,7 +125,7 @@ class Answer:
         """State, note and why, of a stream that came to its end."""
         match self.finish:
             case "length":
-                return "complete", tr("Ended at the limit of {n:,} tokens.").format(n=self.n_generated), "limit"
+                return "complete", tr(LIMIT_NOTE).format(n=f"{self.n_generated:,}"), "limit"
             case "content_filter":
                 return "stopped", tr("The server's content filter has ended it."), "stopped"
             case "tool_calls" | "function_call":

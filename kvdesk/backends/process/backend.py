@@ -119,7 +119,7 @@ class ProcessBackend:
             report = self._reports.get()
             if report is None:
                 self._reports.put(None)  # for whoever asks next
-                raise EngineError("The engine's process ended.", self._how())
+                raise EngineError(tr("The engine's process ended."), self._how())
             self._take(report)
 
     def idle(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvdesk.errors import ContextError
 from kvdesk.experiments.raw_context import Answer, RawContext
 from kvdesk.experiments.scenarios.history import Copied, Event, Kept, Loaded, Paused, Read, Sequences, Slid, Wrote
+from kvdesk.translation import tr
 
 States = dict[tuple[int, ...], bytes]
 """Saved states of sequences, by their tokens."""
@@ -58,7 +59,7 @@ class Player:
             if not before:
                 self._states[tokens] = self._context.saved(seq_id)
         elif not self._context.restore(seq_id, state, known):
-            raise ContextError(f"llama.cpp has no room for a saved state of {len(tokens):,} tokens.")
+            raise ContextError(tr("llama.cpp has no room for a saved state of {n:,} tokens.").format(n=len(tokens)))
 
     def _known(self, tokens: tuple[int, ...]) -> list[int]:
         return [token % self._n_vocab for token in tokens]
@@ -66,5 +67,7 @@ class Player:
 
 def _done(answer: Answer) -> Answer:
     if answer.rc != 0:
-        raise ContextError(f"llama.cpp did not decode a part of the history: {answer.refusal or answer.rc}.")
+        raise ContextError(
+            tr("llama.cpp did not decode a part of the history: {refusal}.").format(refusal=answer.refusal or answer.rc)
+        )
     return answer

@@ -32,7 +32,7 @@ from kvdesk.experiments.scenarios.history import (
     each_token,
 )
 from kvdesk.experiments.simulators.hole_filling import move_cells, plan_moves
-from kvdesk.translation import marked
+from kvdesk.translation import marked, tr
 
 
 class Way(StrEnum):
@@ -127,7 +127,9 @@ def _follow(mirror: Mirror, event: Event, sequences: Sequences) -> None:
                 part = [0] * len(tokens[at : at + n_batch])  # which token it is does not matter to a cell
                 batch = Batch.of(seq_id, start + at, part)
                 if mirror.decode(batch, 0).mismatch:
-                    raise ContextError(f"The history does not fit into {mirror.geometry.n_cells:,} cells.")
+                    raise ContextError(
+                        tr("The history does not fit into {n_cells:,} cells.").format(n_cells=mirror.geometry.n_cells)
+                    )
         case Copied(source, target, n):
             mirror.seq_cp(source, target, len(held.get(target, ())), n)
         case Kept(seq_id, n):
