@@ -79,7 +79,6 @@ SHOWN: Final[dict[str, tuple[int, ...]]] = {
     "Placement": (3,),
     "OverflowPlan": (1,),
     "Parameter": (1, 7),
-    "Figure": (0,),
     "figure": (0,),
     "Plot": (0, 1, 2),
     "Series": (0,),

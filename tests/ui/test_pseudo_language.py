@@ -18,7 +18,9 @@ from tests.ui.test_accessibility import PLACES, opened
 from tests.ui.test_numbers import measured
 
 UNITS: Final = frozenset({"MB", "ms", "GB/s"})
-NAMES: Final = frozenset({"kvdesk", "/models/tiny.gguf", MODEL.name, MODEL.description, *(k.value for k in CacheType)})
+NAMES: Final = frozenset(
+    {"kvdesk", "English", "MB", "/models/tiny.gguf", MODEL.name, MODEL.description, *(k.value for k in CacheType)}
+)
 """What has the same name in every language."""
 _LATIN: Final = re.compile(r"[A-Za-z]{2,}")
 _CALL: Final = re.compile(r"llama_\w+\(.*")
