@@ -78,9 +78,19 @@ class Kind:
 KINDS = (Kind(marked("flash attention"), True), Kind(marked("no flash attention"), False))
 
 PARAMETERS = (
-    Parameter("cells", "Cells in use", 2048, 256, 32768, 2048, "Of two conversations, in a context of twice as many"),
-    Parameter("run", "Cells in a run", 16, 1, 256, 16, "Side by side, with as many free ones behind them"),
-    Parameter("rounds", "Rounds", 15, 2, 100, 9, "How often everything is repeated"),
+    Parameter(
+        "cells",
+        marked("Cells in use"),
+        2048,
+        256,
+        32768,
+        2048,
+        marked("Of two conversations, in a context of twice as many"),
+    ),
+    Parameter(
+        "run", marked("Cells in a run"), 16, 1, 256, 16, marked("Side by side, with as many free ones behind them")
+    ),
+    Parameter("rounds", marked("Rounds"), 15, 2, 100, 9, marked("How often everything is repeated")),
 )
 
 
@@ -103,7 +113,9 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     sizes, n_rounds = _sizes(bench.values), bench.whole("rounds")
     steps = [(kind, size) for kind in KINDS for size in sizes]
     for at, (kind, size) in enumerate(steps):
-        yield Progress(at * n_rounds, len(steps) * n_rounds, f"{size:,} cells, {kind.name}")
+        yield Progress(
+            at * n_rounds, len(steps) * n_rounds, tr("{size:,} cells, {name}").format(size=size, name=tr(kind.name))
+        )
         settings = bench.settings.model_copy(update={**_settings(size), "flash_attn": kind.flash_attn})
         with bench.context_of(settings) as raw:
             texts = read_texts(raw, bench.tokens(size), bench.whole("run"))

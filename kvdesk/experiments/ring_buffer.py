@@ -52,10 +52,18 @@ NAMES: Final = ("Osprey", "Heron", "Falcon", "Pelican", "Raven", "Swallow")
 CODES: Final = ("58213", "90467", "31785", "74092", "26518", "49630")
 
 PARAMETERS = (
-    Parameter("window", "Window", 512, 192, 32768, 256, "Cells of the context; 64 of them are for the questions"),
-    Parameter("text", "Text", 1024, 256, 131072, 512, "Tokens that are read at most"),
-    Parameter("message", "Message", 64, 8, 1024, 32, "Tokens of the text in each message"),
-    Parameter("rounds", "Rounds", 7, 2, 50, 3, "How often the text is read under each policy"),
+    Parameter(
+        "window",
+        marked("Window"),
+        512,
+        192,
+        32768,
+        256,
+        marked("Cells of the context; 64 of them are for the questions"),
+    ),
+    Parameter("text", marked("Text"), 1024, 256, 131072, 512, marked("Tokens that are read at most")),
+    Parameter("message", marked("Message"), 64, 8, 1024, 32, marked("Tokens of the text in each message")),
+    Parameter("rounds", marked("Rounds"), 7, 2, 50, 3, marked("How often the text is read under each policy")),
 )
 
 

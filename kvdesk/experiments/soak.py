@@ -55,7 +55,7 @@ PARTS = 6
 
 PARAMETERS = (
     Parameter("minutes", marked("Minutes"), 30, 0.1, 600, 1.6, marked("How long it is used"), whole=False),
-    Parameter("n_ctx", "n_ctx", 2048, 512, 65536, 1024, marked("Cells of its cache")),
+    Parameter("n_ctx", marked("n_ctx"), 2048, 512, 65536, 1024, marked("Cells of its cache")),
     Parameter("looks", marked("Looks"), 30, 4, 1000, 20, marked("How often everything is looked at")),
     Parameter("tokens", marked("Tokens"), 24, 4, 256, 16, marked("Of each answer by which the speed is compared")),
 )

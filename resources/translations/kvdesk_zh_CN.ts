@@ -108,6 +108,10 @@
         <translation>%n 个仓库；展开可查看其中的文件</translation>
     </message>
     <message>
+        <source>%n tokens</source>
+        <translation>%n 个 token</translation>
+    </message>
+    <message>
         <source>(H - U) / H, 0 when H is 0: free cells that attention still reads</source>
         <translation>(H - U) / H，H 为 0 时为 0：注意力仍会读取的空闲单元</translation>
     </message>
@@ -256,6 +260,10 @@
         <translation>一个 q8_0 单元每 32 个数占 34 字节，q4_0 占 18 字节：公式已计入这一点。</translation>
     </message>
     <message>
+        <source>A code is known when reading the text makes each of its tokens at least {n:g} nats likelier.</source>
+        <translation>如果读过文本使代码的每个 token 的可能性至少提高 {n:g} nat，就算知道该代码。</translation>
+    </message>
+    <message>
         <source>A context of {n_ctx:,} cells needs {gb} with this model, and {gb2} are free. </source>
         <translation>{n_ctx:,} 个单元的上下文用这个模型需要 {gb}，而空闲 {gb2}。</translation>
     </message>
@@ -282,6 +290,10 @@
     <message>
         <source>A longer time</source>
         <translation>更长的时间范围</translation>
+    </message>
+    <message>
+        <source>A memcpy of the {mb:,.1f} MB runs at {rate:.1f} GB/s; into memory that is new it takes {new} times as long, in {n} parts at the same time {threads} times. llama.cpp&apos;s get takes {get} times as long as the memcpy with flash attention and {slow} times without, where V is transposed; cells apart instead of side by side make it {scattered} times as long.</source>
+        <translation>{mb:,.1f} MB 的 memcpy 速度为 {rate:.1f} GB/s；复制到新内存的用时为 {new} 倍，分成 {n} 份同时进行为 {threads} 倍。llama.cpp 的 get 用时与 memcpy 之比，有 flash attention 时为 {get}，没有时（V 转置）为 {slow}；单元分开而不相邻时为 {scattered} 倍。</translation>
     </message>
     <message>
         <source>A message could not be saved: its conversation is not in the database.</source>
@@ -404,6 +416,10 @@
         <translation>在 {text:.0f} 个 token 之后、前面有 {others:.0f} 个空洞且没有 flash attention 时，一个 token 在整理后的用时是原来的 {compacted}，在恢复了状态的新上下文中是 {restored}，在重新读取文本的新上下文中是 {read}。代价分别为 {compacted_cost}、{restored_cost} 和 {read_cost}。</translation>
     </message>
     <message>
+        <source>A token in the full ring takes {compacted} times what it takes after a compaction.</source>
+        <translation>环已满时，一个 token 的用时是整理之后的 {compacted} 倍。</translation>
+    </message>
+    <message>
         <source>A token is kept</source>
         <translation>已保存一个 token</translation>
     </message>
@@ -434,6 +450,10 @@
     <message>
         <source>A token&apos;s time is that of an answer in a new chat beside all others, over one in an empty context without kvdesk, before it and after it; a machine that becomes slower by itself changes both.</source>
         <translation>一个 token 的用时，是在其他对话旁的新对话中回答的用时，与前后在没有 kvdesk 的空上下文中的用时之比；机器自身变慢时两者都会变化。</translation>
+    </message>
+    <message>
+        <source>API key</source>
+        <translation>API 密钥</translation>
     </message>
     <message>
         <source>About</source>
@@ -498,6 +518,10 @@
     <message>
         <source>Age</source>
         <translation>新旧</translation>
+    </message>
+    <message>
+        <source>Aligned copies, several threads and whole runs of cells make defragmentation cheap.</source>
+        <translation>对齐的复制、多个线程和整段的单元使碎片整理的代价很低。</translation>
     </message>
     <message>
         <source>All</source>
@@ -916,6 +940,10 @@
         <translation>kvdesk 没有执行的调用，因为 llama.cpp 会中止或损坏缓存</translation>
     </message>
     <message>
+        <source>Can a ring or a sliding window take the place of defragmentation, and what does it forget?</source>
+        <translation>环形缓冲区或滑动窗口能代替碎片整理吗？它会忘记什么？</translation>
+    </message>
+    <message>
         <source>Cancel</source>
         <translation>取消</translation>
     </message>
@@ -982,6 +1010,10 @@
     <message>
         <source>Cells of the cache</source>
         <translation>缓存的单元数</translation>
+    </message>
+    <message>
+        <source>Cells of the context; 64 of them are for the questions</source>
+        <translation>上下文的单元数；其中 64 个用于提问</translation>
     </message>
     <message>
         <source>Cells of this message</source>
@@ -1356,6 +1388,14 @@
         <translation>复制为纯文本</translation>
     </message>
     <message>
+        <source>Copy the API key</source>
+        <translation>复制 API 密钥</translation>
+    </message>
+    <message>
+        <source>Copy the address</source>
+        <translation>复制地址</translation>
+    </message>
+    <message>
         <source>Copy the message</source>
         <translation>复制消息</translation>
     </message>
@@ -1378,6 +1418,10 @@
     <message>
         <source>Cost of each way</source>
         <translation>各种方式的代价</translation>
+    </message>
+    <message>
+        <source>Cost of moving cells</source>
+        <translation>移动单元的代价</translation>
     </message>
     <message>
         <source>Counting the tokens …</source>
@@ -1996,6 +2040,10 @@
         <translation>完整大小的 SWA 缓存</translation>
     </message>
     <message>
+        <source>GB/s</source>
+        <translation>GB/s</translation>
+    </message>
+    <message>
         <source>GGUF file to open; without one the model used last</source>
         <translation>要打开的 GGUF 文件；不指定时打开上次使用的模型</translation>
     </message>
@@ -2176,6 +2224,10 @@
         <translation>排除最可能的 token 的频率，使回答更难预测；0 表示从不</translation>
     </message>
     <message>
+        <source>How often the text is read under each policy</source>
+        <translation>每种策略下读取文本的次数</translation>
+    </message>
+    <message>
         <source>How should batches be cut and mixed, and does it pay to sort by length?</source>
         <translation>批次应如何切分和混合？按长度排序划算吗？</translation>
     </message>
@@ -2226,6 +2278,10 @@
     <message>
         <source>In one batch every answer gets the same: Jain&apos;s index is 1. {n} equal answers one after another, each to its end, would have {alone:.2f}, counted as tokens over the time until its end.</source>
         <translation>在一个批次中每个回答得到的相同：Jain 指数为 1。{n} 个相同的回答依次完成时为 {alone:.2f}，按 token 数与完成所需时间之比计算。</translation>
+    </message>
+    <message>
+        <source>In the cache</source>
+        <translation>在缓存中</translation>
     </message>
     <message>
         <source>In the cell map</source>
@@ -2528,6 +2584,10 @@
         <translation>保留放得下的部分</translation>
     </message>
     <message>
+        <source>Keeping only the latest tokens bounds the cache and makes free space easy to use again.</source>
+        <translation>只保留最近的 token 可以限制缓存，并使空闲空间易于再次使用。</translation>
+    </message>
+    <message>
         <source>Keeps the first part of what is attached, as much as fits beside the text and an answer</source>
         <translation>保留附件开头的部分，长度以文本和回答之外的剩余空间为限</translation>
     </message>
@@ -2676,6 +2736,10 @@
         <translation>llama.cpp 和 kvdesk 的日志显示在这里。</translation>
     </message>
     <message>
+        <source>Log-probability of a token of each code, nats</source>
+        <translation>每个代码中一个 token 的对数概率，nat</translation>
+    </message>
+    <message>
         <source>Logit bias</source>
         <translation>Logit 偏置</translation>
     </message>
@@ -2722,6 +2786,10 @@
     <message>
         <source>MB of K and V</source>
         <translation>K 和 V（MB）</translation>
+    </message>
+    <message>
+        <source>MB of the state</source>
+        <translation>状态的 MB</translation>
     </message>
     <message>
         <source>Makes a new context; conversations are forgotten, prefilled again or carried over</source>
@@ -2968,6 +3036,10 @@
         <translation>将已用单元移到前面；先显示会有哪些变化</translation>
     </message>
     <message>
+        <source>Moving one conversation of an eighth of the cells takes {alone} of the time of a compaction, and the last used cell falls from {before:,.0f} to {after:,.0f} instead of {all:,.0f}.</source>
+        <translation>移动占八分之一单元的一个对话，用时为整理的 {alone}，最后一个已用单元从 {before:,.0f} 降到 {after:,.0f}，而不是 {all:,.0f}。</translation>
+    </message>
+    <message>
         <source>Moving sequence {seq_id} by {shift} gives its recurrent state a negative position.</source>
         <translation>将序列 {seq_id} 移动 {shift} 会使其循环状态的位置为负。</translation>
     </message>
@@ -3018,6 +3090,10 @@
     <message>
         <source>New folder…</source>
         <translation>新建文件夹…</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>新的密钥</translation>
     </message>
     <message>
         <source>New line</source>
@@ -3106,6 +3182,10 @@
     <message>
         <source>No part of this model&apos;s state can be removed.</source>
         <translation>这个模型的状态不能部分移除。</translation>
+    </message>
+    <message>
+        <source>No program has asked yet.</source>
+        <translation>还没有程序发出请求。</translation>
     </message>
     <message>
         <source>No program opens it; the report is {file}</source>
@@ -3264,8 +3344,16 @@
         <translation>这个模型共 {n_split} 个文件，缺少 {n} 个：{first}。</translation>
     </message>
     <message>
+        <source>Of two conversations, in a context of twice as many</source>
+        <translation>两个对话的，上下文为其两倍</translation>
+    </message>
+    <message>
         <source>Off</source>
         <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Off: no program can ask.</source>
+        <translation>已关闭：没有程序可以请求。</translation>
     </message>
     <message>
         <source>On this computer</source>
@@ -3326,6 +3414,10 @@
     <message>
         <source>Only a whole conversation can be removed: no part of this model&apos;s state can.</source>
         <translation>只能移除整个对话：这个模型的状态不能部分移除。</translation>
+    </message>
+    <message>
+        <source>Only on a network that you trust: there is no encryption</source>
+        <translation>只用于你信任的网络：没有加密</translation>
     </message>
     <message>
         <source>Only the cell map and four numbers (Ctrl+Shift+I)</source>
@@ -3428,8 +3520,16 @@
         <translation>采样器的顺序</translation>
     </message>
     <message>
+        <source>Other computers may ask too</source>
+        <translation>允许其他电脑请求</translation>
+    </message>
+    <message>
         <source>Other processes took {median:.2f} cores in the median round and {worst:.2f} in the worst: {rest}</source>
         <translation>其他进程在中位的一轮占用 {median:.2f} 个核心，最多的一轮占用 {worst:.2f} 个：{rest}</translation>
+    </message>
+    <message>
+        <source>Other programs ask this model over HTTP, on this cache; you see what they reuse, and why</source>
+        <translation>其他程序通过 HTTP 在这个缓存上请求这个模型；你可以看到它们复用了什么，以及原因</translation>
     </message>
     <message>
         <source>Over a threshold, or in idle time; the whole cache rather than its holes.</source>
@@ -3524,6 +3624,10 @@
         <translation>重复惩罚</translation>
     </message>
     <message>
+        <source>Perplexity of all that came after the first overflow</source>
+        <translation>首次溢出之后全部文本的困惑度</translation>
+    </message>
+    <message>
         <source>Physical batch size</source>
         <translation>物理批大小</translation>
     </message>
@@ -3558,6 +3662,18 @@
     <message>
         <source>Play the operations from here on</source>
         <translation>从这里开始播放操作</translation>
+    </message>
+    <message>
+        <source>Policies</source>
+        <translation>策略</translation>
+    </message>
+    <message>
+        <source>Policies evict whole messages until an eighth of the window is free, as kvdesk does.</source>
+        <translation>与 kvdesk 一样，各策略移除整条消息，直到窗口的八分之一空闲。</translation>
+    </message>
+    <message>
+        <source>Port</source>
+        <translation>端口</translation>
     </message>
     <message>
         <source>Position</source>
@@ -3670,6 +3786,22 @@
     <message>
         <source>Processor time</source>
         <translation>处理器时间</translation>
+    </message>
+    <message>
+        <source>Program</source>
+        <translation>程序</translation>
+    </message>
+    <message>
+        <source>Programs share the beginnings of prompts</source>
+        <translation>程序之间共享提示词的开头</translation>
+    </message>
+    <message>
+        <source>Programs that have the old one are refused from then on</source>
+        <translation>使用旧密钥的程序此后会被拒绝</translation>
+    </message>
+    <message>
+        <source>Programs with the key may see what others asked</source>
+        <translation>持有密钥的程序可以看到其他程序的请求</translation>
     </message>
     <message>
         <source>Progress of the experiment</source>
@@ -3972,6 +4104,10 @@
         <translation>请求数</translation>
     </message>
     <message>
+        <source>Requests of other programs</source>
+        <translation>其他程序的请求</translation>
+    </message>
+    <message>
         <source>Requests of the same size, one after another</source>
         <translation>大小相同、依次进行的请求</translation>
     </message>
@@ -4034,6 +4170,10 @@
     <message>
         <source>Reused tokens / prompt tokens of one request</source>
         <translation>一个请求复用的 token / 提示词 token</translation>
+    </message>
+    <message>
+        <source>Ring or window</source>
+        <translation>环或窗口</translation>
     </message>
     <message>
         <source>Room for the answer</source>
@@ -4162,6 +4302,10 @@
     <message>
         <source>Saves the sequence outside the cache and removes its cells</source>
         <translation>将序列保存到缓存之外，并移除其单元</translation>
+    </message>
+    <message>
+        <source>Saves time. How long an answer takes to begin then tells whether somebody has asked something alike</source>
+        <translation>节省时间。但从回答开始所需的时间可以看出是否有人问过类似的内容</translation>
     </message>
     <message>
         <source>Save…</source>
@@ -4316,6 +4460,26 @@
         <translation>绘制的曲线</translation>
     </message>
     <message>
+        <source>Serve on this computer</source>
+        <translation>在这台电脑上提供服务</translation>
+    </message>
+    <message>
+        <source>Serve on this computer…</source>
+        <translation>在这台电脑上提供服务…</translation>
+    </message>
+    <message>
+        <source>Serve other programs</source>
+        <translation>为其他程序提供服务</translation>
+    </message>
+    <message>
+        <source>Serving. Programs need this address and this key.</source>
+        <translation>正在提供服务。程序需要这个地址和这个密钥。</translation>
+    </message>
+    <message>
+        <source>Setting a whole state zeroes the whole buffer first, used or not (llama_kv_cache::clear).</source>
+        <translation>设置整个状态时，会先将整个缓冲区清零，无论是否使用（llama_kv_cache::clear）。</translation>
+    </message>
+    <message>
         <source>Settings</source>
         <translation>设置</translation>
     </message>
@@ -4432,6 +4596,10 @@
         <translation>并排显示这些回答</translation>
     </message>
     <message>
+        <source>Side by side, with as many free ones behind them</source>
+        <translation>相邻，后面有同样多的空闲单元</translation>
+    </message>
+    <message>
         <source>Simulated by the rules of vLLM&apos;s and SGLang&apos;s source, with as many slots as there were cells. As requests a prompt comes whole and its tokens stay until their room is needed; sequences that stay keep their blocks until llama.cpp&apos;s were removed.</source>
         <translation>按 vLLM 和 SGLang 源代码的规则模拟，槽位数与单元数相同。作为请求时，提示词整段到来，其 token 保留到需要空间为止；作为保留的序列时，块一直保留到 llama.cpp 的单元被移除。</translation>
     </message>
@@ -4516,8 +4684,16 @@
         <translation>正在启动其进程…</translation>
     </message>
     <message>
+        <source>Starting…</source>
+        <translation>正在启动…</translation>
+    </message>
+    <message>
         <source>Starts a new chat that shares these cells: they are not stored twice</source>
         <translation>新建一个共享这些单元的对话：它们不会存储两份</translation>
+    </message>
+    <message>
+        <source>State</source>
+        <translation>状态</translation>
     </message>
     <message>
         <source>State after operation {at}{tail}</source>
@@ -4530,6 +4706,10 @@
     <message>
         <source>States of conversations outside the cache, in memory; on disk there may be more</source>
         <translation>缓存之外、内存中的对话状态；磁盘上可能还有更多</translation>
+    </message>
+    <message>
+        <source>Still known with a window of {n:,} tokens: {counts}.</source>
+        <translation>窗口为 {n:,} 个 token 时仍然知道：{counts}。</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -4700,6 +4880,10 @@
         <translation>这在这个回答中发生了 %n 次。</translation>
     </message>
     <message>
+        <source>The API key cannot be kept: {why}.</source>
+        <translation>无法保存 API 密钥：{why}。</translation>
+    </message>
+    <message>
         <source>The JSON schema cannot be used: {names} are numbers from 0 to {n:,}.</source>
         <translation>JSON schema 无法使用：{names} 应为 0 到 {n:,} 的数字。</translation>
     </message>
@@ -4832,6 +5016,10 @@
         <translation>无法手动更改这个引擎的缓存。</translation>
     </message>
     <message>
+        <source>The cache of {name} is not followed now, and is asked for again. {why}</source>
+        <translation>{name} 的缓存现在没有跟随，将再次请求。{why}</translation>
+    </message>
+    <message>
         <source>The cache, shared with other running answers,</source>
         <translation>与其他正在生成的回答共享的缓存</translation>
     </message>
@@ -4936,6 +5124,10 @@
         <translation>这些对话已在另一个 kvdesk 中打开。</translation>
     </message>
     <message>
+        <source>The conversations of the experiment do not have the sequences that it gave them.</source>
+        <translation>实验的对话没有得到它所分配的序列。</translation>
+    </message>
+    <message>
         <source>The conversations were saved by a newer kvdesk (format {found}, this one knows {version}); they are left as they are. Please update kvdesk.</source>
         <translation>对话由更新版本的 kvdesk 保存（格式 {found}，当前版本支持 {version}）；它们保持原样。请更新 kvdesk。</translation>
     </message>
@@ -5036,6 +5228,10 @@
     <message>
         <source>The engine has stopped. Restart kvdesk.</source>
         <translation>引擎已停止。请重新启动 kvdesk。</translation>
+    </message>
+    <message>
+        <source>The engine of {name} was started again.</source>
+        <translation>{name} 的引擎已重新启动。</translation>
     </message>
     <message>
         <source>The engine stopped unexpectedly while it did this.</source>
@@ -5222,6 +5418,10 @@
         <translation>最后一个请求与第一个之比：{said}。</translation>
     </message>
     <message>
+        <source>The least time to move cells, over what kvdesk takes for the whole operation: {said}.</source>
+        <translation>移动单元的最短用时与 kvdesk 整个操作的用时之比：{said}。</translation>
+    </message>
+    <message>
         <source>The logit bias names token {token}, and this model has {n:,} tokens.</source>
         <translation>logit 偏置使用了 token {token}，而这个模型有 {n:,} 个 token。</translation>
     </message>
@@ -5298,6 +5498,14 @@
 </source>
         <translation>无法写入输出：{strerror}。
 </translation>
+    </message>
+    <message>
+        <source>The parts are llama.cpp&apos;s own calls between memory that was used before, and numpy&apos;s take. Before each of them, and before kvdesk&apos;s whole, the processor&apos;s caches were filled with other things.</source>
+        <translation>各部分是 llama.cpp 自身的调用（在使用过的内存之间）以及 numpy 的 take。在每个部分和 kvdesk 的整个操作之前，处理器的缓存都填入了其他内容。</translation>
+    </message>
+    <message>
+        <source>The perplexity of the text after the first overflow is {ring} times that of sliding in a ring that keeps nothing of the beginning; sliding has {moved} times that of reading again, which takes {time} times as long.</source>
+        <translation>首次溢出之后文本的困惑度，不保留开头的环是滑动的 {ring} 倍；滑动是重新读取的 {moved} 倍，而重新读取的用时为 {time} 倍。</translation>
     </message>
     <message>
         <source>The positions of sequence {s} decrease.</source>
@@ -5392,12 +5600,20 @@
         <translation>报告已保存到 {name}。</translation>
     </message>
     <message>
+        <source>The request is being answered: why so much was in the cache is said when it has ended.</source>
+        <translation>正在回答这个请求：结束后会说明为什么有这么多在缓存中。</translation>
+    </message>
+    <message>
         <source>The rules of the map are those of llama-cpp-python {mirrored_binding} (llama.cpp {mirrored_commit}); this is {version}. The engine&apos;s own numbers agree so far, but where each cell lies is not proved.</source>
         <translation>单元图采用 llama-cpp-python {mirrored_binding}（llama.cpp {mirrored_commit}）的规则；当前版本是 {version}。目前引擎自身的数值一致，但每个单元的位置没有得到证明。</translation>
     </message>
     <message>
         <source>The same answer, bit for bit, as if the prompt was computed without the cache; off, answers may differ by rounding. Prompts are then read a third slower, and one thread writes answers (0.7 of the speed on two cores)</source>
         <translation>无论是否使用缓存，回答都逐位相同；关闭时，回答可能因舍入而不同。开启后读取提示词慢三分之一，并由一个线程生成回答（在双核上速度为 0.7 倍）</translation>
+    </message>
+    <message>
+        <source>The same bytes, moved in other ways</source>
+        <translation>相同的字节，以其他方式移动</translation>
     </message>
     <message>
         <source>The same history in each cache (medians over the days)</source>
@@ -5482,6 +5698,10 @@
     <message>
         <source>The server has ended the answer.</source>
         <translation>服务器结束了回答。</translation>
+    </message>
+    <message>
+        <source>The server has ended the connection.</source>
+        <translation>服务器断开了连接。</translation>
     </message>
     <message>
         <source>The server has failed ({status}).</source>
@@ -5582,6 +5802,10 @@
     <message>
         <source>The text has {n:,} tokens and a chunk takes {n_chunk:,}: choose a smaller one.</source>
         <translation>文本有 {n:,} 个 token，而一个分块需要 {n_chunk:,} 个：请选择更小的分块。</translation>
+    </message>
+    <message>
+        <source>The text has {n:,} tokens, and a window of {window:,} needs twice as many: choose a smaller one.</source>
+        <translation>文本有 {n:,} 个 token，而 {window:,} 的窗口需要两倍：请选择更小的窗口。</translation>
     </message>
     <message>
         <source>The token cannot be kept: {why}.</source>
@@ -5754,6 +5978,10 @@
     <message>
         <source>They are prefilled one after another, with progress and Cancel</source>
         <translation>它们会逐个预填充，显示进度并可取消</translation>
+    </message>
+    <message>
+        <source>They ask over HTTP, as of OpenAI or llama-server, on the cache that is shown here</source>
+        <translation>它们像使用 OpenAI 或 llama-server 那样通过 HTTP 请求，使用的就是这里显示的缓存</translation>
     </message>
     <message>
         <source>They may hold your name. Otherwise only the names of files are written.</source>
@@ -6032,12 +6260,20 @@
         <translation>这个模型不支持 K 和 V 同时量化。</translation>
     </message>
     <message>
+        <source>This model&apos;s cache is not one of plain attention: its own windows already decide what it forgets.</source>
+        <translation>这个模型的缓存不是普通的注意力缓存：它自己的窗口已经决定忘记什么。</translation>
+    </message>
+    <message>
         <source>This model&apos;s cache is not one of plain attention: parts of its sequences cannot be removed freely.</source>
         <translation>这个模型的缓存不是普通的注意力缓存：不能随意移除其序列的一部分。</translation>
     </message>
     <message>
         <source>This model&apos;s cache is not one of plain attention: the day cannot be moved cell by cell.</source>
         <translation>这个模型的缓存不是普通的注意力缓存：无法逐个单元移动这一天的内容。</translation>
+    </message>
+    <message>
+        <source>This model&apos;s cache is not one of plain attention: what is moved of it depends on its windows.</source>
+        <translation>这个模型的缓存不是普通的注意力缓存：移动多少取决于它的窗口。</translation>
     </message>
     <message>
         <source>This model&apos;s positions cannot be moved.</source>
@@ -6106,6 +6342,10 @@
     <message>
         <source>Time since the first reading</source>
         <translation>距第一个读数的时间</translation>
+    </message>
+    <message>
+        <source>Time to move a state</source>
+        <translation>移动一个状态的用时</translation>
     </message>
     <message>
         <source>Time to the first token</source>
@@ -6256,6 +6496,10 @@
         <translation>用每个 n_ubatch 读取的提示词的 token 数</translation>
     </message>
     <message>
+        <source>Tokens of the text in each message</source>
+        <translation>每条消息中文本的 token 数</translation>
+    </message>
+    <message>
         <source>Tokens per second</source>
         <translation>每秒 token 数</translation>
     </message>
@@ -6278,6 +6522,10 @@
     <message>
         <source>Tokens that are put in and removed</source>
         <translation>放入并移除的 token</translation>
+    </message>
+    <message>
+        <source>Tokens that are read at most</source>
+        <translation>最多读取的 token 数</translation>
     </message>
     <message>
         <source>Tokens that are timed at each depth, with all types in turn</source>
@@ -6608,6 +6856,10 @@
         <translation>SGLang 的前缀树用在 llama.cpp 上能节省什么？</translation>
     </message>
     <message>
+        <source>What does moving cells cost, what is the least it can cost, and how near does kvdesk come?</source>
+        <translation>移动单元的代价是多少、最少可以是多少，kvdesk 与之相差多少？</translation>
+    </message>
+    <message>
         <source>What happens then: the oldest messages can be removed from the context</source>
         <translation>届时如何处理：可以从上下文中移除最早的消息</translation>
     </message>
@@ -6720,6 +6972,10 @@
         <translation>文件的完整路径</translation>
     </message>
     <message>
+        <source>Why so much of the prompt was in the cache</source>
+        <translation>为什么提示词有这么多在缓存中</translation>
+    </message>
+    <message>
         <source>Why this many tokens were prefilled</source>
         <translation>为什么预填充了这么多 token</translation>
     </message>
@@ -6730,6 +6986,10 @@
     <message>
         <source>Why?</source>
         <translation>为什么？</translation>
+    </message>
+    <message>
+        <source>Window</source>
+        <translation>窗口</translation>
     </message>
     <message>
         <source>With K and V as q8_0, {smaller:,} cells fit.</source>
@@ -6750,6 +7010,10 @@
     <message>
         <source>With this architecture llama.cpp writes the states of several sequences in one batch to wrong places, and aborts: each sequence needs a batch of its own.</source>
         <translation>在这种架构下，llama.cpp 会把一个批次中多个序列的状态写到错误的位置并中止：每个序列需要单独的批次。</translation>
+    </message>
+    <message>
+        <source>With this model the codes therefore tell nothing of what a window loses.</source>
+        <translation>因此，用这个模型时，代码不能说明窗口丢失了什么。</translation>
     </message>
     <message>
         <source>With this template there is no prompt.</source>
@@ -6854,6 +7118,10 @@
     <message>
         <source>Your chats are listed here. Send a message to start one.</source>
         <translation>这里列出你的对话。发送一条消息即可开始。</translation>
+    </message>
+    <message>
+        <source>Your chats too: another kvdesk can then show this cache</source>
+        <translation>包括你的对话：另一个 kvdesk 因此可以显示这个缓存</translation>
     </message>
     <message>
         <source>Your text becomes a version beside this one; the model can continue it</source>
@@ -7004,6 +7272,10 @@
         <translation>有一个张量的名称没有结尾</translation>
     </message>
     <message>
+        <source>a token in the ring, before over after a compaction</source>
+        <translation>环中的一个 token，整理之前与之后之比</translation>
+    </message>
+    <message>
         <source>a token is written &lt;[id]&gt; or &lt;text&gt;</source>
         <translation>token 写作 &lt;[id]&gt; 或 &lt;text&gt;</translation>
     </message>
@@ -7136,6 +7408,10 @@
         <translation>回答</translation>
     </message>
     <message>
+        <source>answered</source>
+        <translation>已回答</translation>
+    </message>
+    <message>
         <source>answers at once, round {n}</source>
         <translation>同时进行的回答，第 {n} 轮</translation>
     </message>
@@ -7166,6 +7442,10 @@
     <message>
         <source>attention</source>
         <translation>注意力</translation>
+    </message>
+    <message>
+        <source>attention sinks</source>
+        <translation>attention sinks</translation>
     </message>
     <message>
         <source>back in about {return_ms:,.0f} ms</source>
@@ -7204,6 +7484,10 @@
         <translation>全部移除后，最后位置之后</translation>
     </message>
     <message>
+        <source>being answered</source>
+        <translation>正在回答</translation>
+    </message>
+    <message>
         <source>being written to disk</source>
         <translation>正在写入磁盘</translation>
     </message>
@@ -7226,6 +7510,10 @@
     <message>
         <source>blocks, sequences that stay, copy on write (simulated)</source>
         <translation>块，保留的序列，写时复制（模拟）</translation>
+    </message>
+    <message>
+        <source>branch</source>
+        <translation>分支</translation>
     </message>
     <message>
         <source>branch {branch}</source>
@@ -7368,6 +7656,10 @@
         <translation>变化很大</translation>
     </message>
     <message>
+        <source>chat</source>
+        <translation>对话</translation>
+    </message>
+    <message>
         <source>chats</source>
         <translation>对话</translation>
     </message>
@@ -7396,8 +7688,16 @@
         <translation>已关闭</translation>
     </message>
     <message>
+        <source>code</source>
+        <translation>代码</translation>
+    </message>
+    <message>
         <source>code {rc}: {why}</source>
         <translation>代码 {rc}：{why}</translation>
+    </message>
+    <message>
+        <source>codes known</source>
+        <translation>知道的代码</translation>
     </message>
     <message>
         <source>collapsed</source>
@@ -7422,6 +7722,14 @@
     <message>
         <source>compacting (ms)</source>
         <translation>整理（毫秒）</translation>
+    </message>
+    <message>
+        <source>compaction, order kept</source>
+        <translation>整理，保持顺序</translation>
+    </message>
+    <message>
+        <source>compaction, the short conversation first</source>
+        <translation>整理，短的对话在前</translation>
     </message>
     <message>
         <source>compactions</source>
@@ -7572,6 +7880,10 @@
         <translation>每个 head 都有自己的 Key 和 Value</translation>
     </message>
     <message>
+        <source>everything kept</source>
+        <translation>全部保留</translation>
+    </message>
+    <message>
         <source>exact</source>
         <translation>精确</translation>
     </message>
@@ -7636,6 +7948,10 @@
         <translation>写出的首个不同的 token</translation>
     </message>
     <message>
+        <source>first prompt</source>
+        <translation>第一段提示词</translation>
+    </message>
+    <message>
         <source>first s</source>
         <translation>第一个（秒）</translation>
     </message>
@@ -7648,16 +7964,8 @@
         <translation>首个 token {time}</translation>
     </message>
     <message>
-        <source>first token of a branch, read whole over shared</source>
-        <translation>分支的首个 token，整段读取与共享之比</translation>
-    </message>
-    <message>
-        <source>first token of a chat, read whole over shared</source>
-        <translation>对话的首个 token，整段读取与共享之比</translation>
-    </message>
-    <message>
-        <source>first token of the first prompt, read whole over shared</source>
-        <translation>第一段提示词的首个 token，整段读取与共享之比</translation>
+        <source>first token of a {kind}, read whole over shared</source>
+        <translation>{kind}的首个 token，整段读取与共享之比</translation>
     </message>
     <message>
         <source>first token {seconds}</source>
@@ -7670,6 +7978,10 @@
     <message>
         <source>first token, chat</source>
         <translation>首个 token，对话</translation>
+    </message>
+    <message>
+        <source>flash attention</source>
+        <translation>flash attention</translation>
     </message>
     <message>
         <source>flash attention, f16</source>
@@ -7754,6 +8066,26 @@
     <message>
         <source>gaps P50/95/99 ms</source>
         <translation>间隔 P50/95/99（毫秒）</translation>
+    </message>
+    <message>
+        <source>get</source>
+        <translation>get</translation>
+    </message>
+    <message>
+        <source>get into new memory</source>
+        <translation>get 到新内存</translation>
+    </message>
+    <message>
+        <source>get of the long conversation</source>
+        <translation>get 长的对话</translation>
+    </message>
+    <message>
+        <source>get of the short conversation</source>
+        <translation>get 短的对话</translation>
+    </message>
+    <message>
+        <source>get, cells side by side</source>
+        <translation>get，单元相邻</translation>
     </message>
     <message>
         <source>given back by closing</source>
@@ -7898,6 +8230,10 @@
     <message>
         <source>in turn</source>
         <translation>依次</translation>
+    </message>
+    <message>
+        <source>interrupted</source>
+        <translation>已中断</translation>
     </message>
     <message>
         <source>is a 7-Zip archive, not a GGUF model.</source>
@@ -8128,6 +8464,10 @@
         <translation>已知：{cache}</translation>
     </message>
     <message>
+        <source>kvdesk and its parts</source>
+        <translation>kvdesk 及其组成部分</translation>
+    </message>
+    <message>
         <source>kvdesk chats</source>
         <translation>kvdesk 对话</translation>
     </message>
@@ -8182,6 +8522,14 @@
     <message>
         <source>kvdesk&apos;s estimate</source>
         <translation>kvdesk 的估算</translation>
+    </message>
+    <message>
+        <source>kvdesk&apos;s time has its map, its comparisons and its audit in it. A copy for undo is made only by hand.</source>
+        <translation>kvdesk 的用时包括单元图、比较和核对。只有手动操作才会生成用于撤销的副本。</translation>
+    </message>
+    <message>
+        <source>kvdesk, ms</source>
+        <translation>kvdesk（毫秒）</translation>
     </message>
     <message>
         <source>largest free run</source>
@@ -8258,6 +8606,10 @@
     <message>
         <source>llama.cpp could not process a token (code {rc}).</source>
         <translation>llama.cpp 无法处理一个 token（代码 {rc}）。</translation>
+    </message>
+    <message>
+        <source>llama.cpp could not read on in a window that has room (code {rc}).</source>
+        <translation>llama.cpp 无法在有空间的窗口中继续读取（代码 {rc}）。</translation>
     </message>
     <message>
         <source>llama.cpp could not read {n:,} tokens: {why}.</source>
@@ -8364,6 +8716,10 @@
         <translation>最长间隔，小块与整段之比</translation>
     </message>
     <message>
+        <source>longest wait, ms</source>
+        <translation>最长等待（毫秒）</translation>
+    </message>
+    <message>
         <source>made</source>
         <translation>已创建</translation>
     </message>
@@ -8420,8 +8776,24 @@
         <translation>中位数</translation>
     </message>
     <message>
+        <source>memcpy</source>
+        <translation>memcpy</translation>
+    </message>
+    <message>
+        <source>memcpy again at once</source>
+        <translation>立即再次 memcpy</translation>
+    </message>
+    <message>
+        <source>memcpy into new memory</source>
+        <translation>memcpy 到新内存</translation>
+    </message>
+    <message>
         <source>memory MB</source>
         <translation>内存（MB）</translation>
+    </message>
+    <message>
+        <source>message</source>
+        <translation>消息</translation>
     </message>
     <message>
         <source>message {number} of {n}</source>
@@ -8434,6 +8806,10 @@
     <message>
         <source>messages</source>
         <translation>消息</translation>
+    </message>
+    <message>
+        <source>messages read</source>
+        <translation>读取的消息</translation>
     </message>
     <message>
         <source>min(N, max(256, H rounded up to 256)): the cells that attention reads</source>
@@ -8500,6 +8876,10 @@
         <translation>n 为 {n:.0f}，远处的位置为 {far:.0f}，n_ctx 为 1024。</translation>
     </message>
     <message>
+        <source>n_ctx</source>
+        <translation>n_ctx</translation>
+    </message>
+    <message>
         <source>n_ctx (cells)</source>
         <translation>n_ctx（单元）</translation>
     </message>
@@ -8538,6 +8918,10 @@
     <message>
         <source>no conversation</source>
         <translation>没有对话</translation>
+    </message>
+    <message>
+        <source>no flash attention</source>
+        <translation>无 flash attention</translation>
     </message>
     <message>
         <source>no flash attention, f16</source>
@@ -8614,6 +8998,10 @@
     <message>
         <source>nothing of it can be reused</source>
         <translation>没有可以复用的内容</translation>
+    </message>
+    <message>
+        <source>nothing read</source>
+        <translation>没有读取</translation>
     </message>
     <message>
         <source>now</source>
@@ -8704,12 +9092,20 @@
         <translation>在这里打开过</translation>
     </message>
     <message>
+        <source>operation</source>
+        <translation>操作</translation>
+    </message>
+    <message>
         <source>operation {operation}  ·  {took}</source>
         <translation>操作 {operation}  ·  {took}</translation>
     </message>
     <message>
         <source>operations (default 2000)</source>
         <translation>操作数（默认 2000）</translation>
+    </message>
+    <message>
+        <source>operations {first:,} to {last:,}</source>
+        <translation>操作 {first:,} 到 {last:,}</translation>
     </message>
     <message>
         <source>order</source>
@@ -8788,6 +9184,10 @@
         <translation>括号嵌套太深</translation>
     </message>
     <message>
+        <source>parts, ms</source>
+        <translation>各部分（毫秒）</translation>
+    </message>
+    <message>
         <source>pasted text</source>
         <translation>粘贴的文本</translation>
     </message>
@@ -8800,8 +9200,24 @@
         <translation>多少 token 后合算</translation>
     </message>
     <message>
+        <source>permute</source>
+        <translation>重排</translation>
+    </message>
+    <message>
         <source>perplexity (over f16)</source>
         <translation>困惑度（与 f16 之比）</translation>
+    </message>
+    <message>
+        <source>perplexity over everything kept</source>
+        <translation>困惑度，与全部保留之比</translation>
+    </message>
+    <message>
+        <source>perplexity so far</source>
+        <translation>到目前为止的困惑度</translation>
+    </message>
+    <message>
+        <source>perplexity, {policy} over {over}</source>
+        <translation>困惑度，{policy}与{over}之比</translation>
     </message>
     <message>
         <source>pictures</source>
@@ -8974,6 +9390,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>重建，重新读取文本</translation>
     </message>
     <message>
+        <source>recompute</source>
+        <translation>重新计算</translation>
+    </message>
+    <message>
         <source>recurrent</source>
         <translation>循环</translation>
     </message>
@@ -9026,6 +9446,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>请求</translation>
     </message>
     <message>
+        <source>request of {program}</source>
+        <translation>{program} 的请求</translation>
+    </message>
+    <message>
         <source>request {n}: {why}</source>
         <translation>请求 {n}：{why}</translation>
     </message>
@@ -9062,6 +9486,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>复用 {reused_tokens} · 预填充 {prefilled_tokens} · 首个 token {ttft_ms:.2f} 秒 · {decode_tok_s:.0f} tok/s · {generated_tokens} 个 token</translation>
     </message>
     <message>
+        <source>ring</source>
+        <translation>环</translation>
+    </message>
+    <message>
         <source>running</source>
         <translation>正在运行</translation>
     </message>
@@ -9076,6 +9504,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>runs of cells: {runs}</source>
         <translation>单元段：{runs}</translation>
+    </message>
+    <message>
+        <source>s after the first overflow</source>
+        <translation>首次溢出之后（秒）</translation>
     </message>
     <message>
         <source>same likeliest</source>
@@ -9122,6 +9554,14 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>秒</translation>
     </message>
     <message>
+        <source>seconds of that waited for</source>
+        <translation>其中等待的秒数</translation>
+    </message>
+    <message>
+        <source>seconds waited</source>
+        <translation>等待的秒数</translation>
+    </message>
+    <message>
         <source>seed</source>
         <translation>种子</translation>
     </message>
@@ -9144,6 +9584,18 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>series</source>
         <translation>曲线</translation>
+    </message>
+    <message>
+        <source>set</source>
+        <translation>set</translation>
+    </message>
+    <message>
+        <source>set of the long conversation</source>
+        <translation>set 长的对话</translation>
+    </message>
+    <message>
+        <source>set of the short conversation</source>
+        <translation>set 短的对话</translation>
     </message>
     <message>
         <source>share</source>
@@ -9198,6 +9650,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>窗口的大小（默认 1280x800）</translation>
     </message>
     <message>
+        <source>slide</source>
+        <translation>滑动</translation>
+    </message>
+    <message>
         <source>slope</source>
         <translation>斜率</translation>
     </message>
@@ -9220,6 +9676,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>small pieces among them</source>
         <translation>小块夹在其间</translation>
+    </message>
+    <message>
+        <source>something</source>
+        <translation>某些内容</translation>
     </message>
     <message>
         <source>something else than a rule’s parts</source>
@@ -9246,6 +9706,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>仍然计入</translation>
     </message>
     <message>
+        <source>stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
         <source>stopped</source>
         <translation>已停止</translation>
     </message>
@@ -9262,8 +9726,24 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>stream</translation>
     </message>
     <message>
+        <source>sum over kvdesk</source>
+        <translation>总和与 kvdesk 之比</translation>
+    </message>
+    <message>
+        <source>sum, ms</source>
+        <translation>总和（毫秒）</translation>
+    </message>
+    <message>
         <source>surprise</source>
         <translation>意外程度</translation>
+    </message>
+    <message>
+        <source>swap in</source>
+        <translation>换入</translation>
+    </message>
+    <message>
+        <source>swap out</source>
+        <translation>换出</translation>
     </message>
     <message>
         <source>swapped out</source>
@@ -9474,8 +9954,16 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>保存的状态与说明不符</translation>
     </message>
     <message>
+        <source>the short conversation alone</source>
+        <translation>只有短的对话</translation>
+    </message>
+    <message>
         <source>the short form: within three minutes</source>
         <translation>简短形式：三分钟以内</translation>
+    </message>
+    <message>
+        <source>the short one moved</source>
+        <translation>移动短的对话</translation>
     </message>
     <message>
         <source>the story</source>
@@ -9530,6 +10018,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>与 f16 的用时之比</translation>
     </message>
     <message>
+        <source>time over memcpy</source>
+        <translation>与 memcpy 的用时之比</translation>
+    </message>
+    <message>
         <source>time over {n}</source>
         <translation>与 {n} 的用时之比</translation>
     </message>
@@ -9544,6 +10036,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>time to first token</source>
         <translation>首个 token 用时</translation>
+    </message>
+    <message>
+        <source>time, {policy} over {over}</source>
+        <translation>用时，{policy}与{over}之比</translation>
     </message>
     <message>
         <source>times</source>
@@ -9602,6 +10098,18 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>token {token}</translation>
     </message>
     <message>
+        <source>token, P50</source>
+        <translation>token，P50</translation>
+    </message>
+    <message>
+        <source>token, P95</source>
+        <translation>token，P95</translation>
+    </message>
+    <message>
+        <source>token, longest</source>
+        <translation>token，最长</translation>
+    </message>
+    <message>
         <source>tokens</source>
         <translation>token</translation>
     </message>
@@ -9610,12 +10118,20 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>保留之前请求的 token，每步全部发送</translation>
     </message>
     <message>
+        <source>tokens read again</source>
+        <translation>重新读取的 token</translation>
+    </message>
+    <message>
         <source>tokens take {median:.1f} ms, at best {best:.1f}</source>
         <translation>每个 token 用时 {median:.1f} 毫秒，最佳为 {best:.1f}</translation>
     </message>
     <message>
         <source>tokens written</source>
         <translation>写出的 token</translation>
+    </message>
+    <message>
+        <source>told in message</source>
+        <translation>所在的消息</translation>
     </message>
     <message>
         <source>trained for {n} tokens</source>
@@ -9850,6 +10366,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{a} 到 {b}</translation>
     </message>
     <message>
+        <source>{cached:,} of {n:,} ({share} %)</source>
+        <translation>{cached:,} / {n:,}（{share} %）</translation>
+    </message>
+    <message>
         <source>{decode_tok_s} tok/s</source>
         <translation>{decode_tok_s} tok/s</translation>
     </message>
@@ -10048,6 +10568,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{kind}: the text is placed among {n} times {size} cells</source>
         <translation>{kind}：将文本放入 {n} 倍 {size} 个单元之间</translation>
+    </message>
+    <message>
+        <source>{known} of {n} codes told in the text are known at its end where nothing is removed.</source>
+        <translation>文本中给出的 {n} 个代码中，不移除任何内容时，到末尾仍知道 {known} 个。</translation>
     </message>
     <message>
         <source>{low:.3g} to {high:.3g}</source>
@@ -10572,6 +11096,14 @@ next valid position {end}</source>
         <translation>无法读取 {path}：{why}。</translation>
     </message>
     <message>
+        <source>{policy}, round {n}</source>
+        <translation>{policy}，第 {n} 轮</translation>
+    </message>
+    <message>
+        <source>{policy}: what is lost</source>
+        <translation>{policy}：丢失的内容</translation>
+    </message>
+    <message>
         <source>{prog}: {said}. `{prog} --help` lists what there is.
 </source>
         <translation>{prog}：{said}。`{prog} --help` 列出可用的选项。
@@ -10616,8 +11148,20 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>{sentence}（X = {x}，Y = {y}：Y 必须为 X + 1）</translation>
     </message>
     <message>
+        <source>{server} says: {line}</source>
+        <translation>{server} 说：{line}</translation>
+    </message>
+    <message>
+        <source>{server} sent {what}, which this kvdesk does not understand; it is passed over.</source>
+        <translation>{server} 发送了 {what}，这个 kvdesk 不认识它；已忽略。</translation>
+    </message>
+    <message>
         <source>{share} of {n}</source>
         <translation>{share} / {n}</translation>
+    </message>
+    <message>
+        <source>{size:,} cells, {name}</source>
+        <translation>{size:,} 个单元，{name}</translation>
     </message>
     <message>
         <source>{size} MB of K and V moved{speed}.</source>
@@ -10752,6 +11296,10 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>{what} 只提供给在 {host} 上接受其条款的用户：请在那里接受，然后输入你的 token。</translation>
     </message>
     <message>
+        <source>{what} over {base}, {kind}</source>
+        <translation>{what}与{base}之比，{kind}</translation>
+    </message>
+    <message>
         <source>{what}, round {n}</source>
         <translation>{what}，第 {n} 轮</translation>
     </message>
@@ -10782,6 +11330,18 @@ It takes {total:,.0f} MB of memory at most.</source>
     <message>
         <source>{when}, took {took}, {cells}{difference}.</source>
         <translation>{when}，用时 {took}，{cells}{difference}。</translation>
+    </message>
+    <message>
+        <source>{whole} {flash} ({plain} without flash attention)</source>
+        <translation>{whole} {flash}（无 flash attention 时为 {plain}）</translation>
+    </message>
+    <message>
+        <source>{whole}, {kind}: its parts over kvdesk</source>
+        <translation>{whole}，{kind}：各部分与 kvdesk 之比</translation>
+    </message>
+    <message>
+        <source>{whole}: llama.cpp&apos;s calls alone</source>
+        <translation>{whole}：仅 llama.cpp 的调用</translation>
     </message>
     <message>
         <source>{why} Trying again in {s} s.</source>

@@ -18,7 +18,8 @@ from tests.places import ROOT
 SHIPPED = sorted(translations.TRANSLATIONS.glob("kvdesk_*.ts"))
 SAME = frozenset(
     {
-        *("Attention sinks", "Flash attention", "Top n-sigma", "n_seq_max", "seq_id {n}"),
+        *("Attention sinks", "attention sinks", "Flash attention", "flash attention", "Top n-sigma"),
+        *("n_seq_max", "seq_id {n}"),
         *("JSON schema", "JSON (*.json)", "Markdown (*.md)"),
     }
 )
