@@ -88,7 +88,6 @@ SHOWN: Final[dict[str, tuple[int, ...]]] = {
 KEYWORDS: Final = frozenset({"text", "tip", "title", "name", "caption", "empty", "widest", "placeholder"})
 ALLOWED: Final = {
     "n_kv": "llama.cpp's name",
-    "n_ctx": "llama.cpp's name",
     "MB": "a unit",
     "ms": "a unit",
     "tok/s": "a unit",
