@@ -182,3 +182,17 @@ def test_nothing_is_allowed_in_vain() -> None:
     files = [file for room in (*ROOMS, *BEHIND) for file in (ROOT / "kvdesk" / room).rglob("*.py")]
     shown = {text for file in files for _, text in shown_literals(file.read_text("utf-8"))}
     assert set(ALLOWED) <= shown
+
+
+def test_no_text_is_translated_inside_of_an_f_string() -> None:
+    """`pyside6-lupdate` does not look into those: such a text would be in no catalogue."""
+    found = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in sorted((ROOT / "kvdesk").rglob("*.py"))
+        for string in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(string, ast.JoinedStr)
+        for call in ast.walk(string)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("tr", "marked")
+        if call.args and isinstance(call.args[0], ast.Constant)
+    ]
+    assert not found, found

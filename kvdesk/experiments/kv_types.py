@@ -298,7 +298,8 @@ def _found(values: Values, by: Mapping[tuple[str, float, int], Sample], pair: Pa
         gap = [own - other for own, other in zip(surprise, mean(NLL, BASE), strict=True)]
         top = float(np.average(mean(TOP), weights=weights))
     log_ratio = mean_figure("", gap, weights)
-    name = f"{tr('perplexity') if pair == BASE else tr('perplexity over f16')}, {_title(pair)}"
+    what = tr("perplexity") if pair == BASE else tr("perplexity over f16")
+    name = f"{what}, {_title(pair)}"
     low, high = (None if edge is None else math.exp(edge) for edge in (log_ratio.low, log_ratio.high))
     perplexity = Figure(name, math.exp(log_ratio.value), low, high)
     times = {

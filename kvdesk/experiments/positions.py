@@ -175,7 +175,8 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
 def _called(case: Case) -> str:
     before = tr("after {first}…{end}-1 ").format(first=case.before[0], end=case.before[1]) if case.before else ""
     removed = tr("removed from {first} ").format(first=case.removed[0]) if case.removed else ""
-    return f"{before}{removed}→ {', '.join(case.asked)}{tr(' in sequence 1') if case.seq_id else ''}"
+    where = tr(" in sequence 1") if case.seq_id else ""
+    return f"{before}{removed}→ {', '.join(case.asked)}{where}"
 
 
 EXPERIMENT = Experiment(

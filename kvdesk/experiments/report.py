@@ -72,12 +72,9 @@ def _body(record: Record) -> Iterator[str]:
         rows = tuple((figure.name, *_cells(figure)) for figure in result.figures)
         yield _table(Table(tr("Figures"), (tr("figure"), tr("median"), tr("95 % interval")), rows))
     if result.remarks:
-        yield (
-            f"<h2>{tr('Remarks')}</h2><ul>"
-            + "".join(f"<li>{escape(remark)}</li>" for remark in result.remarks)
-            + "</ul>"
-        )
-    yield f"<h2>{tr('How it was measured')}</h2><p>{escape(str(record.finished.load))}</p>"
+        yield _heading(tr("Remarks")) + "<ul>"
+        yield "".join(f"<li>{escape(remark)}</li>" for remark in result.remarks) + "</ul>"
+    yield _heading(tr("How it was measured")) + f"<p>{escape(str(record.finished.load))}</p>"
     facts = {tr("experiment"): request.experiment_id, tr("model"): Path(request.model).name, tr("at"): record.at}
     facts |= {key: f"{value:g}" for key, value in request.values.items()}
     facts |= {tr("journal"): Path(request.journal_file).name} if request.journal_file else {}
@@ -86,8 +83,12 @@ def _body(record: Record) -> Iterator[str]:
     yield _table(Table(tr("Parameters and machine"), ("", ""), tuple(facts.items())))
     yield _table(_spread(record.samples))
     values = tr("{n:,} values").format(n=len(record.samples))
-    yield f"<h2>{tr('Samples')}</h2><details><summary>{values}</summary><pre>"
+    yield _heading(tr("Samples")) + f"<details><summary>{values}</summary><pre>"
     yield escape(_csv(record.samples)) + "</pre></details>"
+
+
+def _heading(text: str) -> str:
+    return f"<h2>{escape(text)}</h2>"
 
 
 def _cells(figure: Figure) -> tuple[str, str]:

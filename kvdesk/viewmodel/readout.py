@@ -98,11 +98,12 @@ def describe_cell(
     if not seqs:
         return first, tr("free")
     first += "  ·  " + tr("position {pos}").format(pos=f"{int(stream.pos[cell]):,}")
-    names = ", ".join(f"{titles.get(seq) or tr('no conversation')} (seq {seq})" for seq in seqs)
+    nobody = tr("no conversation")
+    names = ", ".join(f"{titles.get(seq) or nobody} (seq {seq})" for seq in seqs)
     names = "  ·  ".join((names, *more))
     token = int(stream.token[cell])
     if token < 0:
-        return f"{first}  ·  {tr('token unknown')}", names
+        return first + "  ·  " + tr("token unknown"), names
     text = texts.get(token)
     first += "  ·  " + tr("token {token}").format(token=f"{token:,}")
     return first, names if text is None else f"{visible(text)}  ·  {names}"

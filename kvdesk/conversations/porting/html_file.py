@@ -45,13 +45,14 @@ _REASONING: Final = re.compile(r"\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 def lines(conversations: Iterable[Conversation], exported_ms: int) -> Iterator[str]:
     """The file, piece by piece."""
     title = tr("Chats")
+    exported = tr("Exported from kvdesk on {day}").format(day=_day(exported_ms))
     yield (
         f'<!DOCTYPE html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<style>{STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n"
-        f'<p class="facts">{escape(tr("Exported from kvdesk on {day}").format(day=_day(exported_ms)))}</p>\n'
+        f'<p class="facts">{escape(exported)}</p>\n'
     )
     for conversation in conversations:
         yield _section(conversation)
@@ -59,7 +60,8 @@ def lines(conversations: Iterable[Conversation], exported_ms: int) -> Iterator[s
 
 
 def _section(conversation: Conversation) -> str:
-    parts = [f"<section>\n<h2>{_plain(conversation.title or tr('New chat'))}</h2>"]
+    title = conversation.title or tr("New chat")
+    parts = [f"<section>\n<h2>{_plain(title)}</h2>"]
     if conversation.created_ms:
         parts.append(f'<p class="facts">{_day(conversation.created_ms)}</p>')
     if conversation.system_prompt.strip():
@@ -84,7 +86,8 @@ def _answer(text: str) -> str:
     """Markdown as HTML; reasoning before it folded."""
     folded = ""
     if found := _REASONING.match(text):
-        folded = f"<details><summary>{escape(tr('Reasoning'))}</summary>{_html(found[1])}</details>"
+        summary = escape(tr("Reasoning"))
+        folded = f"<details><summary>{summary}</summary>{_html(found[1])}</details>"
         text = text[found.end() :]
     return folded + _html(text)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.protocol import calls
 from kvdesk.translation import marked, tr
@@ -22,6 +22,7 @@ from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.operations.panel import OperationsPanel
 from kvdesk.ui.operations.rebuild_question import RebuildQuestion
 from kvdesk.ui.widgets.controls import ElidedLabel, label
+from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState, branch_of
 from kvdesk.viewmodel.measurements import Measurements
@@ -205,11 +206,9 @@ class CachePage(QWidget):
         column.addWidget(self.overview, 1)
         column.addWidget(self.trends, 1)
         self._column = column
-        scroll = self._scroll = QScrollArea()
+        scroll = self._scroll = ScrollColumn()
         scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)
         scroll.setAccessibleName(tr("The cache as it is"))
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)
         around = QVBoxLayout(self)
         around.setContentsMargins(0, 0, 0, 0)

@@ -187,7 +187,7 @@ class _Column(QFrame):
         self.keep.setAccessibleName(tr("Keep this one: {name}").format(name=name))
         head = QHBoxLayout()
         head.setSpacing(8)
-        head.addWidget(label(f"{name}  ·  {tr('shown')}" if is_shown else name, weight="strong", scale="small"))
+        head.addWidget(label(name + "  ·  " + tr("shown") if is_shown else name, weight="strong", scale="small"))
         head.addWidget(model, 1)
         foot = QVBoxLayout()
         foot.setContentsMargins(12, 4, 12, 8)

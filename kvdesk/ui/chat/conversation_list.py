@@ -203,7 +203,8 @@ class ConversationList(QWidget):
     def _chat_menu(self, known: Conversation) -> QMenu:
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
-        menu.addAction(f"{tr('Rename')}\tF2", self._on_rename)
+        caption = tr("Rename")
+        menu.addAction(f"{caption}\tF2", self._on_rename)
         menu.addAction(
             tr("Unpin") if known.pinned else tr("Pin"), partial(self.pinned.emit, known.id, not known.pinned)
         )
@@ -216,7 +217,8 @@ class ConversationList(QWidget):
         forget = menu.addAction(tr("Forget cells"), partial(self.forget_clicked.emit, known.id))
         forget.setEnabled(not self._cannot_forget)
         forget.setToolTip(self._cannot_forget or _FORGET_CALL)
-        menu.addAction(f"{tr('Delete')}\tDel", self._on_delete)
+        caption = tr("Delete")
+        menu.addAction(f"{caption}\tDel", self._on_delete)
         menu.addSeparator()
         self.menu_shown.emit(known.id, menu)
         return menu
@@ -224,7 +226,8 @@ class ConversationList(QWidget):
     def _folder_menu(self, folder: str) -> QMenu:
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
-        menu.addAction(f"{tr('Rename the folder')}\tF2", self._on_rename)
+        caption = tr("Rename the folder")
+        menu.addAction(f"{caption}\tF2", self._on_rename)
         menu.addAction(tr("Export the chats in it…"), partial(self.folder_export_clicked.emit, folder))
         remove = menu.addAction(tr("Remove the folder"), partial(self.folder_renamed.emit, folder, ""))
         remove.setToolTip(tr("Its chats stay, in no folder"))

@@ -61,7 +61,7 @@ class OverflowChoice(QFrame):
             cannot = next((row.why for row in rows if row is not None and not row.allowed), "")
             button = self._buttons[policy.name]
             button.setEnabled(not cannot)
-            why = f"{tr('Not with this model and context.')} {cannot}" if cannot else tr(policy.description)
+            why = tr("Not with this model and context.") + f" {cannot}" if cannot else tr(policy.description)
             self._reasons[policy.name].setText(why)
             button.setAccessibleDescription(why)
 

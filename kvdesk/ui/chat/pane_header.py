@@ -154,7 +154,7 @@ class PaneHeader(QWidget):
     def set_model(self, model: ModelInfo | None) -> None:
         self.set_model_text(model.name if model else tr("Open a model"))
         if model:
-            self._model.setToolTip(plain_tip(f"{_facts(model)}\n\n{tr('Open another model (Ctrl+O)')}"))
+            self._model.setToolTip(plain_tip(_facts(model) + "\n\n" + tr("Open another model (Ctrl+O)")))
 
     def set_dead(self) -> None:
         self._model.setText(tr("Restart kvdesk"))

@@ -35,10 +35,8 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
         left = preview.n_ctx - preview.n_conversation - n_draft
         text = tr("{n} tokens: only {left} are left for the answer")
         return text.format(n=f"{n_draft:,}", left=f"{left:,}"), "warning"
-    return (
-        f"{tr('{n} of {room} tokens').format(n=f'{n_draft:,}', room=f'{room:,}')}  ·  {preview.sentence}",
-        "secondary",
-    )
+    tokens = tr("{n} of {room} tokens").format(n=f"{n_draft:,}", room=f"{room:,}")
+    return f"{tokens}  ·  {preview.sentence}", "secondary"
 
 
 class RoomHelp(QWidget):

@@ -18,7 +18,7 @@ from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
 
-HEIGHT_PX: Final = 216
+HEIGHT_PX: Final = 136  # the room fits into a window 600 px high
 LEFT_PX: Final = 60  # for the numbers of the vertical axis
 SYMBOLS: Final = ("o", "s", "t", "d")  # after all colours, the next symbol
 _ROOM: Final = 0.05  # of the axes around the points

@@ -83,11 +83,12 @@ class Setup(QWidget):
         self._model.setAccessibleName(tr("Model"))
         self._model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._model.activated.connect(self._on_model)
-        files = f"{tr('Text')} (*.txt *.md);;{tr('All files')} (*)"
+        texts, every = tr("Text"), tr("All files (*)")
+        files = f"{texts} (*.txt *.md);;{every}"
         own = tr("A text that comes with kvdesk")
         self._text = SourceChoice(theme, tr("Text"), own, tr("Choose a text"), files)
         self._text_title = label(tr("Text"), weight="strong")
-        files = f"{tr('JSON lines (*.jsonl)')};;{tr('All files')} (*)"
+        files = ";;".join((tr("JSON lines (*.jsonl)"), every))
         own = tr("Its own, made by a seed")
         self._journal = SourceChoice(theme, tr("History"), own, tr("Choose a journal"), files)
         self._journal_title = label(tr("History"), weight="strong")

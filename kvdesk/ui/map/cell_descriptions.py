@@ -73,7 +73,8 @@ def selection_words(snapshot: CacheSnapshot, runs: Sequence[CellRun], titles: Ma
         )
     if n_used < n_cells:
         line += "  ·  " + tr("{n} free").format(n=f"{n_cells - n_used:,}")
-    names = [f"{titles.get(seq) or tr('no conversation')} (seq {seq})" for seq in sorted(owners)]
+    nobody = tr("no conversation")
+    names = [f"{titles.get(seq) or nobody} (seq {seq})" for seq in sorted(owners)]
     more = [tr("and {n} more").format(n=len(names) - _NAMED)] if len(names) > _NAMED else []
     return line, ", ".join(names[:_NAMED] + more)
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QColor, QShowEvent
+from PySide6.QtGui import QColor, QFontMetrics, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
@@ -39,6 +39,7 @@ from kvdesk.viewmodel.models import Machine
 
 _WIDTHS: Final = (290, 90, 90, 90, 110)
 _NUMBERS: Final = (2, 4)
+_HEADER_PX: Final = 24  # beside the caption of a column
 _ROLE: Final = Qt.ItemDataRole.UserRole
 
 
@@ -199,8 +200,9 @@ class GetModels(QWidget):
             header.setToolTip(n, tip)
             if n in _NUMBERS:
                 header.setTextAlignment(n, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        small = QFontMetrics(self._theme.small)
         for n, width in enumerate(_WIDTHS):
-            tree.setColumnWidth(n, width)
+            tree.setColumnWidth(n, max(width, small.horizontalAdvance(columns()[n][0]) + _HEADER_PX))
         tree.header().setSectionResizeMode(5, QHeaderView.ResizeMode.Stretch)
         tree.setUniformRowHeights(True)
         tree.setWordWrap(False)

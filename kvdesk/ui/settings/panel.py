@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
-from PySide6.QtCore import QLocale, Qt, Signal, Slot
+from PySide6.QtCore import QLocale, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QPlainTextEdit,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -39,6 +38,7 @@ from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.widgets.controls import Choice, fit_to_screen, label
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
 from kvdesk.ui.widgets.theme import Theme
@@ -139,10 +139,8 @@ class SettingsPanel(QDialog):
         inner.addWidget(self._rows)
         inner.addWidget(self._nothing)
         inner.addStretch(1)
-        scroll = self._scroll = QScrollArea()
+        scroll = self._scroll = ScrollColumn()
         scroll.setAccessibleName(tr("Settings"))
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)
         buttons = QHBoxLayout()
         buttons.setContentsMargins(24, 12, 24, 16)

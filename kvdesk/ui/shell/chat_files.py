@@ -29,7 +29,7 @@ class ChatFiles(QObject):
         """Ask for a file of chats."""
         kinds = " ".join(f"*{ending}" for ending in ENDINGS)
         chats = tr("Chats of kvdesk, ChatGPT, LM Studio, llama.cpp ({endings})").format(endings=kinds)
-        if file := ask_for_file(self._window, tr("Import chats"), f"{chats};;{tr('All files (*)')}"):
+        if file := ask_for_file(self._window, tr("Import chats"), ";;".join((chats, tr("All files (*)")))):
             self._window.import_requested.emit(str(file))
 
     @Slot(str)

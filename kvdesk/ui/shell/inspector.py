@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
@@ -319,6 +319,7 @@ class Inspector(QWidget):
                 self._stack.removeWidget(empty)
                 empty.deleteLater()
             self._stack.insertWidget(index, made)
+            QTimer.singleShot(0, self, self._fit)  # when it has its fonts and its numbers
 
     def _page(self, kind: type[PageT]) -> PageT:
         """The page of this class, which has been made."""
@@ -355,7 +356,9 @@ class Inspector(QWidget):
 
     @Slot()
     def _fit(self) -> None:
-        self.setMinimumWidth(self._theme.px(ALL_PX if self._shows_all else CALM_PX))
+        """With all its pages it is as wide as they need, in any language."""
+        least = self._theme.px(ALL_PX if self._shows_all else CALM_PX)
+        self.setMinimumWidth(max(least, self.minimumSizeHint().width()) if self._shows_all else least)
 
     def _share_room(self) -> None:
         self._cache.map.set_room(round(self.height() * (0.34 if self._shows_all else 0.5)))

@@ -68,7 +68,7 @@ class StatusBar(QWidget):
         self.show_threads(context.n_threads)
         same = context.type_k == context.type_v
         types = context.type_k if same else f"{context.type_k}/{context.type_v}"
-        said = f"  ·  {tr('flash attention')}" if context.flash_attn else ""
+        said = "  ·  " + tr("flash attention") if context.flash_attn else ""
         self._types.setText(f"K/V {types}{said}")
         self.show_used(1, 1)  # the widest
         self.show_used(0, 1)

@@ -6,7 +6,7 @@ from html import escape
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMargins, QObject, QRectF, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionComboBox,
     QToolButton,
+    QToolTip,
     QVBoxLayout,
     QWidget,
 )
@@ -194,6 +195,9 @@ class ElidedButton(QPushButton):
         super().resizeEvent(event)
         self._elide()
 
+    def event(self, event: QEvent) -> bool:
+        return (self.text() != self._full and whole_tip(self, event, self._full)) or super().event(event)
+
 
 class ThinProgress(QWidget):
     """A line of 2 px that fills; invisible, but keeping its place, when there is nothing to wait for."""
@@ -250,6 +254,14 @@ class Choice(QComboBox):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
+
+    def event(self, event: QEvent) -> bool:
+        option = QStyleOptionComboBox()
+        is_tip = event.type() == QEvent.Type.ToolTip
+        if is_tip:
+            self.initStyleOption(option)
+        is_elided = is_tip and option.currentText != self.currentText()
+        return (is_elided and whole_tip(self, event, self.currentText())) or super().event(event)
 
     def initStyleOption(self, option: QStyleOptionComboBox) -> None:
         super().initStyleOption(option)
@@ -371,6 +383,17 @@ def plain_tip(text: str) -> str:
     from elsewhere could name a picture on another computer, which would be asked for it.
     """
     return f"<qt>{escape(text).replace(chr(10), '<br>')}</qt>" if "<" in text else text
+
+
+def whole_tip(widget: QWidget, event: QEvent, text: str) -> bool:
+    """Where `event` asks for the tooltip of a widget that has no room for its text: show all of that, over the tip."""
+    if not isinstance(event, QHelpEvent) or event.type() != QEvent.Type.ToolTip:
+        return False
+    tip = widget.toolTip()
+    rich = tip.startswith("<qt>")
+    shown = tip.replace("<qt>", f"<qt>{escape(text)}<br>", 1) if rich else plain_tip(f"{text}\n{tip}".strip())
+    QToolTip.showText(event.globalPos(), shown, widget)
+    return True
 
 
 def set_tone(widget: QWidget, tone: str) -> None:

@@ -203,7 +203,7 @@ class OverflowManager:
             return fit
         step = self.go_on(_Continued(asked, whole, evicted, generated, skipped))
         if step.plan.stops:
-            raise ContextFull(f"{step.plan.sentence} {tr('Nothing can be added to the answer.')}", whole)
+            raise ContextFull(step.plan.sentence + " " + tr("Nothing can be added to the answer."), whole)
         return Fit(step.whole, step.evicted, step, generated, step.skipped)
 
     def _without_beginning(self, asked: Generate, n: int) -> tuple[Prompt, int]:

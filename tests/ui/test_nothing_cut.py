@@ -1,0 +1,155 @@
+"""Every place of the window in every language and in its smallest size: nothing needs more room than it has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QFontDatabase, QHelpEvent
+from PySide6.QtWidgets import QApplication, QToolTip, QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk import translation
+from kvdesk.conversations.porting.summary import Summary
+from kvdesk.library.recommended import recommended
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import LogLine, ModelLoaded
+from kvdesk.settings import Settings, ThemeChoice
+from kvdesk.translation import Translate
+from kvdesk.ui.chat.import_dialog import ImportDialog
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.controls import Choice, ElidedButton, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.downloads import recommended_offers
+from tests.ui.cut_texts import chinese, cut, longer
+from tests.ui.models.test_page import MACHINE, row
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message
+from tests.ui.test_accessibility import PLACES, opened
+
+HAS_CHINESE: Final = QFontDatabase.WritingSystem.SimplifiedChinese
+SIZES: Final = ((900, 600), (1280, 800))
+
+
+def languages() -> dict[str, Callable[[], Translate]]:
+    return {
+        "English": lambda: translation.english,
+        "Chinese": lambda: chinese(bool(QFontDatabase.families(HAS_CHINESE))),
+        "longer": lambda: longer,
+    }
+
+
+def filled(app: QApplication) -> MainWindow:
+    window = MainWindow(app, ThemeChoice.DARK)
+    window.set_settings(Settings(theme=ThemeChoice.DARK))
+    window.show_conversations(CONVERSATIONS, ONE)
+    window.apply_event(ModelLoaded(MODEL))
+    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+    window.apply_event(cache_view())
+    window.apply_event(LogLine("info", "a line"))
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.", stats=STATS)))
+    return window
+
+
+def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
+    """Each place with what holds it, one after the other."""
+    yield "calm", window
+    for place in PLACES:
+        root = opened(window, place)
+        yield place, root
+        if place == "Tour":
+            window.help.leave_tour()
+        elif place == "Search":
+            window.conversations.search.clear()
+        elif place == "Lab":
+            window.rooms.show_chats()
+        elif place == "Palette":
+            window.help.palette.close_palette()
+        elif root is not window:
+            root.hide()
+    window.help.open_shortcuts()
+    yield "Shortcuts", window
+    window.help.palette.close_palette()
+    window.rooms.show_models()
+    assert window.rooms.models is not None
+    window.rooms.models.show_rows((row("big", 9 * 10**9), row("small", 10**8)), MACHINE)
+    yield "Models", window
+    window.rooms.models.get_models.show_recommended(recommended_offers(recommended()))
+    window.rooms.models.get_models.show_machine(MACHINE)
+    window.rooms.show_get_models()
+    yield "Get models", window
+    window.rooms.show_chats()
+    dialog = ImportDialog(window.theme, "chats.json", window)
+    dialog.show_summary(Summary(("ChatGPT",), 12, 4, 120, 13, 10**12, 2 * 10**12, Counter()))
+    dialog.show()
+    yield "Import", dialog
+    dialog.hide()
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["900x600", "1280x800"])
+@pytest.mark.parametrize("language", list(languages()))
+def test_nothing_is_cut(qapp: QApplication, qtbot: QtBot, language: str, size: tuple[int, int]) -> None:
+    translation.install(languages()[language]())
+    try:
+        window = filled(qapp)
+        qtbot.addWidget(window)
+        window.resize(*size)
+        window.show()
+        qtbot.waitExposed(window)
+        found = []
+        for place, root in places(window):
+            window.resize(*size)
+            for _ in range(3):
+                QApplication.processEvents()
+            if root is not window and root.width() > size[0]:
+                root.resize(size[0], root.height())
+                QApplication.processEvents()
+            found += [f"{place}: {one}" for one in cut(root)]
+            if (window.width(), window.height()) != size:
+                found.append(f"{place}: the window needs {window.minimumSizeHint().toTuple()}")
+        assert not found, "\n".join(dict.fromkeys(found))
+    finally:
+        translation.install(translation.english)
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+def test_what_is_elided_says_the_whole_in_its_tooltip(theme: Theme, qtbot: QtBot) -> None:
+    choice, button = Choice(theme), ElidedButton("A name that is longer than the room there is")
+    choice.addItem("A choice that is longer than the room there is")
+    button.setToolTip("What it does")
+    for widget, text in ((choice, choice.currentText()), (button, f"{button.full_text}\nWhat it does")):
+        qtbot.addWidget(widget)
+        widget.resize(90, 28)
+        widget.show()
+        at = widget.rect().center()
+        QApplication.sendEvent(widget, QHelpEvent(QEvent.Type.ToolTip, at, widget.mapToGlobal(at)))
+        assert QToolTip.text() == text
+        QToolTip.hideText()
+
+
+def test_a_text_that_has_no_room_is_found(theme: Theme, qtbot: QtBot) -> None:
+    """The test of all places can fail: by a word that is too wide, a line too many, and a widget beyond an edge."""
+    for text, wraps, size in (
+        ("Unbreakable", False, (30, 20)),
+        ("Unbreakable", True, (30, 90)),
+        ("These are several words for two lines", True, (90, 20)),
+    ):
+        around = QWidget()
+        qtbot.addWidget(around)
+        inner = label(text)
+        inner.setParent(around)
+        inner.setWordWrap(wraps)
+        inner.resize(*size)
+        around.show()
+        assert len(list(cut(around))) == 1, text
+    outside = QWidget()
+    qtbot.addWidget(outside)
+    outside.resize(60, 60)
+    beyond = label("word")
+    beyond.setParent(outside)
+    beyond.setGeometry(40, 0, 60, 20)
+    outside.show()
+    assert "is outside of" in next(cut(outside))
+    assert theme.scale == 1
