@@ -270,7 +270,7 @@ class Chats(QObject):
     def _on_message_undeleted(self, conversation: str) -> None:
         message = self.service.undo_delete_messages(ConversationId(conversation))
         if message is not None and conversation == self._selected:
-            self._window.chat.view.jump_to(message)
+            self._window.chat.view.scroll_to(message)
 
     @Slot(str, str)
     def _on_branch_requested(self, conversation: str, message: str) -> None:

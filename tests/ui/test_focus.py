@@ -44,9 +44,10 @@ def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbo
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
-def test_after_a_menu_of_the_header_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
+def test_after_a_menu_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_messages(ONE, BRANCH)
     window.chat.composer.focus_edit()
-    for name in ("Menu", "Show or hide the cache inspector"):
+    for name in ("Menu", "Show or hide the cache inspector", "More about this message"):
         button = next(b for b in window.chat.findChildren(QToolButton) if b.accessibleName() == name)
         qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
         if isinstance(menu := QApplication.activePopupWidget(), QMenu):

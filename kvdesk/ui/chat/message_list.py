@@ -72,6 +72,7 @@ class MessageList(QScrollArea):
         self._column.setObjectName("column")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWidget(self._column)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click on a button in it leaves the keyboard where it was
         self._filler = QTimer(self, interval=0)
         self._filler.timeout.connect(self._on_filler)
         self.verticalScrollBar().valueChanged.connect(self._on_value_changed)

@@ -42,7 +42,7 @@ class IconButton(QToolButton):
         self.setAccessibleName(name)
         self.setToolTip(tip or name)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # after a click one goes on where one was
         theme.changed.connect(self._on_look_changed)
         self._on_look_changed()
 
