@@ -14,14 +14,12 @@ import threading
 import traceback
 from collections.abc import Sequence
 
-from kvdesk import translation
 from kvdesk.backends.base import Emit
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.process.messages import Cancel, Close, Report, Request, Stop, Submit
 from kvdesk.host.host import Host
 from kvdesk.host.subscription import Subscription
 from kvdesk.library.child import no_core_file
-from kvdesk.paths import catalogues
 from kvdesk.protocol.chat import BackendReady, ModelLoaded
 from kvdesk.protocol.messages import Command
 from kvdesk.protocol.wire import frame, read_frame
@@ -30,11 +28,8 @@ GIL_SWITCH_S = 0.001
 """A token must not wait 5 ms for a thread that writes a view."""
 
 
-def child_main(argv: Sequence[str] = ()) -> int:
-    """Runs an engine for the process that holds the other ends of standard input and output, which gets its sentences
-    in the language `argv[0]`. Returns 0.
-    """
-    translation.use(argv[:1], catalogues())
+def child_main(_argv: Sequence[str] = ()) -> int:
+    """Runs an engine for the process that holds the other ends of standard input and output. Returns 0."""
     out = os.dup(1)
     os.dup2(2, 1)  # whatever prints must not get between the frames
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the parent's

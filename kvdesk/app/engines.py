@@ -11,14 +11,12 @@ from kvdesk.protocol.chat import Endpoint, ModelSource
 
 
 class Engines:
-    """safe_mode: whether files are opened in a child process; language: of the child's sentences; key_of: the key of
-    the server at an address. All are asked when a model is opened, on the thread that opens it.
+    """safe_mode: whether files are opened in a child process; key_of: the key of the server at an address. Both are
+    asked when a model is opened.
     """
 
-    def __init__(
-        self, safe_mode: Callable[[], bool], language: Callable[[], str], key_of: Callable[[str], str]
-    ) -> None:
-        self._safe_mode, self._language, self._key_of = safe_mode, language, key_of
+    def __init__(self, safe_mode: Callable[[], bool], key_of: Callable[[str], str]) -> None:
+        self._safe_mode, self._key_of = safe_mode, key_of
 
     def make(self, emit: Emit) -> Backend:
         """The back end of a window."""
@@ -32,7 +30,7 @@ class Engines:
     def _child(self, emit: Emit) -> Backend:
         from kvdesk.backends.process.backend import ProcessBackend
 
-        return ProcessBackend(emit, self._language())
+        return ProcessBackend(emit)
 
     def _server(self, emit: Emit) -> Backend:
         from kvdesk.backends.openai.backend import OpenAIBackend

@@ -23,6 +23,7 @@ import psutil
 
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.backends.process.backend import ProcessBackend
 from kvdesk.benchmarks.baselines import BareLoop, LlamaClass
 from kvdesk.benchmarks.interleaved import against, in_turns
 from kvdesk.benchmarks.requests import asked
@@ -82,6 +83,7 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
             for n, (ours, theirs) in reading.items()
         },
         "decode_vs_bare_loop": Threshold(_ratio(speeds["engine"], speeds["bare"]), 0.97, at_least=True),
+        "decode_in_safe_mode_vs_bare_loop": Threshold(_ratio(speeds["safe"], speeds["bare"]), 0.97, at_least=True),
         "decode_vs_llama_class": no_slower(speeds["engine"], speeds["llama"]),
         "six_requests_slowest_over_fastest": Threshold(max(over_bare) / min(over_bare), 1.15, at_least=False),
         "turn_5_prefilled_over_new": Threshold(last.prefilled_tokens / n_new, 1.0, at_least=False),
@@ -200,25 +202,28 @@ def _decode_speeds(
 
     All load the model and make their contexts anew for every round: where memory happens to lie is worth 3 % and stays
     so for as long as it is held. Runs that are compared lie next to each other, since the machine's own speed drifts
-    more than that.
+    more than that. "safe" is the engine in a child process (safe mode).
     """
     chat = HeadlessChat(headless)
     tok_s = chat.answer(QUESTION, GREEDY).stats.decode_tok_s
     n = max(LEAST_ANSWER, min(GREEDY.max_tokens, int(LONGEST_ANSWER_S * tok_s)))
     prompt = _prompt(headless, QUESTION)
     headless.do(CloseConversation(chat.id))
-    names = ["engine", "bare", "llama", "watched"]
+    names = ["engine", "bare", "llama", "watched", "safe"]
+    safe = HeadlessEngine(make_backend=ProcessBackend)
     speeds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(MOST_ROUNDS * rounds):
         if number >= rounds and all(_error(speeds["engine"], speeds[name]) <= SURE for name in ("bare", "llama")):
             break
         _load(headless, path, settings)
+        safe.do(LoadModel(LocalFile(path), settings))
         bare, llama = BareLoop(session_of(headless).loaded.model, settings), LlamaClass(path, settings)
         runs: dict[str, Callable[[], float]] = {
             "engine": lambda: _engine_tok_s(headless, n, watched=False),
             "bare": lambda bare=bare: bare.decode_tok_s(prompt, n),  # type: ignore[misc]
             "llama": lambda llama=llama: llama.decode_tok_s(prompt, n),  # type: ignore[misc]
             "watched": lambda: _engine_tok_s(headless, n, watched=True),
+            "safe": lambda: _engine_tok_s(safe, n, watched=False),
         }
         try:
             for turn in range(TURNS + 1):  # the first warms up
@@ -233,6 +238,7 @@ def _decode_speeds(
         told = (f"{k} {statistics.median(v[-TURNS:]):.1f} tok/s" for k, v in speeds.items())
         say(f"round {number + 1}: " + ", ".join(told))
     headless.do(Watch(snapshots=False))
+    safe.close()
     return speeds
 
 

@@ -23,12 +23,15 @@ from PySide6.QtWidgets import QApplication
 
 from kvdesk import paths
 from kvdesk.app.language import install_language
+from kvdesk.app.servers import find as find_server
 from kvdesk.attachments.reader import read_file
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.self_check import checked_context
+from kvdesk.backends.openai.problems import ServerError
+from kvdesk.backends.process.backend import ProcessBackend
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
@@ -86,6 +89,8 @@ def run(folder: Path) -> Iterator[Outcome]:
         "attachments": lambda: _attachments(folder),
         "model": _model,
         "greedy text": _greedy_text,
+        "safe mode": _safe_mode,
+        "connecting": _connecting,
         "compaction": _compaction,
         "audit": _audit,
         "server": _server,
@@ -313,6 +318,32 @@ def _server() -> str:
         server.close()
         host.shut_down()
         engine.join()
+
+
+def _safe_mode() -> str:
+    """The same text from an engine in a process of its own."""
+    headless = HeadlessEngine(make_backend=ProcessBackend)
+    try:
+        headless.do(LoadModel(LocalFile(_embedded_file()), SMALL))
+        chat = HeadlessChat(headless)
+        chat.answer(PROMPT, Sampling(temperature=0.0, max_tokens=N_TOKENS))
+        said = chat.messages[-1].text
+        _expect(said == ANSWER, f"the child process said {said!r} instead of {ANSWER!r}")
+        return f"{said!r} from a child process"
+    finally:
+        headless.close()
+
+
+def _connecting() -> str:
+    """What connects to servers is there: it says that nobody answers; and there is a keyring, or it says that too."""
+    import keyring
+
+    ring = type(keyring.get_keyring())
+    try:
+        find_server(NOBODY, "")
+    except ServerError as error:
+        return f"{error} Keys: {ring.__module__}.{ring.__qualname__}"
+    raise Failure(f"{NOBODY} answered")
 
 
 def _compaction() -> str:

@@ -48,12 +48,12 @@ class _Answer:
 
 
 class ProcessBackend:
-    """Starts the child at once; it imports llama.cpp while the window is drawn. `language`: of its sentences."""
+    """Starts the child at once: it imports llama.cpp while the window is drawn."""
 
     features = frozenset(Feature)
     idle_work_due = False  # the child's own host looks after that
 
-    def __init__(self, emit: Emit, language: str = "en") -> None:
+    def __init__(self, emit: Emit) -> None:
         self.wake: Callable[[], None] = lambda: None
         self._emit = emit
         self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
@@ -71,7 +71,7 @@ class ProcessBackend:
         self._child: subprocess.Popen[bytes] | None = None
         self._threads: tuple[threading.Thread, ...] = ()
         try:
-            self._child = start_child(child_command(FLAG, language), subprocess.PIPE, self._errors)
+            self._child = start_child(child_command(FLAG), subprocess.PIPE, self._errors)
         except OSError as error:
             self._errors.write(str(error).encode())
             self._reports.put(None)

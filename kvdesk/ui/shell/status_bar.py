@@ -76,7 +76,11 @@ class StatusBar(QWidget):
     def show_missing(self, view: str, audit: str) -> None:
         """What to say where the cache is not shown, and where it cannot be audited; empty where it is, and can."""
         if view:
+            self.show_context(None)
+            self._verification = None
+            self._save.hide()
             self._threads.setText("")
+            set_tone(self._trust, "secondary")
         self._trust.setText(view)
         self._audit.setToolTip(audit or _audit_tip())
 
