@@ -32,13 +32,15 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(prog="kvdesk bench", description=__doc__)
     parser.add_argument(
         "what",
-        choices=["engine", "cache", "ui", "peers"],
+        choices=["engine", "cache", "ui", "serve", "peers"],
         help="engine: prefill and decode speed, equal requests, reuse, memory; cache: equal requests, sharing, "
         "swapping, batching, load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real "
-        "window, on whatever display there is); peers: beside other programs (`kvdesk bench peers --help`)",
+        "window, on whatever display there is); serve: what HTTP costs, and "
+        "several clients at once; peers: beside other programs (`kvdesk bench peers --help`)",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help="counted rounds (default 7, of ui at least; cache 3)")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=f"of cache: {', '.join(SCENARIOS)}")
+    parser.add_argument("--peer", default="", metavar="URL", help="of serve: another server, such as http://…:8081/v1")
     parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
     options.add_model(parser)
     options.add_context(parser)
@@ -47,8 +49,15 @@ def main(argv: Sequence[str]) -> int:
         parser.error("--rounds takes a number from 1 on")
     if args.only and args.what != "cache":
         parser.error("--only names scenarios of `bench cache`")
+    if args.peer and args.what != "serve":
+        parser.error("--peer is for `bench serve`")
     cache = partial(run.run, only=args.only)
-    measures: dict[str, Measure] = {"engine": engine.run, "cache": cache, "ui": _ui}
+    measures: dict[str, Measure] = {
+        "engine": engine.run,
+        "cache": cache,
+        "ui": _ui,
+        "serve": partial(_serve, peer=args.peer),
+    }
     rounds = args.rounds or (3 if args.what == "cache" else 7)
     try:
         result = measures[args.what](
@@ -80,6 +89,14 @@ def _table(result: dict[str, Any]) -> Iterator[str]:
             yield f"FAIL  {name}: {scenario['problem']}"
         elif scenario["audit"] != "verified":
             yield f"FAIL  {name}: the map is {scenario['audit']}"
+
+
+def _serve(
+    model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None], peer: str
+) -> dict[str, object]:
+    from kvdesk.benchmarks import serve
+
+    return serve.run(model, context, rounds, say, peer)
 
 
 def _ui(model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:

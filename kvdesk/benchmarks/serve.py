@@ -1,0 +1,218 @@
+"""What HTTP costs: the same conversations through `kvdesk serve` and through its host, in turns; four clients at once.
+
+Both ways ask the same engine, greedily, with beginnings of prompts that the other way does not share. A conversation
+that came out with other numbers of tokens the other way is left out. Another server of the protocol can be put beside
+(`peer`): it should have the same model and settings.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+
+from kvdesk.backends.local.engine import Engine
+from kvdesk.chat import Message, MessageId, TurnStats, new_conversation_id, new_message_id
+from kvdesk.errors import UserError
+from kvdesk.host.host import Host
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import Client, Generate, LoadModel, LocalFile, TextDelta, TurnEnded
+from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.server.config import Key, ServerConfig, new_key
+from kvdesk.server.server import Server
+from kvdesk.settings import ContextSettings, Sampling
+
+TURNS: Final = 10
+MAX_TOKENS: Final = 48
+N_CLIENTS: Final = 4
+HTTP_BAR, TOGETHER_BAR, PEER_BAR = 0.97, 1.25, 0.95
+GIL_SWITCH_S: Final = 0.001
+"""As `kvdesk serve` and the window have it."""
+_WAIT_S: Final = 300.0
+_SAMPLING: Final = Sampling(temperature=0.0, max_tokens=MAX_TOKENS)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """How long it took, and how many tokens its answers have."""
+
+    seconds: float
+    sizes: tuple[int, ...]
+
+
+def run(
+    model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None], peer: str = ""
+) -> dict[str, object]:
+    """Figures with their bars. `peer`: base address of another server of the protocol, such as http://…:8081/v1."""
+    sys.setswitchinterval(GIL_SWITCH_S)
+    with _engine(model, context) as host:
+        key = Key(new_key(), "bench")
+        server = Server(host, ServerConfig(port=0, keys=(key,), share_prefixes=False))
+        server.start()
+        try:
+            figures = _figures(_Direct(host), _Over(server.url, key.value), rounds, say)
+            if peer:
+                figures |= _beside(_Over(server.url, key.value), _Over(peer, ""), rounds, say)
+        finally:
+            server.close()
+    return {"figures": figures, "passed": all(figure["passed"] for figure in figures.values())}
+
+
+def _figures(direct: _Direct, http: _Over, rounds: int, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
+    ratios, together = [], []
+    for k in range(rounds + 1):
+        one, other = direct.converse(k), http.converse(k)
+        if k and one.sizes == other.sizes:
+            ratios.append(one.seconds / other.seconds)
+            say(f"ten turns: host {one.seconds:.3f} s, HTTP {other.seconds:.3f} s")
+    for k in range(max(1, rounds // 2)):
+        first = 1000 + 10 * k
+        alone = sum(http.converse(first + i, 3).seconds for i in range(N_CLIENTS))
+        began = time.perf_counter()
+        with ThreadPoolExecutor(N_CLIENTS) as pool:
+            list(pool.map(lambda i: http.converse(i, 3), range(first + 5000, first + 5000 + N_CLIENTS)))
+        together.append(alone / (time.perf_counter() - began))
+        say(f"{N_CLIENTS} clients at once: {together[-1]:.3f} times one after another")
+    if not ratios:
+        raise UserError("The conversations came out differently every time with this model: nothing can be compared.")
+    return {
+        "ten turns, HTTP over host": _figure(statistics.median(ratios), HTTP_BAR),
+        "four clients at once over one after another": _figure(statistics.median(together), TOGETHER_BAR),
+    }
+
+
+def _beside(http: _Over, peer: _Over, rounds: int, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
+    """Tokens a second of whole conversations: answers of another server may have other lengths."""
+    ratios = []
+    for k in range(2000, 2001 + rounds):
+        one, other = http.converse(k), peer.converse(k)
+        if k > 2000:
+            ratios.append(sum(one.sizes) / one.seconds / (sum(other.sizes) / other.seconds))
+            say(f"ten turns: {sum(one.sizes) / one.seconds:.1f} tok/s, the peer {sum(other.sizes) / other.seconds:.1f}")
+    return {"ten turns, tokens a second over the peer": _figure(statistics.median(ratios), PEER_BAR)}
+
+
+def _figure(value: float, bar: float) -> dict[str, Any]:
+    return {"value": value, "bar": bar, "at_least": True, "passed": value >= bar}
+
+
+def _texts(k: int, turns: int) -> list[str]:
+    return [f"Tell me story number {k}, the part {turn}, in some sentences." for turn in range(1, turns + 1)]
+
+
+class _Direct:
+    """Asks the host."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def converse(self, k: int, turns: int = TURNS) -> Conversation:
+        began, sizes = time.perf_counter(), []
+        messages: list[Message] = []
+        for text in _texts(k, turns):
+            conversation = new_conversation_id()
+            messages.append(Message(new_message_id(), conversation, None, "user", text))
+            answer, stats = self._answer(Generate(conversation, new_message_id(), tuple(messages), _SAMPLING))
+            messages.append(replace(answer, stats=stats))
+            sizes.append(stats.generated_tokens)
+        return Conversation(time.perf_counter() - began, tuple(sizes))
+
+    def _answer(self, command: Generate) -> tuple[Message, TurnStats]:
+        texts: list[str] = []
+        tokens: list[int] = []
+        ended: list[TurnEnded] = []
+        over = threading.Event()
+
+        def take() -> None:
+            for event in subscription.take():
+                if isinstance(event, TextDelta) and event.answer == command.answer:
+                    texts.append(event.text)
+                    tokens.extend(event.tokens)
+                elif isinstance(event, TurnEnded) and event.answer == command.answer:
+                    ended.append(event)
+                    over.set()
+
+        subscription = self._host.subscribe(take)
+        self._host.submit(replace(command, client=Client("bench", "direct")))
+        if not over.wait(_WAIT_S) or ended[0].state != "complete":
+            raise UserError(ended[0].note if ended else "The engine did not answer.")
+        subscription.close()
+        message = Message(MessageId(command.answer), command.conversation, None, "assistant", "".join(texts))
+        return replace(message, tokens=tuple(tokens)), ended[0].stats
+
+
+class _Over:
+    """Asks over HTTP, streaming."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._url, self._headers = url, {"authorization": f"Bearer {key}"} if key else {}
+
+    def converse(self, k: int, turns: int = TURNS) -> Conversation:
+        messages: list[dict[str, str]] = []
+        sizes = []
+        with httpx2.Client(base_url=self._url, headers=self._headers, timeout=_WAIT_S, trust_env=False) as client:
+            began = time.perf_counter()
+            for text in _texts(k, turns):
+                messages.append({"role": "user", "content": text})
+                said, n = _streamed(client, messages)
+                messages.append({"role": "assistant", "content": said})
+                sizes.append(n)
+            return Conversation(time.perf_counter() - began, tuple(sizes))
+
+
+def _streamed(client: httpx2.Client, messages: Sequence[dict[str, str]]) -> tuple[str, int]:
+    """The text of an answer, and how many tokens it has."""
+    body = {
+        "messages": messages,
+        "max_tokens": MAX_TOKENS,
+        "temperature": 0.0,
+        "stream": True,
+        "model": "any",
+        "stream_options": {"include_usage": True},
+    }
+    said, n = [], 0
+    with client.stream("POST", "/chat/completions", json=body) as answer:
+        if answer.status_code != 200:
+            raise UserError(f"The server answered {answer.status_code}: {answer.read().decode()[:200]}")
+        for line in answer.iter_lines():
+            if line.startswith("data: {"):
+                chunk = json.loads(line.removeprefix("data: "))
+                said += [choice["delta"].get("content") or "" for choice in chunk["choices"]]
+                n = (chunk.get("usage") or {}).get("completion_tokens", n)
+    return "".join(said), n
+
+
+@contextmanager
+def _engine(model: Path, context: ContextSettings) -> Iterator[Host]:
+    """The model, running on a thread. Raises UserError."""
+    ready, failed = threading.Event(), list[str]()
+
+    def take() -> None:
+        events: list[Event] = subscription.take()
+        failed.extend(event.sentence for event in events if isinstance(event, CommandFailed))
+        if failed or any(isinstance(event, ContextReady) for event in events):
+            ready.set()
+
+    host = Host(Engine)
+    subscription = host.subscribe(take)
+    thread = threading.Thread(target=host.run, name="kvdesk-engine")
+    thread.start()
+    try:
+        host.submit(LoadModel(LocalFile(model), context))
+        if not ready.wait(_WAIT_S) or failed:
+            raise UserError(failed[0] if failed else "The model was not opened in time.")
+        subscription.close()
+        yield host
+    finally:
+        host.shut_down()
+        thread.join()

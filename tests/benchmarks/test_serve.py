@@ -1,0 +1,42 @@
+"""What is compared with the server is the same conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.benchmarks import serve
+from kvdesk.host.host import Host
+from kvdesk.server.config import Key, ServerConfig
+from kvdesk.server.server import Server
+from kvdesk.settings import ContextSettings, Sampling
+
+SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=128, n_ubatch=64, n_threads=1, n_threads_batch=1)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    model = paths.embedded_model()
+    assert model is not None
+    with serve._engine(model, SMALL) as running:
+        yield running
+
+
+def test_both_ways_get_the_same_answers(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "MAX_TOKENS", 5)
+    monkeypatch.setattr(serve, "_SAMPLING", Sampling(temperature=0.0, max_tokens=5))
+    server = Server(host, ServerConfig(port=0, keys=(Key("sk-bench-key"),), share_prefixes=False))
+    server.start()
+    try:
+        direct, http = serve._Direct(host).converse(7, 2), serve._Over(server.url, "sk-bench-key").converse(7, 2)
+    finally:
+        server.close()
+    assert direct.sizes == http.sizes == (5, 5)
+    assert min(direct.seconds, http.seconds) > 0
+
+
+def test_a_figure_fails_below_its_bar() -> None:
+    assert serve._figure(0.98, serve.HTTP_BAR)["passed"]
+    assert not serve._figure(0.96, serve.HTTP_BAR)["passed"]
