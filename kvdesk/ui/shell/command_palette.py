@@ -20,6 +20,7 @@ from kvdesk.ui.widgets.theme import Theme
 _WIDTH_PX: Final = 640
 _EDGE_PX: Final = 16  # of the window, that stays free
 _TOP_PX: Final = 48
+_ROOM_PX: Final = 12  # below the last row
 _STEPS: Final = {
     Qt.Key.Key_Down: 1,
     Qt.Key.Key_Up: -1,
@@ -114,7 +115,6 @@ class CommandPalette(QFrame):
             self._before = self._window.focusWidget()
         self._edit.clear()
         self._fill()
-        self._place()
         self.show()
         self.raise_()
         self._edit.setFocus(Qt.FocusReason.PopupFocusReason)
@@ -125,6 +125,7 @@ class CommandPalette(QFrame):
         self._model.show(rows_of(groups, self._edit.text(), with_keys=self._shows_keys))
         self._none.setText(nothing_found())
         self._none.setVisible(not self._model.rowCount())
+        self._place()
         self._choose(self._model.step(-1, 1))
 
     def _choose(self, row: int) -> None:
@@ -147,7 +148,9 @@ class CommandPalette(QFrame):
         area = self._window.rect()
         width = min(self._theme.px(_WIDTH_PX), area.width() - 2 * _EDGE_PX)
         top = min(_TOP_PX, area.height() // 8)
-        height = min(area.height() - top - 2 * _EDGE_PX, round(area.height() * 0.72))
+        rows = sum(self._list.sizeHintForRow(row) for row in range(self._model.rowCount()))
+        needed = self.sizeHint().height() - self._list.sizeHint().height() + rows + self._theme.px(_ROOM_PX)
+        height = min(area.height() - top - 2 * _EDGE_PX, round(area.height() * 0.72), needed)
         self.setGeometry((area.width() - width) // 2, top, width, height)
 
     @Slot(str)

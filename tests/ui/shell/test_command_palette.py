@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QListView, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.shell.command_palette import CommandPalette
@@ -96,6 +96,19 @@ def test_f1_lists_all_keys_and_those_of_parts(window: MainWindow, qtbot: QtBot) 
     qtbot.keyClicks(palette.edit, "new line")
     qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
     assert window.activity.text == "This key works in the message box."
+
+
+def test_it_is_no_higher_than_what_it_lists(window: MainWindow, qtbot: QtBot) -> None:
+    palette = opened(window, qtbot)
+    high = palette.height()
+    qtbot.keyClicks(palette.edit, "zoom")
+    assert palette.height() < high / 2
+    view = palette.findChild(QListView)
+    assert isinstance(view, QListView)
+    last = view.visualRect(view.model().index(view.model().rowCount() - 1, 0))
+    assert view.viewport().rect().contains(last), "all of it is seen"
+    palette.edit.clear()
+    assert palette.height() == high
 
 
 def test_letters_that_nothing_has(window: MainWindow, qtbot: QtBot) -> None:
