@@ -1,0 +1,35 @@
+"""What vLLM and SGLang count of their caches, from Prometheus's text format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kvdesk.protocol.blocks import ServerMetrics
+
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
+    "hit_rate": ("sglang:cache_hit_rate",),
+    "queried_tokens": ("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
+    "hit_tokens": ("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"),
+    "running": ("vllm:num_requests_running", "sglang:num_running_reqs"),
+    "waiting": ("vllm:num_requests_waiting", "sglang:num_queue_reqs"),
+}
+"""By the field of `ServerMetrics`, the first that is there: newer versions renamed some."""
+_MEANS: Final = {"usage", "hit_rate"}
+"""Of several engines the mean; of the others the sum."""
+
+
+def read(text: str) -> ServerMetrics:
+    """The figures that are there; the others are None. Raises ValueError for text of another format."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    values: dict[str, list[float]] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            values.setdefault(sample.name, []).append(sample.value)
+    found: dict[str, float | None] = {}
+    for field, names in NAMES.items():
+        numbers = next((values[name] for name in names if name in values), None)
+        found[field] = None if numbers is None else sum(numbers) / (len(numbers) if field in _MEANS else 1)
+    return ServerMetrics(**found)
