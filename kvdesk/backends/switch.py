@@ -15,7 +15,7 @@ from kvdesk.backends.base import Backend, Elsewhere, Emit
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import UsePolicy, Watch
 from kvdesk.protocol.chat import BackendReady, Generate, LoadModel, ModelLoaded, ModelSource
-from kvdesk.protocol.features import MISSING, Feature
+from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of, is_wish
 from kvdesk.translation import tr
 
@@ -52,7 +52,7 @@ class Switch:
     @property
     def features(self) -> frozenset[Feature]:
         """Those of the back end that has a model; all, while there is none yet."""
-        return frozenset(Feature) if self._current is None else self._current.made.features
+        return OF_ENGINE if self._current is None else self._current.made.features
 
     @property
     def busy(self) -> bool:

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-BlockHash = int | bytes
-"""What names a block: an integer, or the bytes of a SHA-256."""
+BlockHash = str
+"""What names a block, in hexadecimal digits: servers send an integer of 64 bits or the bytes of a SHA-256."""
 MOST_BYTES: Final = 64 << 20
 """Of one message; a longer one is refused."""
 DEFAULT_TIER: Final = "GPU"
@@ -120,20 +120,25 @@ def _stored(fields: Mapping[str, Any]) -> BlockStored:
     tokens, parent = fields.get("token_ids"), fields.get("parent_block_hash")
     if type(size) is not int or size < 1:
         raise BadEvents("block_size is no positive number")
-    if not _all_of(tokens, int) or (parent is not None and type(parent) not in (int, bytes)):
-        raise BadEvents("token_ids or parent_block_hash of another kind")
-    return BlockStored(hashes, parent, tuple(tokens), size, _tier(fields), _group(fields))  # type: ignore[arg-type]
+    if not isinstance(tokens, Sequence) or not all(type(token) is int for token in tokens):
+        raise BadEvents("token_ids are no numbers")
+    first = None if parent is None else _hash(parent)
+    return BlockStored(hashes, first, tuple(tokens), size, _tier(fields), _group(fields))
 
 
 def _hashes(fields: Mapping[str, Any]) -> tuple[BlockHash, ...]:
     hashes = fields.get("block_hashes")
-    if not _all_of(hashes, int, bytes):
-        raise BadEvents("block_hashes are neither numbers nor bytes")
-    return tuple(hashes)  # type: ignore[arg-type]
+    if not isinstance(hashes, Sequence):
+        raise BadEvents("block_hashes are no array")
+    return tuple(map(_hash, hashes))
 
 
-def _all_of(values: object, *kinds: type) -> bool:
-    return isinstance(values, Sequence) and all(type(value) in kinds for value in values)
+def _hash(value: object) -> BlockHash:
+    if type(value) is bytes:
+        return value.hex()
+    if type(value) is int:
+        return f"{value & (1 << 64) - 1:016x}"  # SGLang's are signed
+    raise BadEvents("a hash is a number or bytes")
 
 
 def _tier(fields: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.titles import propose_title
 from kvdesk.conversations.tree import Tree
 from kvdesk.protocol.chat import Generate, TurnEnded, TurnStarted
-from kvdesk.protocol.features import Feature
+from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command
 from kvdesk.settings import Settings
 
@@ -45,7 +45,7 @@ class Turns:
         self._state, self._known, self._answers = state, state.known, state.answers
         self._submit, self._stop, self._settings = submit, stop, settings
         self.model_name = ""  # of the model that is open: it writes the next answers
-        self.features = frozenset(Feature)  # of the back end; all, until it says which
+        self.features = OF_ENGINE  # of the back end; all, until it says which
 
     # --- what a person does -------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from kvdesk.chat import MessageId
+from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.cache import CacheView, LoadSample, MemoryLedger, MessageSpans, TokenTexts
 from kvdesk.protocol.chat import (
     ContextUse,
@@ -23,6 +24,7 @@ from kvdesk.protocol.messages import Event
 
 _SUBJECT: dict[type, Callable[[Any], Hashable]] = {
     CacheView: lambda _: None,
+    BlockMapView: lambda _: None,
     LoadSample: lambda _: None,
     MemoryLedger: lambda _: None,
     Working: lambda _: None,

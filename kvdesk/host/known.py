@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.host.joining import join_text
+from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.cache import CacheView, ContextReady, MemoryLedger, MessageSpans, TokenTexts
 from kvdesk.protocol.chat import (
     BackendReady,
@@ -33,6 +34,7 @@ _STATE: tuple[type, ...] = (
     MemoryLedger,
     TokenTexts,
     CacheView,
+    BlockMapView,
     Working,
     EngineDied,
 )

@@ -20,8 +20,12 @@ class Feature(StrEnum):
     CACHE_VIEW = "cache view"  # cells, operations and measured decodes as they happen
     CACHE_OPERATIONS = "cache operations"  # by hand
     AUDIT = "audit"  # comparing what is shown with the engine's own state
+    BLOCK_MAP = "block map"  # the hashed blocks of its prefix cache, as its events tell
     REBUILD = "rebuild"  # another context for the same model
 
+
+OF_ENGINE: Final = frozenset(Feature) - {Feature.BLOCK_MAP}
+"""What kvdesk's own engine has: cells, where servers on graphics cards have blocks."""
 
 MISSING: Final[Mapping[Feature, str]] = {
     Feature.CHAT: marked("This engine does not chat."),
@@ -32,6 +36,7 @@ MISSING: Final[Mapping[Feature, str]] = {
     Feature.CACHE_VIEW: marked("This engine does not show its cache."),
     Feature.CACHE_OPERATIONS: marked("The cache of this engine cannot be changed by hand."),
     Feature.AUDIT: marked("The cache of this engine cannot be audited."),
+    Feature.BLOCK_MAP: marked("This engine does not tell of blocks."),
     Feature.REBUILD: marked("This engine makes its context by itself."),
 }
 """What is said where a back end does not have it."""

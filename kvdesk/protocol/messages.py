@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
+from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.cache import (
     AuditCache,
     CacheCommand,
@@ -84,4 +85,4 @@ class SubscriptionDropped:
     sentence: str
 
 
-Event = ChatEvent | CacheEvent | PromptEvent | CommandFailed | SubscriptionDropped
+Event = ChatEvent | CacheEvent | PromptEvent | BlockMapView | CommandFailed | SubscriptionDropped

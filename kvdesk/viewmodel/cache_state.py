@@ -34,7 +34,7 @@ from kvdesk.protocol.chat import (
     TurnEnded,
     TurnStarted,
 )
-from kvdesk.protocol.features import MISSING, Feature
+from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Capability
 from kvdesk.translation import tr
@@ -118,7 +118,7 @@ class CacheState:
     cells: dict[ConversationId, int] = field(default_factory=dict)
     use: dict[ConversationId, ContextUse] = field(default_factory=dict)
     dead: bool = False
-    features: frozenset[Feature] = frozenset(Feature)  # of the back end; all, until it says which
+    features: frozenset[Feature] = OF_ENGINE  # of the back end; all, until it says which
     possible: Mapping[str, Capability] = field(default_factory=dict)
     spans: dict[ConversationId, MessageSpans] = field(default_factory=dict)
     retention: dict[ConversationId, Mapping[MessageId, str]] = field(default_factory=dict)  # see `MessageRetention`

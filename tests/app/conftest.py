@@ -16,7 +16,7 @@ from kvdesk.backends.base import Emit
 from kvdesk.chat import MessageId
 from kvdesk.host.host import Host
 from kvdesk.protocol.chat import Generate
-from kvdesk.protocol.features import Feature
+from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, Event, feature_of
 from kvdesk.settings import Settings
 from kvdesk.store.writer import StoreWriter
@@ -24,7 +24,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from tests.backends.scripted import ScriptedBackend
 from tests.garbage import garbage_between_tests  # noqa: F401 - a fixture
 
-LOCAL, CHAT_ONLY = frozenset(Feature), frozenset({Feature.CHAT})
+LOCAL, CHAT_ONLY = OF_ENGINE, frozenset({Feature.CHAT})
 over_both = pytest.mark.parametrize("features", [LOCAL, CHAT_ONLY], indirect=True, ids=["local", "chat only"])
 """Runs a test over a back end that has everything, and again over one that has no cells."""
 

@@ -22,7 +22,7 @@ from kvdesk.protocol.chat import (
     ModelSource,
     TurnEnded,
 )
-from kvdesk.protocol.features import MISSING, Feature
+from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.backends.scripted import ScriptedBackend
@@ -34,7 +34,7 @@ SERVER = LoadModel(Endpoint("http://bigbox:8080", "llama"), ContextSettings())
 class Local(ScriptedBackend):
     """Has cells, or says so."""
 
-    features = frozenset(Feature)
+    features = OF_ENGINE
 
     def handle(self, command: Command, at_s: float | None = None) -> None:
         if isinstance(command, UsePolicy | Watch | Forget):
@@ -120,7 +120,7 @@ def test_nothing_is_made_before_it_is_needed_and_what_was_said_is_told_then(rig:
     for command in (policy, Watch(True)):
         rig.switch.handle(command)
     assert not rig.locals
-    assert rig.switch.features == frozenset(Feature)
+    assert rig.switch.features == OF_ENGINE
     rig.switch.handle(FILE)
     assert rig.locals[0].handled == [policy, Watch(True), FILE]
     assert [type(event) for event in rig.events] == [BackendReady, ModelLoaded]
@@ -132,7 +132,7 @@ def test_a_file_stays_open_until_the_server_answers(rig: Rig) -> None:
     rig.switch.handle(command)
     rig.switch.handle(SERVER)
     rig.switch.step()
-    assert rig.switch.features == frozenset(Feature)
+    assert rig.switch.features == OF_ENGINE
     rig.servers[0].loaded()
     assert rig.switch.features == {Feature.CHAT}
     (ended,) = rig.of(TurnEnded)
@@ -176,7 +176,7 @@ def test_another_model_takes_the_place_of_one_that_is_still_being_opened(rig: Ri
     (failed,) = rig.of(CommandFailed)
     assert isinstance(failed, CommandFailed)
     assert failed.sentence == "Another model was opened."
-    assert rig.switch.features == frozenset(Feature)
+    assert rig.switch.features == OF_ENGINE
 
 
 def test_it_waits_only_where_all_wait(rig: Rig) -> None:

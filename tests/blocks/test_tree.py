@@ -14,11 +14,11 @@ from kvdesk.blocks.tree import BlockTree
 def stored(hashes: str, parent: str | None = None, tier: str = "GPU") -> BlockStored:
     """Blocks of two tokens named by letters; the tokens of a block are its letter's code, twice."""
     tokens = tuple(ord(c) for c in hashes for _ in (0, 1))
-    return BlockStored(tuple(c.encode() for c in hashes), parent.encode() if parent else None, tokens, 2, tier)
+    return BlockStored(tuple(hashes), parent, tokens, 2, tier)
 
 
 def removed(hashes: str, tier: str = "GPU") -> BlockRemoved:
-    return BlockRemoved(tuple(c.encode() for c in hashes), tier)
+    return BlockRemoved(tuple(hashes), tier)
 
 
 def following(*events: BlockEvent) -> BlockTree:
@@ -33,9 +33,7 @@ def drawn(tree: BlockTree) -> list[str]:
     shown = tree.layout()
     rows = [[" "] * 12 for _ in range(shown.n_rows)]
     for block, row, depth in zip(shown.blocks, shown.row, shown.depth, strict=True):
-        name = block.key[1]
-        assert isinstance(name, bytes)
-        rows[row][depth] = name.decode()
+        rows[row][depth] = block.key[1]
     return ["".join(row).rstrip() for row in rows]
 
 
@@ -43,7 +41,7 @@ def test_a_chain_is_a_row_and_a_fork_begins_another() -> None:
     tree = following(stored("abcd"), stored("x", "b"), stored("yz", "d"), stored("w", "d"), stored("q"))
     assert drawn(tree) == ["abcdyz", "    w", "  x", "q"]
     shown = tree.layout()
-    assert [shown.blocks[p].key[1] if p >= 0 else p for p in shown.parent[:5]] == [-1, b"a", b"b", b"c", b"d"]
+    assert [shown.blocks[p].key[1] if p >= 0 else p for p in shown.parent[:5]] == [-1, "a", "b", "c", "d"]
     assert shown.n_shared == 2
     assert shown.n_tokens == 18
 
@@ -54,7 +52,7 @@ def test_a_block_is_gone_when_it_lies_in_no_tier() -> None:
     assert block.tiers == ("CPU",)
     assert block.n_stored == 2
     tree.apply(3, Batch(3.0, (removed("b", "CPU"),)))
-    assert [b.key[1] for b in tree.match([97, 97, 98, 98])] == [b"a"]
+    assert [b.key[1] for b in tree.match([97, 97, 98, 98])] == ["a"]
     assert tree.layout().n_removed == 1
 
 
@@ -69,10 +67,10 @@ def test_a_prompt_is_matched_as_far_as_its_blocks_are_whole() -> None:
     tree = following(stored("abc"), stored("x", "b"))
     prompt = [97, 97, 98, 98, 120, 120, 99]
     found = tree.match(prompt)
-    assert [block.key[1] for block in found] == [b"a", b"b", b"x"]
+    assert [block.key[1] for block in found] == ["a", "b", "x"]
     tree.use(found)
     assert [block.n_used for block in tree.match(prompt)] == [1, 1, 1]
-    assert [b.key[1] for b in tree.match(prompt[:5])] == [b"a", b"b"]
+    assert [b.key[1] for b in tree.match(prompt[:5])] == ["a", "b"]
 
 
 def test_missed_messages_are_counted_and_old_ones_change_nothing() -> None:
@@ -91,7 +89,7 @@ def test_missed_messages_are_counted_and_old_ones_change_nothing() -> None:
 def test_the_oldest_is_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BLOCKS", 3)
     shown = following(stored("abcde")).layout()
-    assert [block.key[1] for block in shown.blocks] == [b"c", b"d", b"e"]
+    assert [block.key[1] for block in shown.blocks] == ["c", "d", "e"]
     assert shown.n_forgotten == 2
 
 
@@ -107,22 +105,22 @@ EVENTS = st.one_of(
 @given(st.lists(EVENTS, max_size=30))
 def test_it_holds_what_a_plain_dictionary_of_tiers_holds(events: list[BlockEvent]) -> None:
     """Also where parents make circles, which no server means: those are not drawn, and cost nothing else."""
-    plain: dict[bytes, set[str]] = {}
+    plain: dict[str, set[str]] = {}
     for event in events:
         match event:
             case BlockStored():
                 for name in event.hashes:
-                    plain.setdefault(name, set()).add(event.tier)  # type: ignore[arg-type]
+                    plain.setdefault(name, set()).add(event.tier)
             case BlockRemoved():
                 for name in event.hashes:
-                    plain.get(name, set()).discard(event.tier)  # type: ignore[call-overload]
+                    plain.get(name, set()).discard(event.tier)
                 plain = {name: tiers for name, tiers in plain.items() if tiers}
             case AllBlocksCleared():
                 plain.clear()
     tree = following(*events)
     assert len(tree) == len(plain)
     shown = tree.layout()
-    assert all(set(block.tiers) == plain[block.key[1]] for block in shown.blocks)  # type: ignore[index]
+    assert all(set(block.tiers) == plain[block.key[1]] for block in shown.blocks)
     places = set(zip(shown.row.tolist(), shown.depth.tolist(), strict=True))
     assert len(places) == len(shown.blocks), "no two blocks lie in one place"
     for i, parent in enumerate(shown.parent.tolist()):

@@ -65,7 +65,7 @@ from kvdesk.protocol.chat import (
     PreviewTurn,
     Working,
 )
-from kvdesk.protocol.features import Feature
+from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.operations import Operate, PreviewCompaction
 from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PromptPreview, Tokenize
@@ -93,7 +93,7 @@ Question = (
 class Engine:
     """Handles commands and makes progress in small steps. `emit` gets every event, on the engine's thread."""
 
-    features = frozenset(Feature)
+    features = OF_ENGINE
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import httpx2
 
+from kvdesk.backends.openai.block_watch import events_address
 from kvdesk.backends.openai.client import get_json, get_text
 from kvdesk.backends.openai.problems import Nonsense, ServerError
 from kvdesk.protocol.features import Feature
@@ -84,6 +85,21 @@ async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
     return facts, CHAT, n_ctx
 
 
+async def _vllm(client: httpx2.AsyncClient, entry: Json) -> Looked:
+    """Blocks, where it publishes them at the ports of its own example."""
+    _, _, n_ctx = await _nothing(client, entry)
+    facts = [tr("vLLM. Its blocks are shown where it was started with --kv-events-config.")]
+    return facts, CHAT | {Feature.BLOCK_MAP}, n_ctx
+
+
+async def _sglang(client: httpx2.AsyncClient, entry: Json) -> Looked:
+    """Blocks, where it says that it publishes them."""
+    _, _, n_ctx = await _nothing(client, entry)
+    if await events_address(client, "SGLang") is None:
+        return [tr("SGLang. It would show its blocks if it was started with --kv-events-config.")], CHAT, n_ctx
+    return [tr("SGLang. Its blocks are shown as its KV events tell.")], CHAT | {Feature.BLOCK_MAP}, n_ctx
+
+
 async def _counted(client: httpx2.AsyncClient) -> str:
     """What /metrics says of the tokens that were computed so far."""
     try:
@@ -109,8 +125,8 @@ async def _kvdesk(client: httpx2.AsyncClient, entry: Json) -> Looked:
 KINDS: Final[Mapping[str, tuple[ServerKind, Callable[[httpx2.AsyncClient, Json], Awaitable[Looked]]]]] = {
     "kvdesk": ("kvdesk", _kvdesk),
     "llamacpp": ("llama-server", _llama_server),
-    "vllm": ("vLLM", _nothing),
-    "sglang": ("SGLang", _nothing),
+    "vllm": ("vLLM", _vllm),
+    "sglang": ("SGLang", _sglang),
 }
 """By the owner that /v1/models names; any other server chats, and nothing is known of it."""
 

@@ -24,7 +24,7 @@ from kvdesk.errors import EngineError
 from kvdesk.library.child import child_command, start_child
 from kvdesk.protocol.cache import ContextReady, RebuildContext, UsePolicy, Watch
 from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded, TurnStarted, Working
-from kvdesk.protocol.features import Feature
+from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed, Event, is_wish
 from kvdesk.protocol.wire import WireError, frame, read_frame
 from kvdesk.translation import tr
@@ -50,7 +50,7 @@ class _Answer:
 class ProcessBackend:
     """Starts the child at once: it imports llama.cpp while the window is drawn."""
 
-    features = frozenset(Feature)
+    features = OF_ENGINE
     idle_work_due = False  # the child's own host looks after that
 
     def __init__(self, emit: Emit) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import NO_TOKENIZER, guarded
+from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.cache import (
     Audited,
     CacheView,
@@ -204,7 +205,7 @@ class EventRouter(QObject):
                 self._show_speed(event)
             case OperationDone():
                 self._inspector.add_operation(event)
-            case LoadSample() | BatchRefused() | LogLine() | MemoryLedger() | TokenTexts() | Audited():
+            case LoadSample() | BatchRefused() | LogLine() | MemoryLedger() | TokenTexts() | Audited() | BlockMapView():
                 self._note(event)
             case TurnStarted() | PrefillProgress() | TurnEnded():
                 self._apply_turn(event)
@@ -224,7 +225,9 @@ class EventRouter(QObject):
         self._status.set_dead()
         self._list.refuse_forget(tr("The engine has stopped."))
 
-    def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts | Audited) -> None:
+    def _note(
+        self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts | Audited | BlockMapView
+    ) -> None:
         if isinstance(event, Audited):
             self._status.show_audit(event.at, agreed=event.state == "verified")
             return

@@ -11,11 +11,13 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
+from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.cache import CacheView, LoadSample, MemoryLedger, OperationDone, TokenTexts
 from kvdesk.protocol.chat import LogLine
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.translation import tr
+from kvdesk.ui.blocks.page import BlocksPage
 from kvdesk.ui.cache.cache_page import CachePage
 from kvdesk.ui.cache.numbers_panel import NumbersPanel
 from kvdesk.ui.cache.rulers import Rulers
@@ -55,12 +57,14 @@ class Page:
     needs   the feature of the back end without which it has nothing to show; None: it always has
     make    makes its widget
     late    made when it is first shown
+    few     few back ends have it: without it there is no tab
     """
 
     label: str
     needs: Feature | None
     make: Callable[[PageParts], QWidget]
     late: bool = False
+    few: bool = False
 
 
 def _make_graphs(parts: PageParts) -> QWidget:
@@ -73,6 +77,7 @@ PAGES: Final = (
     Page("Cache", Feature.CACHE_VIEW, lambda parts: CachePage(parts.theme, parts.measured)),
     Page("Graphs", Feature.CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
     Page("Timeline", Feature.CACHE_VIEW, lambda parts: TimelinePage(parts.theme, parts.state, parts.texts)),
+    Page("Blocks", Feature.BLOCK_MAP, lambda parts: BlocksPage(parts.theme), few=True),
     Page("Log", None, lambda parts: LogPanel(parts.theme)),
 )
 """In the order of the tabs; the first is shown at first."""
@@ -81,7 +86,13 @@ LABELS: Final = tuple(page.label for page in PAGES)
 
 def shown_name(label: str) -> str:
     """The label of a page in the person's language."""
-    names = {"Cache": tr("Cache"), "Graphs": tr("Graphs"), "Timeline": tr("Timeline"), "Log": tr("Log")}
+    names = {
+        "Cache": tr("Cache"),
+        "Graphs": tr("Graphs"),
+        "Timeline": tr("Timeline"),
+        "Blocks": tr("Blocks"),
+        "Log": tr("Log"),
+    }
     return names.get(label, label)
 
 
@@ -145,6 +156,9 @@ class Inspector(QWidget):
         ):
             if missing := self._state.missing(feature):
                 button.setToolTip(missing)
+        if not self._has(self._tabs.checkedId()):
+            self.show_tab(LABELS[0])
+        self._show_tabs()
         self._on_tab(self._tabs.checkedId())
 
     def show_all(self, shows_all: bool) -> None:
@@ -157,12 +171,20 @@ class Inspector(QWidget):
         self._shows_all = shows_all
         if not shows_all:
             self.show_tab(LABELS[0])
-        for tab in self._tabs.buttons():
-            tab.setVisible(shows_all)
+        self._show_tabs()
         self._title.setHidden(shows_all)
         self._fit()
         self._cache.show_all(shows_all)
         self._share_room()
+
+    def _show_tabs(self) -> None:
+        for i in range(len(PAGES)):
+            self._tabs.button(i).setVisible(self._shows_all and self._has(i))
+
+    def _has(self, index: int) -> bool:
+        """Whether the page with this number has a tab."""
+        needs = PAGES[index].needs
+        return not PAGES[index].few or needs is None or not self._state.missing(needs)
 
     def reveal_all(self) -> None:
         """Something is to be shown that is not in the map and the four numbers."""
@@ -278,7 +300,7 @@ class Inspector(QWidget):
         conversation = self._state.conversations.get(name) if name else None
         self.measured.add_operation(operation, conversation.colour if conversation else None)
 
-    def note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts) -> None:
+    def note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts | BlockMapView) -> None:
         """Something that one part alone shows."""
         match event:
             case MemoryLedger():
@@ -289,6 +311,8 @@ class Inspector(QWidget):
                 self._cache.rulers.show_refused(event)
             case LogLine():
                 self.log.append(event)
+            case BlockMapView():
+                self._page(BlocksPage).show_view(event)
             case TokenTexts():
                 self._texts.update(event.texts)
 

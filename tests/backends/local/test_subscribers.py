@@ -6,7 +6,7 @@ from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.host.subscription import Subscription
 from kvdesk.protocol.cache import CacheView, ContextReady, MemoryLedger, MessageSpans, TokenTexts, Watch
 from kvdesk.protocol.chat import BackendReady, ModelLoaded, TextDelta, TurnEnded, TurnStarted
-from kvdesk.protocol.features import Feature
+from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import Sampling
 from tests.backends.local.test_turns import of
@@ -36,7 +36,7 @@ def test_who_begins_in_the_middle_of_an_answer_has_all_of_it(headless: HeadlessE
     assert first[-2:] == [TurnStarted, TextDelta]
     assert CacheView in first
     assert {spans.conversation for spans in of(events, MessageSpans)} >= {chat.id}
-    assert of(events, BackendReady)[0].features == frozenset(Feature)
+    assert of(events, BackendReady)[0].features == OF_ENGINE
     answer = chat.messages[-1]
     assert "".join(event.text for event in of(events, TextDelta)) == answer.text
     assert tuple(token for event in of(events, TextDelta) for token in event.tokens) == answer.tokens

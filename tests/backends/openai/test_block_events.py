@@ -112,7 +112,7 @@ def test_what_was_before_and_what_was_missed_is_asked_for(publisher: Publisher) 
         publisher.sent.clear()  # started again: its numbers begin anew
         publisher.store(0, 20, None)
         heard = ear.wait(lambda heard: heard.map.n_restarts == 1)
-        assert [block.key[1] for block in heard.map.blocks] == [20]
+        assert [block.key[1] for block in heard.map.blocks] == [f"{20:016x}"]
     finally:
         reader.close()
 

@@ -43,5 +43,5 @@ def test_what_is_not_told_is_not_made_up() -> None:
 
 
 def test_another_format_is_refused() -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         read("<html> 1 2 3 {")

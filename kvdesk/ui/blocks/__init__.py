@@ -1,0 +1,1 @@
+"""The map of a server's blocks."""

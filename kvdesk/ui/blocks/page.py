@@ -1,0 +1,104 @@
+"""The page of a server that tells of its blocks: numbers, the map, and what is known of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from kvdesk.protocol.blocks import BlockMapView
+from kvdesk.translation import tr
+from kvdesk.ui.blocks.block_map import BlockMapWidget
+from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.block_readout import BlockColour, heard, numbers, tiers
+
+_COLUMNS: Final = 4
+
+
+class BlocksPage(QWidget):
+    """Passive: shows the views that it is given."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._view = BlockMapView()
+        self._cells: list[tuple[QLabel, QLabel]] = []
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(16)
+        self._grid.setVerticalSpacing(0)
+        self.colour = Choice(theme)
+        self.colour.setAccessibleName(tr("Colour the blocks by"))
+        for by in BlockColour:
+            self.colour.addItem(tr("By {property}").format(property=tr(by.value)), by)
+        self.colour.currentIndexChanged.connect(self._on_colour)
+        self._legend = label("", tone="secondary", scale="small")
+        self._legend.setWordWrap(True)
+        self.map = BlockMapWidget(theme)
+        scroll = QScrollArea()
+        scroll.setWidget(self.map)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._heard = label("", tone="secondary", scale="small")
+        self._problem = label("", scale="small")
+        set_tone(self._problem, "danger")
+        logical = label(
+            tr("A logical map of hashed blocks, as the server's events tell: not its memory, and never verified."),
+            tone="secondary",
+            scale="small",
+        )
+        for text in (self._heard, self._problem, logical):
+            text.setWordWrap(True)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.colour)
+        row.addWidget(self._legend, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 12, 0)
+        column.setSpacing(8)
+        column.addLayout(self._grid)
+        column.addLayout(row)
+        column.addWidget(scroll, 1)
+        column.addWidget(self._problem)
+        column.addWidget(self._heard)
+        column.addWidget(logical)
+        self.show_view(self._view)
+
+    @property
+    def said(self) -> str:
+        """What is said below the map."""
+        return self._heard.text()
+
+    @property
+    def numbers(self) -> dict[str, str]:
+        """The numbers by their captions."""
+        return {caption.text(): value.text() for caption, value in self._cells if not caption.isHidden()}
+
+    def show_view(self, view: BlockMapView) -> None:
+        """Show what is known now."""
+        self._view = view
+        self._show_numbers()
+        self._heard.setText(heard(view))
+        self._problem.setText(view.problem)
+        self._problem.setVisible(bool(view.problem))
+        self._on_colour()
+
+    def _show_numbers(self) -> None:
+        rows = numbers(self._view)
+        while len(self._cells) < len(rows):
+            caption, value = label("", tone="secondary", scale="small"), label("", weight="strong")
+            at = len(self._cells)
+            self._grid.addWidget(caption, 2 * (at // _COLUMNS), at % _COLUMNS)
+            self._grid.addWidget(value, 2 * (at // _COLUMNS) + 1, at % _COLUMNS)
+            self._cells.append((caption, value))
+        for i, cells in enumerate(self._cells):
+            for cell, text in zip(cells, rows[i][:2] if i < len(rows) else ("", ""), strict=True):
+                cell.setVisible(i < len(rows))
+                cell.setText(text)
+                cell.setToolTip(rows[i][2] if i < len(rows) else "")
+
+    @Slot()
+    def _on_colour(self) -> None:
+        by = BlockColour(self.colour.currentData())
+        self._legend.setText(by.meaning.format(tiers=", ".join(tiers(self._view.blocks)) or "–"))
+        self.map.show_map(self._view.blocks, by)
