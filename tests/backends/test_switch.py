@@ -22,7 +22,7 @@ from kvdesk.protocol.chat import (
     ModelSource,
     TurnEnded,
 )
-from kvdesk.protocol.features import OF_ENGINE, Feature
+from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.backends.scripted import ScriptedBackend

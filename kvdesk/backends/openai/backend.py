@@ -37,6 +37,7 @@ from kvdesk.translation import tr
 if TYPE_CHECKING:
     import httpx2
 
+    from kvdesk.backends.openai.block_watch import BlockWatch
     from kvdesk.backends.openai.far_cache import FarCache
     from kvdesk.backends.openai.kinds import Asked
 
@@ -79,6 +80,7 @@ class OpenAIBackend:
         self._loads: Running | None = None
         self._open: _Open | None = None
         self._far: FarCache | None = None  # what another kvdesk shows
+        self._blocks: BlockWatch | None = None  # what vLLM or SGLang tells
         self._follows: Running | None = None
 
     @property
@@ -201,12 +203,17 @@ class OpenAIBackend:
         if self._follows is not None:
             self._follows.cancel()
         self._open, self._loading, self._loads = opened, None, None
-        self._far = self._follows = None
+        self._far = self._blocks = self._follows = None
         if Feature.CACHE_VIEW in opened.found.features:
             from kvdesk.backends.openai.far_cache import FarCache
 
             self._far = FarCache(self._put, opened.endpoint.label)
             self._follows = self._network.start(self._far.follow(opened.client))
+        elif Feature.BLOCK_MAP in opened.found.features:
+            from kvdesk.backends.openai.block_watch import BlockWatch
+
+            self._blocks = BlockWatch(opened.client, opened.found.kind, self._put)
+            self._follows = self._network.start(self._blocks.run())
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -226,6 +233,7 @@ class OpenAIBackend:
         from kvdesk.backends.openai import problems
         from kvdesk.backends.openai.answer import Answer
         from kvdesk.backends.openai.client import SILENT_S
+        from kvdesk.backends.openai.requests import body_of
 
         command = turn.command
         answer = Answer(at_s, continued=command.continued.text if command.continued is not None else "")
@@ -242,6 +250,9 @@ class OpenAIBackend:
         seed = command.sampling.seed
         stats = replace(stats, seed=seed if seed < 0xFFFFFFFF else -1)
         self._put(TurnEnded(command.conversation, command.answer, state, stats, note, finish))
+        if self._blocks is not None and stats.prompt_tokens:
+            body = body_of(command, server.endpoint.model, server.found.kind)
+            self._network.start(self._blocks.used(server.endpoint.model, body["messages"]))
         if server.n_ctx and stats.prompt_tokens:
             n_tokens = stats.prompt_tokens + stats.generated_tokens
             self._put(ContextUse(command.conversation, n_tokens, n_tokens, server.n_ctx))

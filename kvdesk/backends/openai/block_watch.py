@@ -64,17 +64,24 @@ class BlockWatch:
     changed, from any thread.
     """
 
-    def __init__(self, client: httpx2.AsyncClient, address: EventsAddress, put: Callable[[BlockMapView], None]) -> None:
-        self._client, self._address, self._put = client, address, put
+    def __init__(self, client: httpx2.AsyncClient, kind: ServerKind, put: Callable[[BlockMapView], None]) -> None:
+        self._client, self._kind, self._put = client, kind, put
+        self._address = ""
         self._heard = Heard(BlockMapView().blocks)
         self._metrics = ServerMetrics()
         self._problem = ""
-        self._reader = BlockEventReader(address, self._hear)
+        self._reader: BlockEventReader | None = None
 
     async def run(self) -> None:
         """Listen, and read what the server counts."""
+        reader = None
         try:
-            self._reader.start()
+            address = await events_address(self._client, self._kind)
+            if address is not None:
+                self._address = address.live
+                reader = BlockEventReader(address, self._hear)
+                reader.start()
+                self._reader = reader
         except UserError as error:
             self._problem = str(error)
         self._tell()
@@ -86,10 +93,13 @@ class BlockWatch:
                     self._tell()
                 await asyncio.sleep(ASKED_S)
         finally:
-            await asyncio.to_thread(self._reader.close)
+            if reader is not None:
+                await asyncio.to_thread(reader.close)
 
     async def used(self, model: str, messages: list[Any]) -> None:
         """A prompt was sent: find the blocks it is made of. Servers that do not tokenize for others leave it out."""
+        if self._reader is None:
+            return
         body = {"model": model, "messages": messages, "add_generation_prompt": True}
         timeout = httpx2.Timeout(15.0, connect=CONNECT_S)
         try:
@@ -115,4 +125,4 @@ class BlockWatch:
 
     def _tell(self) -> None:
         heard = self._heard
-        self._put(BlockMapView(heard.map, self._metrics, self._address.live, heard.problem or self._problem))
+        self._put(BlockMapView(heard.map, self._metrics, self._address, heard.problem or self._problem))

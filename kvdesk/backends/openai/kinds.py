@@ -87,17 +87,17 @@ async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
 
 async def _vllm(client: httpx2.AsyncClient, entry: Json) -> Looked:
     """Blocks, where it publishes them at the ports of its own example."""
-    _, _, n_ctx = await _nothing(client, entry)
-    facts = [tr("vLLM. Its blocks are shown where it was started with --kv-events-config.")]
-    return facts, CHAT | {Feature.BLOCK_MAP}, n_ctx
+    (_, *facts), _, n_ctx = await _nothing(client, entry)
+    told = tr("vLLM. Its blocks are shown where it was started with --kv-events-config.")
+    return [told, *facts], CHAT | {Feature.BLOCK_MAP}, n_ctx
 
 
 async def _sglang(client: httpx2.AsyncClient, entry: Json) -> Looked:
     """Blocks, where it says that it publishes them."""
-    _, _, n_ctx = await _nothing(client, entry)
+    (_, *facts), _, n_ctx = await _nothing(client, entry)
     if await events_address(client, "SGLang") is None:
-        return [tr("SGLang. It would show its blocks if it was started with --kv-events-config.")], CHAT, n_ctx
-    return [tr("SGLang. Its blocks are shown as its KV events tell.")], CHAT | {Feature.BLOCK_MAP}, n_ctx
+        return [tr("SGLang. It would show its blocks if it was started with --kv-events-config."), *facts], CHAT, n_ctx
+    return [tr("SGLang. Its blocks are shown as its KV events tell."), *facts], CHAT | {Feature.BLOCK_MAP}, n_ctx
 
 
 async def _counted(client: httpx2.AsyncClient) -> str:

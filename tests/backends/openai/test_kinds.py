@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from kvdesk.backends.openai.block_events import EventsAddress
+from kvdesk.backends.openai.block_watch import events_address
 from kvdesk.backends.openai.client import client_of
 from kvdesk.backends.openai.kinds import Asked, ask
 from kvdesk.backends.openai.problems import Nonsense
@@ -75,6 +77,39 @@ def test_another_kvdesk_shows_its_cache_to_a_key_that_may_look(server: ScriptedS
     assert Feature.CACHE_VIEW not in asked(server).found.features
     server.answers["/kv/map"] = {"type": "CacheView"}
     assert asked(server).found.features == {Feature.CHAT, Feature.CONTINUE, Feature.CACHE_VIEW}
+
+
+def test_a_server_that_publishes_its_blocks_has_a_map_of_them(server: ScriptedServer) -> None:
+    server.answers["/v1/models"] = models("vllm")
+    assert Feature.BLOCK_MAP in asked(server).found.features
+    server.answers["/v1/models"] = models("sglang")
+    assert Feature.BLOCK_MAP not in asked(server).found.features
+    server.answers["/server_info"] = {"kv_events": None}
+    assert Feature.BLOCK_MAP not in asked(server).found.features
+    server.answers["/server_info"] = {"kv_events": {"endpoint_host": "*", "endpoint_port_base": 5557}}
+    assert Feature.BLOCK_MAP in asked(server).found.features
+
+
+@pytest.mark.parametrize(
+    ("told", "address"),
+    [
+        ({"endpoint_port_base": 7000, "endpoint_host": "0.0.0.0"}, EventsAddress("tcp://127.0.0.1:7000")),
+        (
+            {"endpoint_port_base": 7, "endpoint_host": "gpu", "replay_endpoint_port_base": 8, "topic": "t"},
+            EventsAddress("tcp://gpu:7", "tcp://gpu:8", "t"),
+        ),
+        ({"endpoint_port_base": "7"}, None),
+        ({"endpoint_port_base": 70000}, None),
+    ],
+)
+def test_where_sglang_publishes(server: ScriptedServer, told: dict[str, Any], address: EventsAddress | None) -> None:
+    server.answers["/server_info"] = {"kv_events": told}
+
+    async def run() -> EventsAddress | None:
+        async with client_of(server.url, "") as client:
+            return await events_address(client, "SGLang")
+
+    assert asyncio.run(run()) == address
 
 
 @pytest.mark.parametrize("value", [[], {}, {"data": []}, {"data": "x"}, {"data": [{"id": 5}]}, 7])
