@@ -156,10 +156,12 @@ class BlockTree:
         blocks = tuple(self._blocks[key] for key in keys)
         parents = [-1 if block.parent is None else place.get(block.parent, -2) for block in blocks]
         children = [len(self._children.get(key, ())) for key in keys]
-        arrays = (np.array(values, np.int32) for values in (rows, depths, parents, children))
         return BlockMap(
             blocks,
-            *arrays,
+            row=np.array(rows, np.int32),
+            depth=np.array(depths, np.int32),
+            parent=np.array(parents, np.int32),
+            n_children=np.array(children, np.int32),
             first_seq=self._first_seq,
             n_messages=self._n_messages,
             n_missed=self._n_missed,
@@ -231,9 +233,9 @@ class BlockTree:
             at: BlockKey | None = key
             while at is not None:
                 yield at, row, depth
-                first, *others = self._children.get(at, ()) or (None,)
-                waiting += [(other, depth + 1) for other in reversed(others) if other is not None]
-                at, depth = first, depth + 1
+                children = list(self._children.get(at, ()))
+                waiting += [(other, depth + 1) for other in reversed(children[1:])]
+                at, depth = children[0] if children else None, depth + 1
 
 
 EMPTY: Final = BlockTree().layout()

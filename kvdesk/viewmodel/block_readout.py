@@ -74,8 +74,8 @@ def heard(view: BlockMapView) -> str:
     """Since when it is known, and what is not."""
     blocks = view.blocks
     if blocks.n_messages == 0:
-        said = tr("Nothing was heard so far at {address}. The server tells of its blocks when they change.")
-        return said.format(address=view.address)
+        nothing = tr("Nothing was heard so far at {address}. The server tells of its blocks when they change.")
+        return nothing.format(address=view.address)
     said = [
         tr("Known since message {n:,}; {heard:,} messages heard.").format(n=blocks.first_seq, heard=blocks.n_messages)
     ]
@@ -129,7 +129,7 @@ def shades(blocks: BlockMap, by: BlockColour) -> NDArray[np.float64]:
             return np.minimum(blocks.n_children, 2) / 2.0
         case BlockColour.USED:
             used = np.array([block.n_used for block in each], np.float64)
-            return used / max(used.max(initial=0.0), 1.0)
+            return used / max(float(used.max(initial=0.0)), 1.0)
 
 
 def tiers(blocks: BlockMap) -> Sequence[str]:

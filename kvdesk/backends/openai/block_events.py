@@ -176,7 +176,8 @@ def _replies(asking: Any, closing: threading.Event) -> Iterator[tuple[int, bytes
     while not closing.is_set() and time.monotonic() - silent_since < REPLAY_S:
         if not asking.poll(POLL_MS):
             continue
-        *_, seq, payload = [b"", b"", *asking.recv_multipart()]
+        frames: list[bytes] = [b"", *asking.recv_multipart()]
+        seq, payload = frames[-2:]
         if seq == END:
             return
         silent_since = time.monotonic()

@@ -102,6 +102,6 @@ def test_what_cannot_be_listened_to_is_said(server: ScriptedServer) -> None:
     made = Watching()
     try:
         made.host.submit(LoadModel(Endpoint(server.url, ""), ContextSettings()))
-        assert "is no address of KV events" in made.wait(lambda view: view.problem).problem
+        assert "is no address of KV events" in made.wait(lambda view: bool(view.problem)).problem
     finally:
         made.close()
