@@ -56,6 +56,10 @@
         <translation>，约需 {time}</translation>
     </message>
     <message>
+        <source> in sequence 1</source>
+        <translation>，在序列 1 中</translation>
+    </message>
+    <message>
         <source> of about {duration}</source>
         <translation>，约 {duration}</translation>
     </message>
@@ -538,6 +542,10 @@
     <message>
         <source>All chats that are not here yet are imported, or none.</source>
         <translation>这里还没有的对话会全部导入，否则一个也不导入。</translation>
+    </message>
+    <message>
+        <source>All files (*)</source>
+        <translation>所有文件 (*)</translation>
     </message>
     <message>
         <source>All numbers</source>
@@ -1852,6 +1860,10 @@
         <translation>导出 {n} 个对话</translation>
     </message>
     <message>
+        <source>Exported from kvdesk on {day}</source>
+        <translation>从 kvdesk 导出，{day}</translation>
+    </message>
+    <message>
         <source>Export…</source>
         <translation>导出…</translation>
     </message>
@@ -2174,6 +2186,10 @@
     <message>
         <source>How fast that penalty grows with the length of the repeated sequence</source>
         <translation>该惩罚随重复序列长度增长的速度</translation>
+    </message>
+    <message>
+        <source>How it was measured</source>
+        <translation>测量方法</translation>
     </message>
     <message>
         <source>How long adaptive P remembers: about 1 / (1 - decay) tokens</source>
@@ -3236,6 +3252,14 @@
         <translation>连最小的上下文也放不下：请关闭其他程序，或使用更小的模型。</translation>
     </message>
     <message>
+        <source>Not with this model and context.</source>
+        <translation>用这个模型和上下文无法做到。</translation>
+    </message>
+    <message>
+        <source>Nothing can be added to the answer.</source>
+        <translation>回答无法再添加内容。</translation>
+    </message>
+    <message>
         <source>Nothing found. Titles and texts are searched.</source>
         <translation>没有找到。搜索范围是标题和正文。</translation>
     </message>
@@ -3972,6 +3996,10 @@
         <translation>正在读取：{done:.1f} / {total:.1f} MB</translation>
     </message>
     <message>
+        <source>Reasoning</source>
+        <translation>思考过程</translation>
+    </message>
+    <message>
         <source>Rebuild context</source>
         <translation>重建上下文</translation>
     </message>
@@ -4014,6 +4042,10 @@
     <message>
         <source>Refused — {name}: {why}</source>
         <translation>被拒绝 — {name}：{why}</translation>
+    </message>
+    <message>
+        <source>Remarks</source>
+        <translation>备注</translation>
     </message>
     <message>
         <source>Remove</source>
@@ -4070,6 +4102,10 @@
     <message>
         <source>Rename the chat</source>
         <translation>重命名对话</translation>
+    </message>
+    <message>
+        <source>Rename the folder</source>
+        <translation>重命名文件夹</translation>
     </message>
     <message>
         <source>Rename…</source>
@@ -4206,6 +4242,10 @@
     <message>
         <source>Same answer every time</source>
         <translation>每次回答相同</translation>
+    </message>
+    <message>
+        <source>Samples</source>
+        <translation>样本</translation>
     </message>
     <message>
         <source>Samples are drawn here as they come</source>
@@ -8169,7 +8209,7 @@
     </message>
     <message>
         <source>holes</source>
-        <translation>空缺</translation>
+        <translation>空洞</translation>
     </message>
     <message>
         <source>holes filled (#12253)</source>
@@ -9204,12 +9244,20 @@
         <translation>重排</translation>
     </message>
     <message>
+        <source>perplexity</source>
+        <translation>困惑度</translation>
+    </message>
+    <message>
         <source>perplexity (over f16)</source>
         <translation>困惑度（与 f16 之比）</translation>
     </message>
     <message>
         <source>perplexity over everything kept</source>
         <translation>困惑度，与全部保留之比</translation>
+    </message>
+    <message>
+        <source>perplexity over f16</source>
+        <translation>困惑度，与 f16 之比</translation>
     </message>
     <message>
         <source>perplexity so far</source>
@@ -10094,6 +10142,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>token P50、P95、最长（毫秒）</translation>
     </message>
     <message>
+        <source>token unknown</source>
+        <translation>token 未知</translation>
+    </message>
+    <message>
         <source>token {token}</source>
         <translation>token {token}</translation>
     </message>
@@ -10966,6 +11018,10 @@ next valid position {end}</source>
     <message>
         <source>{n} of {n_cores} cores, nothing else was measured yet.</source>
         <translation>{n} / {n_cores} 个核心，尚未测量其他情况。</translation>
+    </message>
+    <message>
+        <source>{n} of {room} tokens</source>
+        <translation>{n} / {room} 个 token</translation>
     </message>
     <message>
         <source>{n} older dropped</source>
