@@ -181,7 +181,8 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         ),
         remarks=(
             tr(
-                "The first token is the same in {same} of {n} prompts: shared cells are those that would be made."
+                "The first token is the same in {same} of {n} prompts: a shorter batch adds up in another order, so"
+                " that logits differ by rounding."
             ).format(same=sum(same), n=len(same)),
             tr("The first prompt finds nothing in either way: read whole it takes {ratio} times as long.").format(
                 ratio=over["first"]
