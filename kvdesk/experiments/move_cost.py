@@ -385,7 +385,7 @@ EXPERIMENT = Experiment(
     question=marked("What does moving cells cost, what is the least it can cost, and how near does kvdesk come?"),
     supposed=marked("Aligned copies, several threads and whole runs of cells make defragmentation cheap."),
     parameters=PARAMETERS,
-    settings=lambda values: ContextSettings(n_ctx=10 * _sizes(values)[-1], n_seq_max=N_SEQ, n_batch=512, n_ubatch=512),
+    settings=lambda values: ContextSettings(n_ctx=16 * _sizes(values)[-1], n_seq_max=N_SEQ, n_batch=512, n_ubatch=512),
     work=lambda values: Work(2 * sum(_sizes(values)), 0),
     measure=_measure,
     conclude=_conclude,

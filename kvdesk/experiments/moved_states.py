@@ -294,5 +294,5 @@ def _accepted(taken: bool) -> None:
 
 @functools.cache
 def _others() -> Bytes:
-    """More than the caches of a laptop's processor hold."""
-    return used_memory(96 << 20)
+    """More than the caches of a processor hold."""
+    return used_memory(256 << 20)
