@@ -295,4 +295,4 @@ def _accepted(taken: bool) -> None:
 @functools.cache
 def _others() -> Bytes:
     """More than the caches of a processor hold."""
-    return used_memory(256 << 20)
+    return used_memory(128 << 20)

@@ -81,7 +81,7 @@ def test_the_numbers_are_in_the_sentence_and_the_tables() -> None:
         "3000.00",
         "4000.00",
     )
-    assert [len(series.points) for series in result.plots[0].series] == [3] * 6
+    assert [len(series.points) for series in result.plots[0].series] == [2] * 6
 
 
 def test_holes_are_made_before_the_conversations_come() -> None:
