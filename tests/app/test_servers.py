@@ -22,6 +22,7 @@ from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import load_settings, save_settings
 from kvdesk.ui.models.connect_dialog import ConnectDialog
+from tests.app.conftest import Rig
 from tests.backends.openai.scripted_server import DONE, ScriptedServer, chunk
 
 SETTINGS = Settings(
@@ -172,6 +173,20 @@ def test_a_server_that_breaks_keeps_the_text_and_continue_works(
     app.ask("Still there?")  # what was open still is
     app.wait(lambda: len(app.of(TurnEnded)) == 3)
     app.window.close()
+
+
+def test_the_dialog_opens_again_in_another_language(rig: Rig, qtbot: QtBot) -> None:
+    rig.window.server_requested.emit()
+    first = rig.controller.servers.dialog
+    assert first is not None
+    qtbot.keyClicks(first.url, "http://bigbox:8080")
+    rig.window.remake()
+    rig.window.server_requested.emit()
+    second = rig.controller.servers.dialog
+    assert second is not None
+    assert second is not first
+    assert second.isVisible()
+    second.close()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

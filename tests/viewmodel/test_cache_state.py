@@ -11,6 +11,7 @@ from kvdesk.cache.compare import compare_snapshots
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone
 from kvdesk.protocol.chat import (
+    BackendReady,
     ContextUse,
     EngineDied,
     EngineRestarted,
@@ -20,6 +21,7 @@ from kvdesk.protocol.chat import (
     TurnEnded,
     TurnStarted,
 )
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import Capability, Effect
 from kvdesk.viewmodel.cache_state import MAX_EFFECTS, CacheState, Changed
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view
@@ -115,3 +117,16 @@ def _is_of_state(target: ast.expr, names: set[str]) -> bool:
                 return True
         target = inner
     return False
+
+
+def test_a_back_end_without_cells_takes_those_of_the_one_before_away() -> None:
+    state = CacheState()
+    state.cells = {ONE: 5}
+    state.sequences = {ONE: 1}
+    assert Changed.CONTEXT not in state.apply(BackendReady(frozenset(Feature)))
+    assert state.cells
+    changed = state.apply(BackendReady(frozenset({Feature.CHAT})))
+    assert Changed.CONTEXT in changed
+    assert not state.cells
+    assert not state.sequences
+    assert state.view is None
