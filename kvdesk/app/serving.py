@@ -52,6 +52,12 @@ class Serving(QObject):
         self._show.timeout.connect(self._show_requests)
         self._started.connect(self._on_started)
         window.server_dialog_made.connect(self._on_dialog_made)
+        window.remade.connect(self._on_remade)
+
+    @Slot()
+    def _on_remade(self) -> None:
+        """The dialog has gone with the parts of the window; whoever is served is served on."""
+        self._dialog = None
 
     @property
     def server(self) -> Server | None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+import shiboken6
 from PySide6.QtCore import QEvent, QMetaMethod, QObject, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QSplitter, QWidget
 from pytestqt.qtbot import QtBot
@@ -219,3 +220,22 @@ def test_queued_messages_and_a_tour_are_shown_again(rig: Rig, qtbot: QtBot) -> N
     assert window.chat.queue.isVisible()
     assert window.help.introduction.step == 1
     assert window.help.introduction.isVisible()
+
+
+def test_nobody_holds_a_part_that_is_gone(rig: Rig, qtbot: QtBot) -> None:
+    """Rooms and dialogs were open; whoever shows something in them later would fail."""
+    window = shown(rig, qtbot)
+    window.rooms.show_models()
+    window.rooms.show_get_models()
+    window.rooms.show_lab()
+    window.rooms.show_chats()
+    for name in ("model.server", "app.serve", "cache.compact", "chat.parameters", "settings.open", "help.palette"):
+        window.action_set.run(name)
+    switch(rig, qtbot)
+    held = {
+        f"{type(owner).__name__}.{name}"
+        for owner in (*window.children(), *vars(rig.controller).values(), *vars(window).values())
+        for name, value in (vars(owner) if hasattr(owner, "__dict__") else {}).items()
+        if isinstance(value, QObject) and not shiboken6.isValid(value)
+    }
+    assert held == set()
