@@ -77,11 +77,12 @@ def _figures(direct: _Direct, http: _Over, rounds: int, say: Callable[[str], Non
             say(f"ten turns: host {one.seconds:.3f} s, HTTP {other.seconds:.3f} s")
     for k in range(max(1, rounds // 2)):
         first = 1000 + 10 * k
-        alone = sum(http.converse(first + i, 3).seconds for i in range(N_CLIENTS))
+        alone = [http.converse(first + i, 3) for i in range(N_CLIENTS)]
         began = time.perf_counter()
         with ThreadPoolExecutor(N_CLIENTS) as pool:
-            list(pool.map(lambda i: http.converse(i, 3), range(first + 5000, first + 5000 + N_CLIENTS)))
-        together.append(alone / (time.perf_counter() - began))
+            at_once = list(pool.map(lambda i: http.converse(i, 3), range(first + 5000, first + 5000 + N_CLIENTS)))
+        speed = _n_tokens(at_once) / (time.perf_counter() - began)
+        together.append(speed / (_n_tokens(alone) / sum(one.seconds for one in alone)))
         say(f"{N_CLIENTS} clients at once: {together[-1]:.3f} times one after another")
     if not ratios:
         raise UserError("The conversations came out differently every time with this model: nothing can be compared.")
@@ -100,6 +101,11 @@ def _beside(http: _Over, peer: _Over, rounds: int, say: Callable[[str], None]) -
             ratios.append(sum(one.sizes) / one.seconds / (sum(other.sizes) / other.seconds))
             say(f"ten turns: {sum(one.sizes) / one.seconds:.1f} tok/s, the peer {sum(other.sizes) / other.seconds:.1f}")
     return {"ten turns, tokens a second over the peer": _figure(statistics.median(ratios), PEER_BAR)}
+
+
+def _n_tokens(conversations: Sequence[Conversation]) -> int:
+    """Of all answers: they may have other lengths."""
+    return sum(sum(one.sizes) for one in conversations)
 
 
 def _figure(value: float, bar: float) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from kvdesk.settings import Sampling
 from kvdesk.translation import tr
 
 _START_S = 30.0
+_IDLE_S = 30  # so long a connection without a request stays
 _END_S = 3  # so long answers may go on after `close`; then their clients are cut off
 _log = logging.getLogger(__name__)
 
@@ -118,6 +119,7 @@ class Server:
             server_header=False,
             proxy_headers=False,
             limit_concurrency=limits.connections,
+            timeout_keep_alive=_IDLE_S,
             timeout_graceful_shutdown=_END_S,
         )
         self._loop, server = asyncio.get_running_loop(), _Uvicorn(config, self._started.set)

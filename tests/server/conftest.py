@@ -38,8 +38,8 @@ class Running:
 
     def http(self, key: Key = KEY, **more: object) -> httpx.Client:
         """A client without any help. `more`: of httpx.Client."""
-        headers = {"authorization": f"Bearer {key.value}"}
-        return httpx.Client(base_url=self.root, headers=headers, timeout=WAIT_S, **more)  # type: ignore[arg-type]
+        options = {"base_url": self.root, "headers": {"authorization": f"Bearer {key.value}"}, "timeout": WAIT_S}
+        return httpx.Client(**(options | more))  # type: ignore[arg-type]
 
     def openai(self, key: Key = KEY) -> openai.OpenAI:
         return openai.OpenAI(base_url=self.server.url, api_key=key.value, timeout=WAIT_S, max_retries=0)

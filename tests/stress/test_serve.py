@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kvdesk.protocol.cache import AuditCache
+from kvdesk.protocol.cache import AuditCache, UsePolicy
+from kvdesk.settings import CachePolicy
 from tests.server.conftest import Running, engine, http, running  # noqa: F401 - fixtures
 from tests.server.hostile import BODIES, PATHS, a_request, one_that_dies, send, wait_until_quiet
 from tests.stress.conftest import SEED, SHARE
@@ -40,11 +41,12 @@ def test_thousands_of_requests_leave_nothing(running: Running, http: httpx.Clien
             one_that_dies(running, rng)
             return
         if not hasattr(local, "client"):
-            local.client = running.http()
+            local.client = running.http(timeout=600.0)  # the machine may be busy with something else
             clients.append(local.client)
         local.client.post(PATHS[0], json=a_request(rng)).raise_for_status()
 
     clients: list[httpx.Client] = []
+    running.host.submit(UsePolicy(CachePolicy(memory_mb=8, disk_mb=0)))
     process = psutil.Process()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(one, range(N_REQUESTS // 10)))
