@@ -27,7 +27,7 @@ class BlocksPage(QWidget):
         self._cells: list[tuple[QLabel, QLabel]] = []
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(16)
-        self._grid.setVerticalSpacing(0)
+        self._grid.setVerticalSpacing(2)
         self.colour = Choice(theme)
         self.colour.setAccessibleName(tr("Colour the blocks by"))
         for by in BlockColour:
@@ -39,6 +39,7 @@ class BlocksPage(QWidget):
         scroll = QScrollArea()
         scroll.setWidget(self.map)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setCornerWidget(QWidget())
         self._heard = label("", tone="secondary", scale="small")
         self._problem = label("", scale="small")
         set_tone(self._problem, "danger")
