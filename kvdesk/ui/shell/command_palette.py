@@ -124,7 +124,9 @@ class CommandPalette(QFrame):
         groups = (*self._actions.groups, *(self._widget_keys if self._shows_keys else ()))
         self._model.show(rows_of(groups, self._edit.text(), with_keys=self._shows_keys))
         self._none.setText(nothing_found())
-        self._none.setVisible(not self._model.rowCount())
+        found = self._model.rowCount() > 0
+        self._none.setVisible(not found)
+        self._list.setVisible(found)
         self._place()
         self._choose(self._model.step(-1, 1))
 
@@ -148,8 +150,10 @@ class CommandPalette(QFrame):
         area = self._window.rect()
         width = min(self._theme.px(_WIDTH_PX), area.width() - 2 * _EDGE_PX)
         top = min(_TOP_PX, area.height() // 8)
-        rows = sum(self._list.sizeHintForRow(row) for row in range(self._model.rowCount()))
-        needed = self.sizeHint().height() - self._list.sizeHint().height() + rows + self._theme.px(_ROOM_PX)
+        needed = self.sizeHint().height()
+        if n_rows := self._model.rowCount():
+            rows = sum(self._list.sizeHintForRow(row) for row in range(n_rows))
+            needed += rows + self._theme.px(_ROOM_PX) - self._list.sizeHint().height()
         height = min(area.height() - top - 2 * _EDGE_PX, round(area.height() * 0.72), needed)
         self.setGeometry((area.width() - width) // 2, top, width, height)
 

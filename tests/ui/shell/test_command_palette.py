@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QListView, QWidget
+from PySide6.QtWidgets import QLabel, QListView, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.shell.command_palette import CommandPalette
@@ -107,6 +107,9 @@ def test_it_is_no_higher_than_what_it_lists(window: MainWindow, qtbot: QtBot) ->
     assert isinstance(view, QListView)
     last = view.visualRect(view.model().index(view.model().rowCount() - 1, 0))
     assert view.viewport().rect().contains(last), "all of it is seen"
+    qtbot.keyClicks(palette.edit, "zzz")
+    (none,) = [found for found in palette.findChildren(QLabel) if found.isVisible()]
+    assert none.height() >= none.sizeHint().height()
     palette.edit.clear()
     assert palette.height() == high
 
