@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -35,10 +35,10 @@ from kvdesk.translation import marked, tr
 
 SURPRISE, TOKENS, SECONDS, ANSWER = "surprise", "tokens", "seconds", "log-probability of the answer"
 FIRST, READ, TOLD_AT, MOVED, AGAIN = "first overflow", "messages read", "told in message", "moved", "read again"
-ALONE = "nothing read"
+CHANCE = "log-probability of a code that nobody told"
 BEFORE, AFTER = "one token, ring", "one token, ring, then compacted"
 KNOWN: Final = 1.0
-"""Nats for each token of an answer that reading the text must add to its log-probability for it to count."""
+"""Nats for each token by which a code must be likelier than those that nobody told, to count as known."""
 MUCH: Final = 1.15
 """Ratio of times, and of perplexities, from which one is said to be worse than another."""
 AS_GOOD: Final = 1.05
@@ -48,6 +48,8 @@ ASKED: Final = 64
 TIMED: Final = 16
 """Tokens that are timed before and after the compaction in each round."""
 N_TOLD: Final = 6
+UNTOLD: Final = (("Magpie", "83540"), ("Kestrel", "61294"), ("Bittern", "17059"))
+"""Codes that are only asked for: how likely the digits of one are that was never told, after the same text."""
 NAMES: Final = ("Osprey", "Heron", "Falcon", "Pelican", "Raven", "Swallow")
 CODES: Final = ("58213", "90467", "31785", "74092", "26518", "49630")
 
@@ -73,6 +75,7 @@ class Text(NamedTuple):
     messages: tuple[tuple[int, ...], ...]
     n_telling: tuple[int, ...]
     told: tuple[Told, ...]
+    untold: tuple[Told, ...]
 
 
 def _limit(values: Values) -> int:
@@ -100,10 +103,6 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     n_rounds = bench.whole("rounds") + 1
     with bench.context(n_ctx=_room(text)) as large, bench.context(n_ctx=bench.whole("window")) as small:
         _check(bench, small)
-        for number, told in enumerate(text.told):
-            large.clear()
-            alone = Window(large, Policy.ALL, None)
-            yield Sample(f"{ANSWER}: {ALONE}", number, alone.answers(told), unit="nats")
         for at, policy in enumerate(Policy):
             yield Progress(at, n_rounds * len(Policy), tr("{policy}: what is lost").format(policy=tr(policy)))
             context = large if policy is Policy.ALL else small
@@ -130,6 +129,8 @@ def _judged(window: Window, policy: Policy, text: Text) -> Iterator[Sample]:
         yield Sample(f"{SURPRISE}: {policy}", at, float(np.nanmean(surprise[text.n_telling[at] :])), unit="nats")
     for number, told in enumerate(text.told):
         yield Sample(f"{ANSWER}: {policy}", number, window.answers(told), unit="nats")
+    chance = [window.answers(told) for told in text.untold]
+    yield Sample(f"{CHANCE}: {policy}", 0, sum(chance) / len(chance), unit="nats")
     yield Sample(f"{READ}: {policy}", 0, len(reading.seconds), unit="messages")
     yield Sample(f"{MOVED}: {policy}", 0, reading.moved, unit="cells")
     yield Sample(f"{AGAIN}: {policy}", 0, reading.read_again, unit="tokens")
@@ -178,16 +179,18 @@ def _text(bench: Bench) -> Text:
         )
     parts = [tuple(body[at : at + size]) for at in range(0, len(body), size)]
     every = (len(parts) - 1) // (N_TOLD - 1)
-    told, telling = [], dict[int, tuple[int, ...]]()
+
+    def asked(name: str, code: str, message: int) -> Told:
+        return Told(message, tuple(tokens(f"\nThe secret code of the {name} is", 8)), tuple(tokens(f" {code}", 5)))
+
+    told = [asked(name, code, n * every) for n, (name, code) in enumerate(zip(NAMES, CODES, strict=True))]
+    untold = tuple(asked(name, code, -1) for name, code in UNTOLD)
     end = tokens(".\n", 2)
-    for number, (name, code) in enumerate(zip(NAMES, CODES, strict=True)):
-        question, answer = tokens(f"\nThe secret code of the {name} is", 8), tokens(f" {code}", 5)
-        told.append(Told(number * every, tuple(question), tuple(answer)))
-        telling[number * every] = (*question, *answer, *end)
+    telling = {each.message: (*each.question, *each.answer, *end) for each in told}
     if vocab.add_bos:
         telling[0] = (vocab.bos, *telling[0])
     messages = tuple((*telling.get(at, ()), *part) for at, part in enumerate(parts))
-    return Text(messages, tuple(len(telling.get(at, ())) for at in range(len(parts))), tuple(told))
+    return Text(messages, tuple(len(telling.get(at, ())) for at in range(len(parts))), tuple(told), untold)
 
 
 # --- conclusion -------------------------------------------------------------------------------------------------------
@@ -201,9 +204,7 @@ class _Found:
         self.rounds = sorted({n for series, _, n in self._by if series == f"{SECONDS}: {Policy.SLIDE}"})
         self.n_messages = int(self.of(READ, Policy.ALL))
         self.first = int(self.of(FIRST, Policy.SLIDE))
-        self.known = [
-            n for n in range(N_TOLD) if self.answer(Policy.ALL, n) - self._by[f"{ANSWER}: {ALONE}", n, 0] >= KNOWN
-        ]
+        self.known = self._above_chance(Policy.ALL, range(N_TOLD))
 
     def of(self, what: str, policy: Policy) -> float:
         return self._by[f"{what}: {policy}", 0, 0]
@@ -215,12 +216,11 @@ class _Found:
         return int(self._by[TOLD_AT, number, 0])
 
     def found(self, policy: Policy) -> list[int]:
-        """Codes that are still more likely than halfway between having read everything and nothing."""
-        return [
-            n
-            for n in self.known
-            if self.answer(policy, n) >= (self.answer(Policy.ALL, n) + self._by[f"{ANSWER}: {ALONE}", n, 0]) / 2
-        ]
+        """Codes that are known at the end, of those that are where nothing is removed."""
+        return self._above_chance(policy, self.known)
+
+    def _above_chance(self, policy: Policy, numbers: Iterable[int]) -> list[int]:
+        return [n for n in numbers if self.answer(policy, n) - self.of(CHANCE, policy) >= KNOWN]
 
     def reads_on(self, policy: Policy) -> bool:
         """Whether it read something after its first overflow."""
@@ -299,7 +299,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         plots=(_plot(found),),
         tables=(_policies(found, quality), _codes(found)),
         remarks=(
-            tr("A code is known when reading the text makes each of its tokens at least {n:g} nats likelier.").format(
+            tr("A code is known when each of its tokens is {n:g} nats likelier than in codes nobody told.").format(
                 n=KNOWN
             ),
             tr("Policies evict whole messages until an eighth of the window is free, as kvdesk does."),
@@ -339,17 +339,13 @@ def _policies(found: _Found, quality: dict[Policy, Figure]) -> Table:
 
 def _codes(found: _Found) -> Table:
     """Log-probability of each code for each of its tokens."""
-    rows = tuple(
-        (
-            str(number + 1),
-            str(found.told_at(number)),
-            f"{found._by[f'{ANSWER}: {ALONE}', number, 0]:.2f}",  # noqa: SLF001 - the same module
-            *(f"{found.answer(policy, number):.2f}" for policy in Policy),
-        )
+    rows = [
+        (str(number + 1), str(found.told_at(number)), *(f"{found.answer(policy, number):.2f}" for policy in Policy))
         for number in range(N_TOLD)
-    )
-    columns = (tr("code"), tr("told in message"), tr("nothing read"), *(tr(policy) for policy in Policy))
-    return Table(tr("Log-probability of a token of each code, nats"), columns, rows)
+    ]
+    rows.append((tr("told by nobody"), "–", *(f"{found.of(CHANCE, policy):.2f}" for policy in Policy)))
+    columns = (tr("code"), tr("told in message"), *(tr(policy) for policy in Policy))
+    return Table(tr("Log-probability of a token of each code, nats"), columns, tuple(rows))
 
 
 def _plot(found: _Found) -> Plot:

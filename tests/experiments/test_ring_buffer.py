@@ -30,7 +30,7 @@ def concluded(
     known = {Policy.ALL: -0.1, **(answers or {})}
     samples = [Sample(ring_buffer.TOLD_AT, n, 3 * n) for n in range(N_TOLD)]
     samples += [Sample(ring_buffer.TOKENS, at, 32) for at in range(N_MESSAGES)]
-    samples += [Sample(f"{ring_buffer.ANSWER}: {ring_buffer.ALONE}", n, -3.0) for n in range(N_TOLD)]
+    samples += [Sample(f"{ring_buffer.CHANCE}: {policy}", 0, -2.5) for policy in Policy]
     for policy in Policy:
         n_read = FIRST if policy is Policy.STOP else N_MESSAGES
         samples += [
