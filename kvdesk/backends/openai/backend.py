@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kvdesk.backends.base import CLOSED, Emit
-from kvdesk.backends.openai.network import Network, Running
+from kvdesk.backends.openai.network import Network, Running, in_thread
 from kvdesk.chat import FinishReason, MessageId, MessageState, TurnStats
 from kvdesk.protocol.cache import TakeRecording
 from kvdesk.protocol.chat import (
@@ -165,14 +165,12 @@ class OpenAIBackend:
 
     async def _connect(self, command: LoadModel, endpoint: Endpoint) -> None:
         """Ask what the server is. The connection before stays until this one is known to work."""
-        import asyncio
-
         from kvdesk.backends.openai import kinds, problems
         from kvdesk.backends.openai.client import client_of
 
         client = None
         try:
-            client = client_of(endpoint.url, await asyncio.to_thread(self._key_of, endpoint.url))
+            client = client_of(endpoint.url, await in_thread(lambda: self._key_of(endpoint.url)))
             asked = await kinds.ask(client)
             model = endpoint.model or asked.found.models[0]
             if model not in asked.found.models:

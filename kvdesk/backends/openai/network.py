@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Running:
@@ -29,6 +31,24 @@ class Running:
         """After its first step: a task that is cancelled before it could not say how it ended."""
         if self._task is not None:
             self._loop.call_soon(self._task.cancel)
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """What `call` returns, in a thread that nobody waits for at the end: a keyring may never answer."""
+    loop = asyncio.get_running_loop()
+    said: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: T) -> None:
+        if not said.done():
+            said.set_result(result)
+
+    def work() -> None:
+        result = call()
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(tell, result)
+
+    threading.Thread(target=work, name="kvdesk-key", daemon=True).start()
+    return await said
 
 
 class Network:

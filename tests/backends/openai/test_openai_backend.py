@@ -142,6 +142,25 @@ def test_a_key_is_sent_and_a_wrong_one_is_said(heard: Heard, server: ScriptedSer
     assert server.requests[0][1]["Authorization"] == "Bearer sk-wrong"
 
 
+def test_a_keyring_that_hangs_does_not_keep_it_from_closing(server: ScriptedServer) -> None:
+    over, asked = threading.Event(), threading.Event()
+
+    def hangs(_url: str) -> str:
+        asked.set()
+        over.wait(30)
+        return ""
+
+    host = Host(lambda emit: OpenAIBackend(emit, hangs))
+    thread = threading.Thread(target=host.run)
+    thread.start()
+    host.submit(LoadModel(Endpoint(server.url, "", "box"), ContextSettings()))
+    assert asked.wait(timeout=10)
+    host.shut_down()
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+    over.set()
+
+
 def test_a_dead_server_is_said_and_the_one_before_stays(heard: Heard, server: ScriptedServer) -> None:
     server.says(chunk("yes", "stop"), DONE)
     heard.connect(server)
