@@ -264,8 +264,8 @@
         <translation>一个 q8_0 单元每 32 个数占 34 字节，q4_0 占 18 字节：公式已计入这一点。</translation>
     </message>
     <message>
-        <source>A code is known when reading the text makes each of its tokens at least {n:g} nats likelier.</source>
-        <translation>如果读过文本使代码的每个 token 的可能性至少提高 {n:g} nat，就算知道该代码。</translation>
+        <source>A code is known when each of its tokens is {n:g} nats likelier than in codes nobody told.</source>
+        <translation>如果代码的每个 token 的可能性比没有人说过的代码高 {n:g} nat，就算知道该代码。</translation>
     </message>
     <message>
         <source>A context of {n_ctx:,} cells needs {gb} with this model, and {gb2} are free. </source>
@@ -292,6 +292,10 @@
         <translation>文本中有一行长 {longest:,} 个字符，而这个模型的分词器最多支持 {longest_line:,} 个：请分成几行。</translation>
     </message>
     <message>
+        <source>A logical map of hashed blocks, as the server&apos;s events tell: not its memory, and never verified.</source>
+        <translation>由服务器的事件给出的带哈希的块的逻辑图：不是它的内存，也从不验证。</translation>
+    </message>
+    <message>
         <source>A longer time</source>
         <translation>更长的时间范围</translation>
     </message>
@@ -302,6 +306,10 @@
     <message>
         <source>A message could not be saved: its conversation is not in the database.</source>
         <translation>有一条消息无法保存：数据库中没有它所属的对话。</translation>
+    </message>
+    <message>
+        <source>A message of another kind came from the address of KV events.</source>
+        <translation>从 KV 事件的地址收到了另一种消息。</translation>
     </message>
     <message>
         <source>A message was changed ({edited}): {counts}</source>
@@ -876,12 +884,32 @@
         <translation>会成为一个单独的版本；原来的回答保持不变。</translation>
     </message>
     <message>
+        <source>Begins a prompt</source>
+        <translation>是提示词的开头</translation>
+    </message>
+    <message>
         <source>Being written…</source>
         <translation>正在生成…</translation>
     </message>
     <message>
         <source>Between streams only a whole conversation can be copied: llama.cpp would abort.</source>
         <translation>stream 之间只能复制整个对话：否则 llama.cpp 会中止。</translation>
+    </message>
+    <message>
+        <source>Block {hash}, {n} tokens, on {tiers}</source>
+        <translation>块 {hash}，{n} 个 token，位于 {tiers}</translation>
+    </message>
+    <message>
+        <source>Blocks</source>
+        <translation>块</translation>
+    </message>
+    <message>
+        <source>Blocks from which several prompts go on: their beginning is stored once</source>
+        <translation>有多个提示词从其后继续的块：它们的开头只存储一份</translation>
+    </message>
+    <message>
+        <source>Blocks that were evicted or cleared since the first message</source>
+        <translation>第一条消息以来被移除或清除的块</translation>
     </message>
     <message>
         <source>Branches</source>
@@ -942,6 +970,10 @@
     <message>
         <source>Cache inspector (Ctrl+I)</source>
         <translation>缓存检查器 (Ctrl+I)</translation>
+    </message>
+    <message>
+        <source>Cache taken</source>
+        <translation>缓存占用</translation>
     </message>
     <message>
         <source>Calls that kvdesk did not make, because llama.cpp would have aborted or damaged the cache</source>
@@ -1218,6 +1250,10 @@
     <message>
         <source>Collapse the folder, or go to its head</source>
         <translation>折叠文件夹，或跳到文件夹标题</translation>
+    </message>
+    <message>
+        <source>Colour the blocks by</source>
+        <translation>块的着色方式</translation>
     </message>
     <message>
         <source>Colour the cell map by</source>
@@ -2004,6 +2040,10 @@
         <translation>从此处之后分叉对话</translation>
     </message>
     <message>
+        <source>Forks</source>
+        <translation>分叉</translation>
+    </message>
+    <message>
         <source>Format</source>
         <translation>格式</translation>
     </message>
@@ -2038,6 +2078,10 @@
     <message>
         <source>Fresh ids for ever are refused behind n_seq_max ({said}).</source>
         <translation>一直使用新 id 时，超出 n_seq_max 会被拒绝（{said}）。</translation>
+    </message>
+    <message>
+        <source>From cache</source>
+        <translation>来自缓存</translation>
     </message>
     <message>
         <source>From kvdesk&apos;s own JSON, or an export of ChatGPT, LM Studio or llama.cpp&apos;s web UI</source>
@@ -2122,6 +2166,10 @@
     <message>
         <source>Group by conversation</source>
         <translation>按对话分组</translation>
+    </message>
+    <message>
+        <source>Group of layers: {n}</source>
+        <translation>层的组：{n}</translation>
     </message>
     <message>
         <source>H, the highest of all streams</source>
@@ -2210,6 +2258,14 @@
     <message>
         <source>How many of the last tokens the repeat, presence and frequency penalties look at; 0 switches them off</source>
         <translation>重复、存在和频率惩罚查看最近多少个 token；0 关闭它们</translation>
+    </message>
+    <message>
+        <source>How many prompts go on from it: none, one, several</source>
+        <translation>有多少提示词从其后继续：没有、一个、多个</translation>
+    </message>
+    <message>
+        <source>How many requests of this window had it in their prompt: none to most</source>
+        <translation>这个窗口有多少请求的提示词中有它：从没有到最多</translation>
     </message>
     <message>
         <source>How many threads are best, and what happens when something else computes too?</source>
@@ -2314,6 +2370,10 @@
     <message>
         <source>In the message box</source>
         <translation>在消息输入框中</translation>
+    </message>
+    <message>
+        <source>In {n} requests of this window</source>
+        <translation>在这个窗口的 {n} 个请求中</translation>
     </message>
     <message>
         <source>Info</source>
@@ -2620,6 +2680,10 @@
         <translation>已知的服务器</translation>
     </message>
     <message>
+        <source>Known since message {n:,}; {heard:,} messages heard.</source>
+        <translation>自消息 {n:,} 起已知；收到 {heard:,} 条消息。</translation>
+    </message>
+    <message>
         <source>Lab</source>
         <translation>实验室</translation>
     </message>
@@ -2816,6 +2880,10 @@
         <translation>使 token 更可能或更不可能，每行一个：token id 或带引号的文本，再加上对其 logit 的增量，例如 15043-1.5 或 &quot; hello&quot;+2；-100 表示禁用</translation>
     </message>
     <message>
+        <source>Map of the blocks</source>
+        <translation>块的图</translation>
+    </message>
+    <message>
         <source>Map of the cache after a compaction</source>
         <translation>整理之后的缓存图</translation>
     </message>
@@ -2900,6 +2968,10 @@
         <translation>消息</translation>
     </message>
     <message>
+        <source>Message {n} could not be read: {why}</source>
+        <translation>无法读取消息 {n}：{why}</translation>
+    </message>
+    <message>
         <source>Message: {text}</source>
         <translation>消息：{text}</translation>
     </message>
@@ -2942,6 +3014,10 @@
     <message>
         <source>Mirostat, adaptive P</source>
         <translation>Mirostat、adaptive P</translation>
+    </message>
+    <message>
+        <source>Missed messages cannot be asked for: {why}</source>
+        <translation>无法请求错过的消息：{why}</translation>
     </message>
     <message>
         <source>Model</source>
@@ -3236,6 +3312,10 @@
         <translation>没有系统提示词。在这里说明模型在这个对话中应如何回答。</translation>
     </message>
     <message>
+        <source>No whole block follows</source>
+        <translation>后面没有完整的块</translation>
+    </message>
+    <message>
         <source>None of the suspects makes equal requests slower: at most the last takes {most} times the first ({name}), and {record} times where earlier tokens are kept and sent again.</source>
         <translation>没有一个嫌疑会使相同的请求变慢：最后一个最多是第一个的 {most} 倍（{name}）；保留并重新发送之前的 token 时为 {record} 倍。</translation>
     </message>
@@ -3280,6 +3360,10 @@
         <translation>没有可导入的内容</translation>
     </message>
     <message>
+        <source>Nothing was heard so far at {address}. The server tells of its blocks when they change.</source>
+        <translation>到目前为止没有从 {address} 收到任何内容。服务器在块发生变化时才会通知。</translation>
+    </message>
+    <message>
         <source>Nothing was imported: all of its chats are here already.</source>
         <translation>没有导入任何内容：其中的对话这里都已经有了。</translation>
     </message>
@@ -3302,6 +3386,10 @@
     <message>
         <source>Of all its files</source>
         <translation>其所有文件的</translation>
+    </message>
+    <message>
+        <source>Of all prompt tokens, those that were in the cache: the server&apos;s own figure</source>
+        <translation>全部提示词 token 中已在缓存中的：服务器自己的数值</translation>
     </message>
     <message>
         <source>Of all requests</source>
@@ -4072,6 +4160,10 @@
         <translation>移除 {name}</translation>
     </message>
     <message>
+        <source>Removed</source>
+        <translation>已移除</translation>
+    </message>
+    <message>
         <source>Removed again: holes below and above the text</source>
         <translation>随后移除：在文本前后留下空洞</translation>
     </message>
@@ -4228,12 +4320,24 @@
         <translation>在单独的进程中运行</translation>
     </message>
     <message>
+        <source>Running and waiting now: the server&apos;s own figures</source>
+        <translation>当前正在运行和等待的：服务器自己的数值</translation>
+    </message>
+    <message>
         <source>Runs the engine in a process of its own: when llama.cpp crashes, the model is loaded again and the window stays. From the next model that is opened</source>
         <translation>在单独的进程中运行引擎：llama.cpp 崩溃时，模型会重新加载，窗口不受影响。从下一个打开的模型起生效</translation>
     </message>
     <message>
         <source>SGLang&apos;s tree (simulated)</source>
         <translation>SGLang 的前缀树（模拟）</translation>
+    </message>
+    <message>
+        <source>SGLang. It would show its blocks if it was started with --kv-events-config.</source>
+        <translation>SGLang。以 --kv-events-config 启动时会显示它的块。</translation>
+    </message>
+    <message>
+        <source>SGLang. Its blocks are shown as its KV events tell.</source>
+        <translation>SGLang。它的块按其 KV 事件显示。</translation>
     </message>
     <message>
         <source>Safe mode</source>
@@ -4788,6 +4892,10 @@
         <translation>由你停止</translation>
     </message>
     <message>
+        <source>Stored {age} ago</source>
+        <translation>{age} 前存储</translation>
+    </message>
+    <message>
         <source>Streams are not measured: {why}</source>
         <translation>没有测量 stream：{why}</translation>
     </message>
@@ -5030,6 +5138,10 @@
     <message>
         <source>The best of those for 8 GB of memory; code, many languages</source>
         <translation>8 GB 内存可用的最佳模型；代码、多种语言</translation>
+    </message>
+    <message>
+        <source>The block map needs the extra kv-events: pip install &apos;kvdesk[kv-events]&apos;.</source>
+        <translation>块的图需要附加组件 kv-events：pip install &apos;kvdesk[kv-events]&apos;。</translation>
     </message>
     <message>
         <source>The cache as it is</source>
@@ -5350,8 +5462,8 @@
         <translation>第一个表格在引擎上测量；那里的每次整理都会读写整个状态。第二个表格是模拟：各种方式会移动哪些单元（读和写），不计时。</translation>
     </message>
     <message>
-        <source>The first token is the same in {same} of {n} prompts: shared cells are those that would be made.</source>
-        <translation>{n} 段提示词中有 {same} 段的首个 token 相同：共享的单元与重新计算得到的一样。</translation>
+        <source>The first token is the same in {same} of {n} prompts: a shorter batch adds up in another order, so that logits differ by rounding.</source>
+        <translation>{n} 段提示词中有 {same} 段的首个 token 相同：较短的批次以另一种顺序相加，因此 logits 因舍入而不同。</translation>
     </message>
     <message>
         <source>The folder {folder} cannot be made: {why}. KVDESK_HOME names another.</source>
@@ -5772,12 +5884,20 @@
         <translation>服务器现在不再接受请求（429）。</translation>
     </message>
     <message>
+        <source>The server was started again {n} times meanwhile.</source>
+        <translation>其间服务器重新启动了 {n} 次。</translation>
+    </message>
+    <message>
         <source>The server&apos;s certificate is not valid, so nothing was sent.</source>
         <translation>服务器的证书无效，因此没有发送任何内容。</translation>
     </message>
     <message>
         <source>The server&apos;s content filter has ended it.</source>
         <translation>服务器的内容过滤器结束了回答。</translation>
+    </message>
+    <message>
+        <source>The server&apos;s own figure</source>
+        <translation>服务器自己的数值</translation>
     </message>
     <message>
         <source>The settings are too large to be saved: delete a preset.</source>
@@ -6148,6 +6268,10 @@
         <translation>这个引擎不显示其缓存。</translation>
     </message>
     <message>
+        <source>This engine does not tell of blocks.</source>
+        <translation>这个引擎不提供块的信息。</translation>
+    </message>
+    <message>
         <source>This engine makes its context by itself.</source>
         <translation>这个引擎自行创建上下文。</translation>
     </message>
@@ -6408,6 +6532,10 @@
         <translation>模型 hub 的 token</translation>
     </message>
     <message>
+        <source>Token ids: {ids}</source>
+        <translation>token id：{ids}</translation>
+    </message>
+    <message>
         <source>Token {i} of the batch belongs to no sequence.</source>
         <translation>批次的 token {i} 不属于任何序列。</translation>
     </message>
@@ -6486,6 +6614,10 @@
     <message>
         <source>Tokens in each prompt; 4 in the story</source>
         <translation>每个提示词的 token 数；故事中为 4</translation>
+    </message>
+    <message>
+        <source>Tokens in these blocks; the last, unfinished block of a prompt is not told</source>
+        <translation>这些块中的 token；提示词最后未满的块不会通知</translation>
     </message>
     <message>
         <source>Tokens into which these prompts are cut</source>
@@ -6612,8 +6744,16 @@
         <translation>从一个 token 开始写出的 token 数；也测八分之一到一半</translation>
     </message>
     <message>
+        <source>Tokens {first:,} to {last:,} of its prompts</source>
+        <translation>其提示词的第 {first:,} 到 {last:,} 个 token</translation>
+    </message>
+    <message>
         <source>Tokens; the others are shorter</source>
         <translation>token 数；其他的更短</translation>
+    </message>
+    <message>
+        <source>Told {n} times</source>
+        <translation>通知了 {n} 次</translation>
     </message>
     <message>
         <source>Too little to be noticed: it saves {saved:.2f} of {now:.1f} ms a token.</source>
@@ -6932,6 +7072,10 @@
         <translation>其他应用程序下载的模型，能否在这里运行，以及预计的速度</translation>
     </message>
     <message>
+        <source>What stands before it is not known</source>
+        <translation>不知道它前面是什么</translation>
+    </message>
+    <message>
         <source>What the operation did</source>
         <translation>操作的结果</translation>
     </message>
@@ -6964,6 +7108,10 @@
         <translation>已满时…</translation>
     </message>
     <message>
+        <source>When it was first stored: old to new</source>
+        <translation>首次存储的时间：从旧到新</translation>
+    </message>
+    <message>
         <source>When it was opened last</source>
         <translation>上次打开的时间</translation>
     </message>
@@ -6988,6 +7136,10 @@
         <translation>何时整理</translation>
     </message>
     <message>
+        <source>Where it lies: {tiers}</source>
+        <translation>所在位置：{tiers}</translation>
+    </message>
+    <message>
         <source>Where their states are kept, nothing is read again.</source>
         <translation>保留其状态的对话无需重新读取。</translation>
     </message>
@@ -7006,6 +7158,10 @@
     <message>
         <source>Whole</source>
         <translation>完整</translation>
+    </message>
+    <message>
+        <source>Whole blocks that the server&apos;s events told of and that are still there</source>
+        <translation>服务器的事件通知过且仍然存在的完整块</translation>
     </message>
     <message>
         <source>Whole paths of files</source>
@@ -7370,6 +7526,10 @@
     <message>
         <source>after {first}…{end}-1 </source>
         <translation>在 {first}…{end}-1 之后 </translation>
+    </message>
+    <message>
+        <source>age</source>
+        <translation>新旧</translation>
     </message>
     <message>
         <source>all read ms</source>
@@ -9040,10 +9200,6 @@
         <translation>没有可以复用的内容</translation>
     </message>
     <message>
-        <source>nothing read</source>
-        <translation>没有读取</translation>
-    </message>
-    <message>
         <source>now</source>
         <translation>现在</translation>
     </message>
@@ -9406,6 +9562,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>提示词，按顺序</translation>
     </message>
     <message>
+        <source>prompts</source>
+        <translation>提示词</translation>
+    </message>
+    <message>
         <source>prompts in an order, round {n}</source>
         <translation>按某种顺序的提示词，第 {n} 轮</translation>
     </message>
@@ -9504,6 +9664,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>requests</source>
         <translation>请求</translation>
+    </message>
+    <message>
+        <source>requests of this window</source>
+        <translation>这个窗口的请求</translation>
     </message>
     <message>
         <source>resident memory</source>
@@ -10054,6 +10218,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>吞吐量</translation>
     </message>
     <message>
+        <source>tier</source>
+        <translation>层级</translation>
+    </message>
+    <message>
         <source>time</source>
         <translation>时间</translation>
     </message>
@@ -10182,6 +10350,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>写出的 token</translation>
     </message>
     <message>
+        <source>told by nobody</source>
+        <translation>没有人说过</translation>
+    </message>
+    <message>
         <source>told in message</source>
         <translation>所在的消息</translation>
     </message>
@@ -10244,6 +10416,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>vLLM&apos;s blocks of 16 (simulated)</source>
         <translation>vLLM 的块，每块 16（模拟）</translation>
+    </message>
+    <message>
+        <source>vLLM. Its blocks are shown where it was started with --kv-events-config.</source>
+        <translation>vLLM。以 --kv-events-config 启动时会显示它的块。</translation>
     </message>
     <message>
         <source>versions and processor, settings without their texts, and what can be done to the cache of the open model</source>
@@ -10392,6 +10568,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{about}; may be repeated</source>
         <translation>{about}；可以重复</translation>
+    </message>
+    <message>
+        <source>{address} is no address of KV events.</source>
+        <translation>{address} 不是 KV 事件的地址。</translation>
     </message>
     <message>
         <source>{address} is no web address of a model hub.</source>
@@ -10690,6 +10870,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{n:,} 条消息</translation>
     </message>
     <message>
+        <source>{n:,} old blocks are not shown any more.</source>
+        <translation>{n:,} 个旧的块不再显示。</translation>
+    </message>
+    <message>
         <source>{n:,} operations</source>
         <translation>{n:,} 次操作</translation>
     </message>
@@ -10718,8 +10902,24 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{n:,} 个值</translation>
     </message>
     <message>
+        <source>{n:,} were missed: what they changed is not known.</source>
+        <translation>错过了 {n:,} 条：不知道它们改变了什么。</translation>
+    </message>
+    <message>
         <source>{n:.0f} cells where {own:.0f} are its own</source>
         <translation>{n:.0f} 个单元，其中 {own:.0f} 个是它自己的</translation>
+    </message>
+    <message>
+        <source>{n:.0f} min</source>
+        <translation>{n:.0f} 分钟</translation>
+    </message>
+    <message>
+        <source>{n:.0f} s</source>
+        <translation>{n:.0f} 秒</translation>
+    </message>
+    <message>
+        <source>{n:.1f} h</source>
+        <translation>{n:.1f} 小时</translation>
     </message>
     <message>
         <source>{n_kv:,} -&gt; {n_kv_after:,} cells saves {saved:.2f} ms a token{estimated}, {gain:,.0f} ms over the next {n_expected:,} tokens, and costs {price:,.0f} ms</source>
@@ -11042,6 +11242,10 @@ next valid position {end}</source>
     <message>
         <source>{n} pages</source>
         <translation>{n} 页</translation>
+    </message>
+    <message>
+        <source>{n} prompts go on from it</source>
+        <translation>{n} 个提示词从其后继续</translation>
     </message>
     <message>
         <source>{n} prompts with {system:.0f} tokens in common: {whole:,.0f} tokens are read where each prompt is read whole, and {shared:,.0f} with the common prefix shared (SGLang&apos;s tree: {tree:,.0f}, vLLM&apos;s blocks of 16: {blocks:,.0f}, both simulated), into {cells_whole:,.0f} and {cells_shared:,.0f} cells. Read whole, the first token of a chat takes {chat} times as long{branch}.</source>
