@@ -170,7 +170,10 @@ class _Over:
             began = time.perf_counter()
             for text in _texts(k, turns):
                 messages.append({"role": "user", "content": text})
-                said, n = _streamed(client, messages)
+                try:
+                    said, n = _streamed(client, messages)
+                except httpx2.HTTPError as error:
+                    raise UserError(f"The server at {self._url} could not be asked: {error}") from error
                 messages.append({"role": "assistant", "content": said})
                 sizes.append(n)
             return Conversation(time.perf_counter() - began, tuple(sizes))
