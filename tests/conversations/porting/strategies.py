@@ -83,7 +83,8 @@ def conversations(draw: st.DrawFn, number: int = 0) -> Conversation:
         parent = draw(st.sampled_from((None, *(message.id for message in messages))))
         message = draw(of_dataclass(Message))
         name = MessageId(f"{number:016x}{place:016x}")
-        messages.append(replace(message, id=name, conversation=own, parent=parent))
+        role = "user" if message.role == "tool" else message.role  # tools and fields are in requests of programs only
+        messages.append(replace(message, id=name, conversation=own, parent=parent, role=role, fields=""))
     ids = [message.id for message in messages]
     evicted = EvictedMessages()
     if ids:
