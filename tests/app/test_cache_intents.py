@@ -30,6 +30,7 @@ def test_a_fork_has_the_messages_up_to_one_and_shares_its_cells(rig: Rig, qtbot:
     asked = say(rig, "One")
     answer(rig, qtbot, asked, "First")
     answer(rig, qtbot, say(rig, "Two"), "Second")
+    rig.window.inspector_watched.emit(True)  # who does not look gets no views
     leases = Lease(asked.conversation, 3), Lease(asked.conversation, 1, inactive=True)
     view = CacheView(cache_view().snapshot, leases)
     rig.worker.give(view)
