@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.cache import ContextReady
@@ -23,8 +23,9 @@ def no_stray_widgets(qapp: QApplication) -> Iterator[None]:
     """Widgets of a test are gone before the next: a style sheet is applied to all there are."""
     yield
     for widget in QApplication.topLevelWidgets():
-        widget.close()
-        widget.deleteLater()
+        if isinstance(widget, QWidget):  # PySide may give what lived at that address before, such as a QWidgetItem
+            widget.close()
+            widget.deleteLater()
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     assert not QApplication.allWidgets()
 

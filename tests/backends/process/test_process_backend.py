@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -206,6 +207,9 @@ def test_an_abort_at_a_load_is_said_and_the_model_before_is_loaded_again(
 ) -> None:
     heard.send(LoadModel(model(), TINY))
     heard.wait(lambda: heard.of(ContextReady))
+    deadline = time.monotonic() + 60
+    while heard.backends[0].busy and time.monotonic() < deadline:  # until it has said that the load is done
+        time.sleep(0.005)
     other = LoadModel(LocalFile(Path("/models/other.gguf")), TINY)
     taken = wire.frame
 
