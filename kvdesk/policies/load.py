@@ -14,8 +14,10 @@ import psutil
 
 INTERVAL_S = 0.2
 """Least time between two readings: the counters have a resolution of 10 ms."""
+STALE_S = 1.0
+"""A reading over more than this says what others took at some time, not that they do so now."""
 
-_PROC_STAT = Path("/proc/stat")
+_PROC_STAT, _PROC_LOADAVG = Path("/proc/stat"), Path("/proc/loadavg")
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of the first line, proc(5); guest time is already in user time
 
 
@@ -23,14 +25,19 @@ class LoadMeter:
     """Cores' worth of processor time that other processes took between two calls of `read`. One call: about 0.04 ms.
 
     `busy_s` gives the seconds all processors of the machine were busy since some moment, `own_s` those of this
-    process; both default to the system's counters.
+    process; both default to the system's counters. `runnable`: threads that run or wait for a processor at this moment,
+    this one too; with it a stale reading says no more than what runs now. None where nobody knows.
     """
 
     def __init__(
-        self, busy_s: Callable[[], float] | None = None, own_s: Callable[[], float] = time.process_time
+        self,
+        busy_s: Callable[[], float] | None = None,
+        own_s: Callable[[], float] = time.process_time,
+        runnable: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._busy_s = busy_s or system_counter()
         self._own_s = own_s
+        self._runnable = runnable
         self._last: tuple[float, float, float] | None = None
 
     def read(self, at_s: float) -> float | None:
@@ -45,8 +52,19 @@ class LoadMeter:
         self._last = now
         if last is None:
             return None
-        busy, own = now[1] - last[1], now[2] - last[2]
-        return max(0.0, (busy - own) / (now[0] - last[0]))
+        busy, own, passed = now[1] - last[1], now[2] - last[2], now[0] - last[0]
+        others = max(0.0, (busy - own) / passed)
+        n_runnable = self._runnable() if passed > STALE_S else None
+        return others if n_runnable is None else min(others, max(0.0, n_runnable - 1.0))
+
+
+def runnable_threads() -> int | None:
+    """Threads of the machine that run or wait for a processor at this moment: proc_loadavg(5). Linux only."""
+    try:
+        n = int(_PROC_LOADAVG.read_bytes().split()[3].partition(b"/")[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    return n or None  # the one that asks runs: 0 is made up, as some containers do
 
 
 def system_counter() -> Callable[[], float]:

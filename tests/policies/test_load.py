@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
 
-from kvdesk.policies.load import INTERVAL_S, LoadMeter, busy_ticks, system_counter
+from kvdesk.policies.load import INTERVAL_S, STALE_S, LoadMeter, busy_ticks, runnable_threads, system_counter
 
 
 def test_others_are_all_minus_our_own() -> None:
@@ -22,6 +23,23 @@ def test_never_negative() -> None:
     meter = LoadMeter(lambda: next(busy), lambda: next(own))
     meter.read(0.0)
     assert meter.read(1.0) == 0.0
+
+
+def test_a_stale_reading_says_no_more_than_what_runs_now() -> None:
+    """Someone compiled a minute ago: the next question need not be answered with one thread."""
+    busy, n_runnable = iter([0.0, 2.0, 20.0, 30.0, 40.0]), iter([1, 2, None])
+    meter = LoadMeter(lambda: next(busy), lambda: 0.0, lambda: next(n_runnable))
+    assert meter.read(0.0) is None
+    assert meter.read(STALE_S) == pytest.approx(2.0), "new enough"
+    assert meter.read(STALE_S + 10) == 0.0, "only this thread runs"
+    assert meter.read(STALE_S + 20) == pytest.approx(1.0), "and one of somebody else"
+    assert meter.read(STALE_S + 30) == pytest.approx(1.0), "nobody knows what runs"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="read from /proc")
+def test_threads_that_run_are_counted() -> None:
+    n = runnable_threads()
+    assert n is None or n >= 1
 
 
 def test_idle_and_waiting_for_disks_is_not_busy() -> None:

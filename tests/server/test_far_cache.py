@@ -136,11 +136,11 @@ class Choice:
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
-        self._chats: list[ConversationId] = [new_conversation_id() for _ in range(5)]
+        self.chats: list[ConversationId] = [new_conversation_id() for _ in range(5)]
 
     def next(self, view: CacheView | None) -> Command:
         rng = self._rng
-        chat = rng.choice(self._chats)
+        chat = rng.choice(self.chats)
         used = [int(s.seq_id) for s in view.snapshot.sequences if s.n_cells] if view is not None else []
         kind = rng.choices(
             ["ask", "rm", "cp", "keep", "add", "clear", "compact", "out", "in", "forget"],
@@ -191,6 +191,8 @@ def follow(running: Running, window: Window, n: int, seed: int) -> None:
                 compared += 1
     finally:
         near.close()
+        for chat in choice.chats:  # other tests have this engine too, and chats leave it last
+            running.host.submit(CloseConversation(chat))
     assert compared == -(-n // 10)
     assert window.view is not None
     said = window.view.snapshot.verification
