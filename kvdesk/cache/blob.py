@@ -7,6 +7,7 @@ BlobError after time proportional to its size. Must never know the mirror. Littl
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,8 @@ SEQ_MAGIC = 0xAF143CD8  # llama-context.cpp:3189
 _MAX_ARCH = 256
 _EXT_BYTES = 12
 _EXT_WORDS = _EXT_BYTES // 4
+_ROWS = struct.Struct("<iQ")  # type, bytes of a row
+_LOOKED_AT = 64  # rows of the table of cells that are looked at together at first
 
 Blob = bytes | bytearray | memoryview
 """The bytes of a saved state."""
@@ -94,9 +97,6 @@ class _Reader:
 
     def i32(self, what: str) -> int:
         return int.from_bytes(self.take(4, what), "little", signed=True)
-
-    def u64(self, what: str) -> int:
-        return int.from_bytes(self.take(8, what), "little")
 
     def words(self, ahead: int) -> NDArray[np.int32]:
         """The next whole 32-bit words, at most `ahead`, without moving on."""
@@ -207,7 +207,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         raise BlobError(tr("The saved state is damaged or cut off."), f"{n_cells} cells at {reader.at}")
     pos = np.empty(n_cells, dtype=np.int32)
     seq_ids: list[tuple[int, ...]] = []
-    done, ahead = 0, 1
+    done, ahead = 0, _LOOKED_AT
     while done < n_cells:
         head = reader.words(2)
         n_ids = int(head[1]) if len(head) == 2 else 0
@@ -227,7 +227,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         pos[done : done + n] = rows[:n, 0]
         seq_ids += _as_tuples(ids)
         done += n
-        ahead = 2 * ahead if n == ahead else 1
+        ahead = 2 * ahead if n == ahead else _LOOKED_AT
     return pos, tuple(seq_ids)
 
 
@@ -260,8 +260,7 @@ def _tensors(reader: _Reader, n_cells: int, mla: bool) -> tuple[Section, ...]:
 
 
 def _rows(reader: _Reader, kind: str, n_cells: int) -> Section:
-    ggml_type = reader.i32(f"{kind} type")
-    row_bytes = reader.u64(f"{kind} row size")
+    ggml_type, row_bytes = _ROWS.unpack(reader.take(_ROWS.size, "type and row size"))
     section = Section(kind, reader.at, n_cells * row_bytes, row_bytes, ggml_type=ggml_type)
     reader.take(section.n_bytes, kind)
     return section

@@ -116,6 +116,16 @@ class Mirror:
             verification=verification,
         )
 
+    def n_shared(self, seq_id: int) -> int:
+        """Cells of the sequence that others have too; 0 where there are no cells. Read-only."""
+        if not self.caches:
+            return 0
+        cells = self.caches[0].cells_of(seq_id)
+        if not cells.shares or not cells.n_cells(seq_id):
+            return 0
+        rows = cells.bits[: cells.high_water][cells.holders(seq_id)]
+        return int((np.bitwise_count(rows).sum(axis=1) > 1).sum())
+
     def tokens_of(self, seq_id: int) -> list[int] | None:
         """Token ids at positions 0, 1, 2, ... of the sequence, up to the first hole, doubled position or unknown token.
 
@@ -413,14 +423,8 @@ class Mirror:
     def _spans(self) -> list[SequenceSpan]:
         spans = []
         for s in self._present():
-            n_cells = n_shared = 0
-            if self.caches:
-                cells = self.caches[0].cells_of(s)
-                n_cells = cells.n_cells(s)
-                if n_cells and len(cells.sequences) > 1:
-                    rows = cells.bits[: cells.high_water][cells.holders(s)]
-                    n_shared = int((np.bitwise_count(rows).sum(axis=1) > 1).sum())
-            spans.append(SequenceSpan(SeqId(s), self.seq_pos_min(s), self.seq_pos_max(s), n_cells, n_shared))
+            n_cells = self.caches[0].cells_of(s).n_cells(s) if self.caches else 0
+            spans.append(SequenceSpan(SeqId(s), self.seq_pos_min(s), self.seq_pos_max(s), n_cells, self.n_shared(s)))
         return [span for span in spans if span.pos_max >= 0 or span.n_cells]
 
     def _present(self) -> list[int]:

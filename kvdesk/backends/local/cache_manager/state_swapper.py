@@ -61,12 +61,10 @@ class StateSwapper:
         n = len(sequence.tokens)
         n_bytes = self._states.seq_size(sequence.seq_id) if self._context.can("swap") else 0
         prefill_ms, restore_ms = self._costs(n, n_bytes)
-        spans = self._memory.snapshot().sequences
-        n_shared = next((span.n_shared for span in spans if span.seq_id == sequence.seq_id), 0)
         return Resident(
             seq_id=sequence.seq_id,
             n_tokens=n,
-            n_own=n - n_shared,
+            n_own=n - self._memory.mirror.n_shared(sequence.seq_id),
             state_bytes=n_bytes,
             idle_s=time.monotonic() - sequence.used_at,
             prefill_ms=prefill_ms / (1.0 if not sequence.inactive and sequence.client is None else 4.0),  # missed less
