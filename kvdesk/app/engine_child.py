@@ -14,12 +14,14 @@ import threading
 import traceback
 from collections.abc import Sequence
 
+from kvdesk import translation
 from kvdesk.backends.base import Emit
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.process.messages import Cancel, Close, Report, Request, Stop, Submit
 from kvdesk.host.host import Host
 from kvdesk.host.subscription import Subscription
 from kvdesk.library.child import no_core_file
+from kvdesk.paths import catalogues
 from kvdesk.protocol.chat import BackendReady, ModelLoaded
 from kvdesk.protocol.messages import Command
 from kvdesk.protocol.wire import frame, read_frame
@@ -50,7 +52,9 @@ def _listen(host: Host) -> None:
     try:
         while True:
             match read_frame(Request, _read):
-                case Submit(command, age_s):
+                case Submit(command, age_s, language):
+                    if language != translation.installed():
+                        translation.use([language], catalogues())
                     host.submit(command, age_s)
                 case Stop(answer):
                     host.stop(answer)

@@ -15,6 +15,7 @@ import re
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,10 @@ LLAMA_DEFAULTS = {"n_batch": 2048, "n_ubatch": 512, "exact": False}
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night. "
 TURNS = 3
 """Answers of each contender in a round."""
+SETTLED_S = 0.3
+"""Between two answers. What one leaves to be done after it is the next one's load otherwise, and that follows the load:
+it begins with fewer threads while another process computes, as the engine of safe mode is one.
+"""
 MOST_NOISE = 0.02
 """A machine that is noisier than this must be measured longer."""
 SURE = 0.01
@@ -229,6 +234,7 @@ def _decode_speeds(
             for turn in range(TURNS + 1):  # the first warms up
                 first = (number + turn) % len(names)
                 for name in names[first:] + names[:first]:
+                    time.sleep(SETTLED_S)
                     value = runs[name]()
                     if turn:
                         speeds[name].append(value)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.dev.tour import Condition, Tour
+from kvdesk.dev.serving_steps import Condition, serving
+from kvdesk.dev.tour import Tour
 from kvdesk.translation import tr
 from kvdesk.ui.shell.inspector import LABELS
 
@@ -29,6 +30,7 @@ class Pages(Tour):
         yield from self._picture("operations")
         window.inspector.cache.operations.set_open(False)
         yield from self._dialogs()
+        yield from serving(window, self._picture_of)
         yield from self._cards()
         yield from self._rooms()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from kvdesk.app.controller import Controller
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import ConversationId, Message, MessageId, new_message_id
 from kvdesk.dev import sample_answer
+from kvdesk.dev.serving_steps import Condition, serving
 from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
@@ -32,8 +33,6 @@ from kvdesk.ui.shell.main_window import MainWindow
 
 TICK_MS = 30
 STEP_LIMIT_S = 120.0
-
-Condition = Callable[[], bool]
 
 
 class Tour(QObject):
@@ -141,6 +140,8 @@ class Tour(QObject):
         yield from self._picture("by-position")
         inspector.cell_map.set_colour_by(ColourBy.CONVERSATION)
 
+        self._say("Other programs ask over HTTP, on the same cache; another kvdesk can look at it")
+        yield from serving(self._window, self._picture_of)
         yield from self._help()
 
         self._say("Rebuilding the context: every cell is free again")
@@ -351,6 +352,10 @@ class Tour(QObject):
         self._expect(
             verification is not None and verification.state == "verified", f"the map at {name}: {verification}"
         )
+
+    def _picture_of(self, name: str, widget: QWidget) -> Iterator[Condition]:
+        """Of a dialog."""
+        yield from self._picture(name, of=widget)
 
     def _selected(self) -> ConversationId:
         selected = self._controller.selected

@@ -39,7 +39,7 @@ def test_they_show_the_same_commands(path: str) -> None:
 @pytest.mark.parametrize("path", PAIRS)
 def test_they_show_the_same_pictures_and_rows_of_tables(path: str) -> None:
     def pictures(written: str) -> list[str]:
-        return re.findall(r"images/([\w-]+)\.png", written)
+        return re.findall(r"images/(?:zh-)?([\w-]+)\.png", written)
 
     def rows(written: str) -> int:
         return len(re.findall(r"(?m)^\|", written))

@@ -257,8 +257,8 @@ def context_size_said(largest: float, small_cut: float) -> str:
 
 
 def test_a_context_is_slower_when_its_tokens_are() -> None:
-    assert context_size_said(1.02, 1.4) == "a larger context is as fast; small physical batches read slower"
-    assert context_size_said(2.0, 1.0) == "a larger context is slower; small physical batches read as fast"
+    assert context_size_said(1.02, 1.8) == "a larger context is as fast; small physical batches cost much"
+    assert context_size_said(2.0, 1.2) == "a larger context is slower; small physical batches cost little"
 
 
 # --- rebuild ----------------------------------------------------------------------------------------------------------

@@ -16,17 +16,24 @@ from kvdesk import translation
 from kvdesk.conversations.porting.summary import Summary
 from kvdesk.library.recommended import recommended
 from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import LogLine, ModelLoaded
-from kvdesk.settings import Settings, ThemeChoice
+from kvdesk.protocol.chat import BackendReady, LogLine, ModelLoaded
+from kvdesk.protocol.features import Feature
+from kvdesk.protocol.servers import ServerFound
+from kvdesk.settings import KnownServer, Settings, ThemeChoice
 from kvdesk.translation import Translate
 from kvdesk.ui.chat.import_dialog import ImportDialog
+from kvdesk.ui.models.connect_dialog import ConnectDialog
+from kvdesk.ui.server.dialog import ServerDialog
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import Choice, ElidedButton, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import recommended_offers
+from tests.ui.blocks.test_page import view as blocks
 from tests.ui.cut_texts import chinese, cut, longer
 from tests.ui.models.test_page import MACHINE, row
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message
+from tests.ui.server.test_dialog import CHOICE as SERVE
+from tests.ui.server.test_dialog import row as request
 from tests.ui.test_accessibility import PLACES, opened
 
 HAS_CHINESE: Final = QFontDatabase.WritingSystem.SimplifiedChinese
@@ -86,6 +93,31 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     dialog.show()
     yield "Import", dialog
     dialog.hide()
+    yield from servers(window)
+
+
+def servers(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
+    """Serving, connecting, and what a server with blocks has; last, since such a server has no cells."""
+    made: list[ServerDialog] = []
+    window.server_dialog_made.connect(made.append)
+    window.action_set.run("app.serve")
+    (serve,) = made
+    serve.show_choice(SERVE, "sk-kvdesk-0123456789abcdef")
+    serve.show_serving("http://127.0.0.1:8099/v1")
+    serve.show_requests((request(2), request(1, "The first request of this program.")))
+    yield "Serve", serve
+    serve.close()
+    connect = ConnectDialog(window.theme, window)
+    connect.show_servers((KnownServer(url="http://192.168.1.5:8080/v1", name="Downstairs"),))
+    connect.show_found(ServerFound("llama-server", ("one", "two"), ("4 slots.",)))
+    connect.show()
+    yield "Connect", connect
+    connect.close()
+    window.apply_event(BackendReady(frozenset({Feature.CHAT, Feature.BLOCK_MAP})))
+    window.apply_event(blocks(n_missed=3))
+    window.inspector.show_all(True)
+    window.inspector.show_tab("Blocks")
+    yield "Blocks", window
 
 
 @pytest.mark.parametrize("size", SIZES, ids=["900x600", "1280x800"])

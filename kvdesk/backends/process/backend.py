@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from kvdesk import translation
 from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.backends.process.messages import Cancel, Close, Report, Request, Stop, Submit
 from kvdesk.chat import MessageId, TurnStats
@@ -111,7 +112,8 @@ class ProcessBackend:
             case _:
                 pass
         self._unhandled.append(command)
-        self._requests.put(Submit(command, 0.0 if at_s is None else time.perf_counter() - at_s))
+        age_s = 0.0 if at_s is None else time.perf_counter() - at_s
+        self._requests.put(Submit(command, age_s, translation.installed()))
 
     def step(self) -> None:
         """Pass on what the child has said. Raises EngineError where it has ended."""

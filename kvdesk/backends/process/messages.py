@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kvdesk import translation
 from kvdesk.chat import MessageId
 from kvdesk.protocol.messages import Command, Event
 
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Carry out a command that was given `age_s` seconds ago."""
+    """Carry out a command that was given `age_s` seconds ago. `language` of the texts from now on: it may have been
+    chosen since the child was started.
+    """
 
     command: Command
     age_s: float
+    language: str = translation.ENGLISH
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,10 @@ class ServerDialog(QDialog):
         )
 
     @property
+    def port(self) -> QSpinBox:
+        return self._port
+
+    @property
     def serve(self) -> QCheckBox:
         return self._serve
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 import psutil
 import pytest
 
-from kvdesk import paths
+from kvdesk import paths, translation
 from kvdesk.backends.base import Emit
 from kvdesk.backends.process import backend as process_backend
 from kvdesk.backends.process.backend import ProcessBackend
@@ -189,6 +189,21 @@ def test_stop_and_cancel_reach_it_while_it_computes(heard: Heard) -> None:
     assert heard.of(TurnEnded)[0].state == "stopped"
     assert heard.of(TurnEnded)[0].stats.generated_tokens < 400
     heard.wait(lambda: not heard.backends[0].busy)
+
+
+def test_another_language_is_spoken_from_the_next_command_on(heard: Heard) -> None:
+    nowhere = LoadModel(LocalFile(Path("nowhere.gguf")), TINY)
+    heard.send(nowhere)
+    heard.wait(lambda: len(heard.of(CommandFailed)) == 1)
+    translation.use(["zh_CN"], paths.catalogues())
+    try:
+        heard.send(nowhere)
+        heard.wait(lambda: len(heard.of(CommandFailed)) == 2)
+    finally:
+        translation.install(translation.english)
+    english, chinese = (failed.sentence for failed in heard.of(CommandFailed))
+    assert english.isascii()
+    assert not chinese.isascii()
 
 
 def test_closing_ends_the_answer_and_the_child(heard: Heard) -> None:

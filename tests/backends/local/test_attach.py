@@ -1,0 +1,69 @@
+"""What is attached to a message is read once, and nothing before it again, on every kind of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk.chat import Attachment, as_read
+from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.protocol.operations import ClearCache, Operate
+from kvdesk.settings import Sampling
+from tests.backends.local.conftest import SMALL, opened_with
+from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
+from tests.backends.local.test_checkpoints import open_ids
+from tests.backends.local.test_turns import fresh_answer
+from tests.backends.local.tiny_models import write
+
+SHORT = Sampling(temperature=0.0, max_tokens=8)
+NOTES = Attachment("notes.txt", "text", "The gulls came at noon. The lamp was lit at six. " * 4)
+SAID = "What do my notes say of the lamp?"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_long_addition_costs_its_own_tokens_in_every_memory(name: str, tmp_path: Path) -> None:
+    model = open_model(name, tmp_path)
+    ids = open_ids(model, tmp_path / "states")
+    try:
+        prompt = prompt_of(3, prompt_tokens(model) // 2)
+        held = [*prompt, *ids.answer("one", prompt, 6).tokens]
+        attached = prompt_of(11, prompt_tokens(model) // 2)
+        found = ids.answer("one", [*held, *attached], 2)
+        assert found.n_reused == len(held) - 1, "all but the last token, which was sampled and never decoded"
+    finally:
+        ids.close()
+        model.close()
+
+
+@pytest.fixture(scope="module", params=["embedded", "mamba2", "granitehybrid"])
+def engine(
+    request: pytest.FixtureRequest, model_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HeadlessEngine]:
+    path = model_file
+    if request.param != "embedded":
+        path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
+    for headless in opened_with(path, SMALL):
+        if request.param != "embedded":  # random weights end an answer anywhere
+            headless.engine.session.loaded.model.vocab.ignore_eog()
+        yield headless
+
+
+def test_a_file_is_read_with_its_message_and_never_again(engine: HeadlessEngine) -> None:
+    engine.do(Operate(ClearCache(), measured=False))
+    chat = HeadlessChat(engine, "You keep a lighthouse.")
+    chat.answer("Good morning. Is the sea calm?", SHORT)
+    pool = engine.engine.session.runtime.cache_manager.pool
+    before = len(pool.get(chat.id).tokens)
+    chat.service.attach(chat.id, (NOTES,))
+    stats = chat.answer(SAID, SHORT).stats
+    question = chat.messages[-2]
+    assert NOTES.text in as_read(question).text
+    assert stats.reused_tokens == before
+    assert stats.prefilled_tokens == stats.prompt_tokens - before > 40
+    assert fresh_answer(engine, chat.messages[:-1])[:8] == chat.messages[-1].tokens[:8]
+    before = len(pool.get(chat.id).tokens)
+    again = chat.answer("Thanks. And the gulls?", SHORT).stats
+    assert again.reused_tokens == before
+    assert again.prefilled_tokens < 40
