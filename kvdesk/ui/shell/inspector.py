@@ -53,18 +53,18 @@ class PageParts(NamedTuple):
 class Page:
     """A page of the inspector.
 
-    label   on its tab
-    needs   the feature of the back end without which it has nothing to show; None: it always has
-    make    makes its widget
-    late    made when it is first shown
-    few     few back ends have it: without it there is no tab
+    label       on its tab
+    needs       the feature of the back end without which it has nothing to show; None: it always has
+    make        makes its widget
+    late        made when it is first shown
+    instead_of  the page whose place it takes where the back end has what it needs; else it has no tab
     """
 
     label: str
     needs: Feature | None
     make: Callable[[PageParts], QWidget]
     late: bool = False
-    few: bool = False
+    instead_of: str = ""
 
 
 def _make_graphs(parts: PageParts) -> QWidget:
@@ -77,7 +77,7 @@ PAGES: Final = (
     Page("Cache", Feature.CACHE_VIEW, lambda parts: CachePage(parts.theme, parts.measured)),
     Page("Graphs", Feature.CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
     Page("Timeline", Feature.CACHE_VIEW, lambda parts: TimelinePage(parts.theme, parts.state, parts.texts)),
-    Page("Blocks", Feature.BLOCK_MAP, lambda parts: BlocksPage(parts.theme), few=True),
+    Page("Blocks", Feature.BLOCK_MAP, lambda parts: BlocksPage(parts.theme), instead_of="Cache"),
     Page("Log", None, lambda parts: LogPanel(parts.theme)),
 )
 """In the order of the tabs; the first is shown at first."""
@@ -157,7 +157,7 @@ class Inspector(QWidget):
             if missing := self._state.missing(feature):
                 button.setToolTip(missing)
         if not self._has(self._tabs.checkedId()):
-            self.show_tab(LABELS[0])
+            self.show_tab(self._first)
         self._show_tabs()
         self._on_tab(self._tabs.checkedId())
 
@@ -170,7 +170,7 @@ class Inspector(QWidget):
     def _show_all(self, shows_all: bool) -> None:
         self._shows_all = shows_all
         if not shows_all:
-            self.show_tab(LABELS[0])
+            self.show_tab(self._first)
         self._show_tabs()
         self._title.setHidden(shows_all)
         self._fit()
@@ -183,8 +183,21 @@ class Inspector(QWidget):
 
     def _has(self, index: int) -> bool:
         """Whether the page with this number has a tab."""
-        needs = PAGES[index].needs
-        return not PAGES[index].few or needs is None or not self._state.missing(needs)
+        page = PAGES[index]
+        return (
+            self._can_show(page)
+            if page.instead_of
+            else all(other.instead_of != page.label or not self._can_show(other) for other in PAGES)
+        )
+
+    def _can_show(self, page: Page) -> bool:
+        """Whether the back end has what the page needs."""
+        return page.needs is None or not self._state.missing(page.needs)
+
+    @property
+    def _first(self) -> str:
+        """The page that is shown at first."""
+        return next(label for i, label in enumerate(LABELS) if self._has(i))
 
     def reveal_all(self) -> None:
         """Something is to be shown that is not in the map and the four numbers."""

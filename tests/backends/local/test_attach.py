@@ -9,8 +9,9 @@ import pytest
 
 from kvdesk.chat import Attachment, as_read
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.operations import ClearCache, Operate
-from kvdesk.settings import Sampling
+from kvdesk.settings import CachePolicy, Sampling
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
 from tests.backends.local.test_checkpoints import open_ids
@@ -51,6 +52,7 @@ def engine(
 
 
 def test_a_file_is_read_with_its_message_and_never_again(engine: HeadlessEngine) -> None:
+    engine.do(UsePolicy(CachePolicy(), None))
     engine.do(Operate(ClearCache(), measured=False))
     chat = HeadlessChat(engine, "You keep a lighthouse.")
     chat.answer("Good morning. Is the sea calm?", SHORT)
@@ -62,8 +64,11 @@ def test_a_file_is_read_with_its_message_and_never_again(engine: HeadlessEngine)
     assert NOTES.text in as_read(question).text
     assert stats.reused_tokens == before
     assert stats.prefilled_tokens == stats.prompt_tokens - before > 40
-    assert fresh_answer(engine, chat.messages[:-1])[:8] == chat.messages[-1].tokens[:8]
     before = len(pool.get(chat.id).tokens)
     again = chat.answer("Thanks. And the gulls?", SHORT).stats
     assert again.reused_tokens == before
     assert again.prefilled_tokens < 40
+    engine.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))  # nothing comes back from a saved state
+    for end in (5, 7):  # system, question, answer, question, answer, …
+        asked, answer = chat.messages[: end - 1], chat.messages[end - 1]
+        assert fresh_answer(engine, asked)[:8] == answer.tokens[:8]

@@ -103,13 +103,15 @@ def test_a_block_is_described_by_mouse_and_keys(page: BlocksPage, qtbot: QtBot) 
     assert blocks.chosen == -1
 
 
-def test_only_a_server_with_blocks_has_the_tab(window: MainWindow) -> None:
+def test_blocks_take_the_place_of_cells(window: MainWindow) -> None:
     inspector = window.inspector
     inspector.show_all(True)
     tabs = {tab.text(): tab for tab in inspector._tabs.buttons()}
     assert tabs["Blocks"].isHidden()
     window.apply_event(BackendReady(frozenset({Feature.CHAT, Feature.BLOCK_MAP})))
     assert not tabs["Blocks"].isHidden()
+    assert tabs["Cache"].isHidden(), "it has no cells, and its place is taken"
+    assert inspector.tab == "Blocks"
     window.apply_event(view())
     inspector.show_tab("Blocks")
     assert inspector.tab == "Blocks"
@@ -117,4 +119,5 @@ def test_only_a_server_with_blocks_has_the_tab(window: MainWindow) -> None:
     assert inspector._page(BlocksPage).numbers["Blocks"] == "6"
     window.apply_event(BackendReady(frozenset({Feature.CHAT})))
     assert tabs["Blocks"].isHidden()
+    assert not tabs["Cache"].isHidden()
     assert inspector.tab == "Cache"

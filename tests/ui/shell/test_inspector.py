@@ -38,6 +38,6 @@ def test_one_line_makes_a_page_with_its_tab(theme: Theme, qtbot: QtBot, monkeypa
 def test_pages_without_a_cache_need_none(theme: Theme, qtbot: QtBot) -> None:
     shown = Inspector(theme, CacheState())
     qtbot.addWidget(shown)
-    for page in (page for page in PAGES if not page.few):
+    for page in (page for page in PAGES if not page.instead_of):
         shown.show_tab(page.label)
         assert shown.shows_cache is (page.needs is Feature.CACHE_VIEW)
