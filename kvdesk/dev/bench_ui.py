@@ -108,9 +108,11 @@ class _DrivenWindow(QObject):
         self.window.rebuild_requested.emit(context, "nothing")
         self.wait_for_context()
 
-    def answer(self) -> TurnStats:
-        """One answer in a new conversation, which is deleted afterwards."""
+    def answer(self, *, on_lab: bool = False) -> TurnStats:
+        """One answer in a new conversation, which is deleted afterwards. `on_lab`: the laboratory is looked at."""
         self.window.new_chat_requested.emit()
+        if on_lab:
+            self.window.rooms.show_lab()
         self.settle(0.1)  # a person types for longer
         conversation = self.controller.selected
         assert conversation is not None
@@ -119,6 +121,7 @@ class _DrivenWindow(QObject):
         self.wait(lambda: self._ended is not None)
         assert self._ended is not None
         self.settle(0.2)
+        self.window.rooms.show_chats()
         self.controller.conversations.delete(conversation)
         self.settle(0.2)
         return self._ended.stats
@@ -167,6 +170,8 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
         for name, settings in runs.items():
             driven.use_context(settings)
             found[name] = _decoding(driven, name, rounds, say)
+        driven.use_context(context)
+        beside_lab = _beside_lab(driven, rounds, say)
     finally:
         parts.window.close()
         parts.controller.shut_down()
@@ -180,12 +185,14 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
         refreshes = statistics.median(values["refreshes_per_s"])
         bars[f"map_refreshes_per_s_n_ctx_{name}"] = Threshold(refreshes, REFRESHES_PER_S, at_least=True)
         bars[f"decode_open_over_closed_n_ctx_{name}"] = Threshold(ratio, SPEED, at_least=True)
+    bars["decode_lab_over_chats"] = Threshold(beside_lab[0], SPEED, at_least=True)
     return {
         "passed": all(bar.passed for bar in bars.values()),
         "figures": {
             name: {"value": round(bar.value, 4), "bar": bar.bar, "at_least": bar.at_least, "passed": bar.passed}
             for name, bar in bars.items()
         },
+        "decode_lab_over_chats_standard_error": round(beside_lab[1], 4),
         "frames_ms": {mode: {k: round(v, 2) for k, v in times.items()} for mode, times in frames.items()},
         "messages": messages,
         "decoding": {name: _rounded(values) for name, values in found.items()},
@@ -227,6 +234,20 @@ def _decoding(driven: _DrivenWindow, name: str, rounds: int, say: Callable[[str]
             )
     driven.set_inspector(True)
     return found
+
+
+def _beside_lab(driven: _DrivenWindow, rounds: int, say: Callable[[str], None]) -> tuple[float, float]:
+    """Answers while the laboratory is shown, over those while their chat is, in turns; until the ratio is sure."""
+    speeds: dict[bool, list[float]] = {True: [], False: []}
+    ratio, error = 1.0, math.inf
+    for number in range(_MOST * rounds):
+        if number >= rounds and error <= SURE:
+            break
+        for on_lab in (True, False, False, True) if number % 2 else (False, True, True, False):
+            speeds[on_lab].append(driven.answer(on_lab=on_lab).decode_tok_s)
+        ratio, error = ratio_of(speeds[True], speeds[False])
+        say(f"lab shown, round {number + 1}: so far {ratio:.3f} with a standard error of {error:.3f}")
+    return ratio, error
 
 
 def ratio_of(with_open: Sequence[float], without: Sequence[float]) -> tuple[float, float]:
