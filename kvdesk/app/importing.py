@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kvdesk.conversations.porting.reader_process import ReaderProcess
     from kvdesk.conversations.porting.summary import Summary
     from kvdesk.conversations.porting.values import Found
-    from kvdesk.ui.chat.import_dialog import ImportDialog
+    from kvdesk.ui.chat_list.import_dialog import ImportDialog
 
 TOLD_EVERY: Final = 1_000
 """Messages."""
@@ -95,7 +95,7 @@ class ChatImport(QObject):
         self._begin(self._read, run)
 
     def _show_dialog(self, path: Path) -> ImportDialog:
-        from kvdesk.ui.chat.import_dialog import ImportDialog  # not at start-up, with all formats
+        from kvdesk.ui.chat_list.import_dialog import ImportDialog  # not at start-up, with all formats
 
         self.dialog = dialog = ImportDialog(self._window.theme, path.name, self._window)
         dialog.confirmed.connect(self._on_confirmed)

@@ -18,7 +18,7 @@ from kvdesk.chat import Attachment, Conversation
 from kvdesk.errors import UserError
 from kvdesk.protocol.chat import ModelLoaded, PreviewTurn
 from kvdesk.store import Store
-from kvdesk.ui.chat.attachment_cards import AttachmentCard
+from kvdesk.ui.messages.attachment_cards import AttachmentCard
 from tests.app.conftest import Rig
 from tests.app.test_controller import conversations, stored
 from tests.attachments.files import pdf

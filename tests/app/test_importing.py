@@ -15,7 +15,7 @@ from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.conversations.porting import formats
 from kvdesk.store import addition
 from kvdesk.store.store import Store
-from kvdesk.ui.chat.import_dialog import ImportDialog
+from kvdesk.ui.chat_list.import_dialog import ImportDialog
 from tests.app.conftest import Rig
 from tests.conversations.porting.samples import chatgpt_conversation, lm_studio_conversation, written
 

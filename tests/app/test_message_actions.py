@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import Message, MessageId, finish_of
 from kvdesk.protocol.cache import DropMessages
 from kvdesk.protocol.chat import Generate, ModelLoaded, TextDelta, TurnEnded, TurnStarted
-from kvdesk.ui.chat.message_widget import MessageWidget
+from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.widgets.controls import IconButton
 from tests.app.conftest import Rig, over_both
 from tests.ui.samples import MODEL, STATS

@@ -25,7 +25,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import Settings
-from kvdesk.ui.chat.queue_view import QueueView
+from kvdesk.ui.composer.queue_view import QueueView
 from tests.app.conftest import Rig, over_both
 from tests.app.test_controller import CONTEXT, STATS, answer, conversations, say, stored
 from tests.ui.samples import MODEL

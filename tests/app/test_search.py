@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
-from kvdesk.ui.chat.message_widget import MessageWidget
 from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.messages.message_widget import MessageWidget
 from tests.app.conftest import Rig, over_both
 from tests.app.test_controller import answer, say
 

@@ -11,11 +11,11 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import MessageId
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ModelLoaded, PrefillProgress, TextDelta, TurnEnded, TurnStarted
-from kvdesk.ui.chat.chat_view import RENDER_INTERVAL_MS
-from kvdesk.ui.chat.message_widget import MessageWidget
-from kvdesk.ui.chat.thinking import CollapsedThinking
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.messages.chat_view import RENDER_INTERVAL_MS
+from kvdesk.ui.messages.message_widget import MessageWidget
+from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import IconButton
 from tests.ui.samples import MODEL, ONE, STATS, TWO, message
@@ -129,7 +129,7 @@ def test_reasoning_is_open_while_it_is_written_and_then_says_how_long_it_took(
     window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("kvdesk.ui.chat.message_widget.time.monotonic", lambda: now)
+    monkeypatch.setattr("kvdesk.ui.messages.message_widget.time.monotonic", lambda: now)
     widget = begin(window)
     window.apply_event(TextDelta(ONE, ANSWER, "<think>\nlet me ", (1,)))
     assert thinking(window).is_open

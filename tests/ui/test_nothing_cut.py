@@ -21,7 +21,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.servers import ServerFound
 from kvdesk.settings import KnownServer, Settings, ThemeChoice
 from kvdesk.translation import Translate
-from kvdesk.ui.chat.import_dialog import ImportDialog
+from kvdesk.ui.chat_list.import_dialog import ImportDialog
 from kvdesk.ui.models.connect_dialog import ConnectDialog
 from kvdesk.ui.server.dialog import ServerDialog
 from kvdesk.ui.shell.main_window import MainWindow

@@ -11,7 +11,7 @@ from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnPreview
 from kvdesk.settings import Overflow
-from kvdesk.ui.chat.room_help import room_words
+from kvdesk.ui.messages.room_help import room_words
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import CONTEXT, ONE, STATS, message

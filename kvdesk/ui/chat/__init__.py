@@ -1,1 +1,1 @@
-"""Conversations: list, messages, composer."""
+"""The pane of one conversation: its header, and what of `ui.messages` and `ui.composer` stands in it."""

@@ -13,22 +13,22 @@ from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ContextUse, ModelInfo
 from kvdesk.translation import tr
-from kvdesk.ui.chat.alternatives import AlternativesView
-from kvdesk.ui.chat.branch_tree import BranchTree
-from kvdesk.ui.chat.chat_view import ChatView
-from kvdesk.ui.chat.composer import Composer, centred
-from kvdesk.ui.chat.draft_attachments import DraftAttachments
 from kvdesk.ui.chat.empty_pane import EmptyPane
-from kvdesk.ui.chat.message_edit import attachable_files, is_for_window
 from kvdesk.ui.chat.overflow_choice import OverflowButton
 from kvdesk.ui.chat.pane_header import PaneHeader
 from kvdesk.ui.chat.parameters_button import ParametersButton
-from kvdesk.ui.chat.pinned_bar import PinnedBar
-from kvdesk.ui.chat.queue_view import QueueView
-from kvdesk.ui.chat.sent_messages import SentMessages
-from kvdesk.ui.chat.undo_notice import UndoNotice
+from kvdesk.ui.composer.composer import Composer, centred
+from kvdesk.ui.composer.draft_attachments import DraftAttachments
+from kvdesk.ui.composer.queue_view import QueueView
+from kvdesk.ui.composer.sent_messages import SentMessages
+from kvdesk.ui.messages.alternatives import AlternativesView
+from kvdesk.ui.messages.branch_tree import BranchTree
+from kvdesk.ui.messages.chat_view import ChatView
+from kvdesk.ui.messages.message_edit import attachable_files, is_for_window
+from kvdesk.ui.messages.pinned_bar import PinnedBar
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.undo_notice import UndoNotice
 
 KEEP_MS: Final = 50
 """What is typed is told at most so much later, and written `store.writer.INTERVAL_S` after that: 250 ms with all."""

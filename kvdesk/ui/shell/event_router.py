@@ -44,7 +44,7 @@ from kvdesk.protocol.operations import BatchRefused, Operate
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.chat.chat_pane import ChatPane
-from kvdesk.ui.chat.conversation_list import ConversationList
+from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.shell.operations_controller import OperationsController
 from kvdesk.ui.shell.status_bar import StatusBar

@@ -37,7 +37,7 @@ from kvdesk.protocol.messages import Event
 from kvdesk.settings import Settings, ThemeChoice, WindowPlace
 from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.chat.chat_pane import ChatPane
-from kvdesk.ui.chat.conversation_list import ConversationList
+from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.action_table import BUTTONS, widget_keys, window_actions
 from kvdesk.ui.shell.actions import ActionSet
 from kvdesk.ui.shell.activity_strip import ActivityStrip

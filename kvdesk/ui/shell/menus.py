@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QMenu, QWidget
 from kvdesk.chat import ConversationId, Message, MessageId, ended_early
 from kvdesk.translation import tr
 from kvdesk.ui.chat.chat_pane import ChatPane
-from kvdesk.ui.chat.message_widget import MessageWidget
 from kvdesk.ui.markdown.plain_text import plain_text
+from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.shell.operations_controller import OperationsController
 from kvdesk.viewmodel.cache_state import CacheState
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSplitter
 
 from kvdesk.settings import Settings
 from kvdesk.ui.chat.chat_pane import ChatPane
-from kvdesk.ui.chat.conversation_list import ConversationList
+from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.controls import FRAME
 from kvdesk.ui.widgets.theme import Theme

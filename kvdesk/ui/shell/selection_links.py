@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Slot
 
 from kvdesk.cache.metrics import holders
 from kvdesk.chat import MessageId, as_read
-from kvdesk.ui.chat.chat_view import ChatView
+from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.cache_state import CacheState

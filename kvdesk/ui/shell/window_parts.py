@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvdesk.ui.chat.chat_pane import ChatPane
-from kvdesk.ui.chat.conversation_list import ConversationList
+from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.event_router import EventRouter
 from kvdesk.ui.shell.inspector import Inspector

@@ -9,10 +9,10 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId, Role
 from kvdesk.protocol.chat import TextDelta, TurnEnded
-from kvdesk.ui.chat.message_widget import MessageWidget
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.markdown.text_chunks import PIECE_CHARS, PIECE_LINES, answer_pieces, prose_pieces
+from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import ONE, STATS, message
 

@@ -37,7 +37,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import ContextSettings, Sampling, Settings, ThemeChoice
-from kvdesk.ui.chat.conversation_model import CELLS_ROLE
+from kvdesk.ui.chat_list.conversation_model import CELLS_ROLE
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel

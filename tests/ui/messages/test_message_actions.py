@@ -23,9 +23,9 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.settings import Overflow
-from kvdesk.ui.chat.message_widget import MessageWidget
-from kvdesk.ui.chat.pinned_bar import MOST_LISTED, one_line
 from kvdesk.ui.markdown.plain_text import plain_text
+from kvdesk.ui.messages.message_widget import MessageWidget
+from kvdesk.ui.messages.pinned_bar import MOST_LISTED, one_line
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import IconButton
 from kvdesk.viewmodel.readout import stats_line, stats_tip

@@ -13,14 +13,14 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QStack
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.protocol import calls
 from kvdesk.translation import tr
-from kvdesk.ui.chat.conversation_model import ConversationModel
-from kvdesk.ui.chat.conversation_view import ConversationView
-from kvdesk.ui.chat.folder_field import FolderField
-from kvdesk.ui.chat.search_results import SearchResults
-from kvdesk.ui.chat.undo_notice import UndoNotice
+from kvdesk.ui.chat_list.conversation_model import ConversationModel
+from kvdesk.ui.chat_list.conversation_view import ConversationView
+from kvdesk.ui.chat_list.folder_field import FolderField
+from kvdesk.ui.chat_list.search_results import SearchResults
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.undo_notice import UndoNotice
 from kvdesk.viewmodel.found import FoundRow
 
 _FORGET_CALL: Final = calls.seq_rm("seq_id", -1, -1)

@@ -14,9 +14,9 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Attachment, Conversation, MessageId, attachment_as_read
 from kvdesk.protocol.chat import TurnPreview
-from kvdesk.ui.chat.attachment_cards import AttachmentCard
-from kvdesk.ui.chat.message_edit import LONG_PASTE
 from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.messages.attachment_cards import AttachmentCard
+from kvdesk.ui.messages.message_edit import LONG_PASTE
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.attachment_facts import shortened
 from tests.ui.samples import ONE, TWO, message

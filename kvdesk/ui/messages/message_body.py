@@ -10,11 +10,11 @@ from PySide6.QtCore import QPoint, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.chat.thinking import CollapsedThinking
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.markdown.text_chunks import GrowingAnswer, prose_pieces, weights
+from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.widgets.controls import ElidedButton
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.found import words_in

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import MessageId
 from kvdesk.conversations.branch_rows import BranchRow
 from kvdesk.protocol.cache import Lease
-from kvdesk.ui.chat.branch_tree import BranchTree
+from kvdesk.ui.messages.branch_tree import BranchTree
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
 from tests.ui.samples import ONE, cache_view, message

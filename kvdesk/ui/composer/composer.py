@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 from kvdesk.chat import Attachment, attachment_as_read
 from kvdesk.protocol.chat import ContextUse, TurnPreview
 from kvdesk.translation import tr
-from kvdesk.ui.chat.attachment_list import AttachmentList
-from kvdesk.ui.chat.context_meter import ContextMeter
-from kvdesk.ui.chat.message_edit import MessageEdit
-from kvdesk.ui.chat.room_help import RoomHelp, room_words
+from kvdesk.ui.composer.attachment_list import AttachmentList
+from kvdesk.ui.composer.context_meter import ContextMeter
+from kvdesk.ui.messages.message_edit import MessageEdit
+from kvdesk.ui.messages.room_help import RoomHelp, room_words
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.context_parts import DraftEstimate, parts_of_preview

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from kvdesk.chat import Attachment
 from kvdesk.translation import tr
-from kvdesk.ui.chat.message_body import MessageBody
+from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attachment_facts import attachment_facts

@@ -21,13 +21,13 @@ from kvdesk.chat import Message, MessageId, attached_text, finish_of, is_limit_n
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.reasoning import ThoughtClock
 from kvdesk.translation import marked, tr
-from kvdesk.ui.chat.answer_editor import AnswerEditor
-from kvdesk.ui.chat.attachment_cards import AttachmentCards
-from kvdesk.ui.chat.branch_switch import BranchSwitch
-from kvdesk.ui.chat.message_body import MessageBody
-from kvdesk.ui.chat.message_foot import MessageFoot, Waiting
-from kvdesk.ui.chat.message_list import Gradual, settle_around
-from kvdesk.ui.chat.room_help import RoomHelp
+from kvdesk.ui.messages.answer_editor import AnswerEditor
+from kvdesk.ui.messages.attachment_cards import AttachmentCards
+from kvdesk.ui.messages.branch_switch import BranchSwitch
+from kvdesk.ui.messages.message_body import MessageBody
+from kvdesk.ui.messages.message_foot import MessageFoot, Waiting
+from kvdesk.ui.messages.message_list import Gradual, settle_around
+from kvdesk.ui.messages.room_help import RoomHelp
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 

@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from kvdesk.ui.chat.message_body import MessageBody
 from kvdesk.ui.markdown.text_chunks import PIECE_CHARS
+from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets.theme import Theme
 
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemD
 
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
-from kvdesk.ui.chat.conversation_model import Index
+from kvdesk.ui.chat_list.conversation_model import Index
 from kvdesk.ui.markdown.marks import utf16
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme

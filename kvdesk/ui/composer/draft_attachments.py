@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk.chat import Attachment, Conversation, ConversationId
 from kvdesk.translation import tr
-from kvdesk.ui.chat.composer import Composer
+from kvdesk.ui.composer.composer import Composer
 from kvdesk.ui.widgets.choose_file import ask_for_files
 from kvdesk.viewmodel.attachment_facts import shortened
 

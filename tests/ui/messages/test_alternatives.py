@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
-from kvdesk.ui.chat.alternatives import AlternativesView
+from kvdesk.ui.messages.alternatives import AlternativesView
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import ONE, STATS, message
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from kvdesk.ui.chat.conversation_model import (
+from kvdesk.ui.chat_list.conversation_model import (
     BRANCHES_ROLE,
     CELLS_ROLE,
     COLOUR_ROLE,

@@ -14,9 +14,9 @@ from kvdesk.chat import Message, MessageId, finish_of
 from kvdesk.protocol.chat import Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
-from kvdesk.ui.chat.message_list import MessageList
-from kvdesk.ui.chat.message_widget import MessageWidget
 from kvdesk.ui.markdown.text_chunks import PIECE_LINES
+from kvdesk.ui.messages.message_list import MessageList
+from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 

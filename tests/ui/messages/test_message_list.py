@@ -8,8 +8,8 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.protocol.chat import TextDelta
-from kvdesk.ui.chat.chat_view import ChatView
 from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import ONE, message
 

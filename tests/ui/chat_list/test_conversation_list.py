@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, ConversationId, MessageId
 from kvdesk.settings import Settings
-from kvdesk.ui.chat.conversation_list import ConversationList
+from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.found import FoundRow
 from tests.ui.samples import CONVERSATIONS, ONE, TWO

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kvdesk.ui.chat.composer import Composer
+from kvdesk.ui.composer.composer import Composer
 
 
 class SentMessages:

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QAbstractItemView, QListView
 
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
-from kvdesk.ui.chat.conversation_delegate import ConversationDelegate
-from kvdesk.ui.chat.conversation_model import ID_ROLE, ROW_ROLE, ConversationModel
+from kvdesk.ui.chat_list.conversation_delegate import ConversationDelegate
+from kvdesk.ui.chat_list.conversation_model import ID_ROLE, ROW_ROLE, ConversationModel
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.conversation_rows import Row
 

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.chat import Message, MessageId
 from kvdesk.translation import tr
-from kvdesk.ui.chat.message_body import MessageBody
+from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle

@@ -1,0 +1,1 @@
+"""What is typed and what is attached to it, before it is sent."""

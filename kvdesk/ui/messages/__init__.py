@@ -1,0 +1,1 @@
+"""The messages of a conversation: their widgets, what is done with one, its branches and alternatives."""
