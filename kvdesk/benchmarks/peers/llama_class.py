@@ -1,47 +1,53 @@
-"""llama-cpp-python's `Llama` as a peer, in this process: one chat at a time, each request with the whole chat."""
+"""llama-cpp-python's `Llama` as a peer, in a process of its own: one chat at a time, each request with all of it."""
 
 from __future__ import annotations
 
-import os
+import json
+import subprocess
 import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from kvdesk.backends.local.llama.binding import engine_version, llama_class
+from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.benchmarks.peers.history import History
+from kvdesk.benchmarks.peers.llama_child import FLAG
 from kvdesk.benchmarks.peers.peer import PeerFailed, Piece
+from kvdesk.library.child import child_command, start_child
 from kvdesk.settings import ContextSettings
 
 
 class LlamaPeer:
-    """See `Peer`. A second request waits for the end of the first."""
+    """See `Peer`. A second request waits for the end of the first. Raises PeerFailed."""
 
     name = "Llama"
     no_restart = ""
 
     def __init__(self, path: Path, settings: ContextSettings) -> None:
         self.about = f"llama-cpp-python {engine_version().binding}, {path.name}"
-        self._path, self._settings = path, settings
+        self._command = child_command(FLAG, str(path), settings.model_dump_json())
         self._history, self._one = History(), threading.Lock()
-        self._llama = self._made()
+        self._child = self._started()
 
     def ask(self, chat: str, text: str, n_tokens: int) -> Generator[Piece]:
-        messages, words, n_pieces, cut = self._history.asked(chat, text), "", 0, False
+        messages, words, n_pieces = self._history.asked(chat, text), "", 0
         with self._one:
+            self._send(messages=messages, n_tokens=n_tokens)
+            line: dict[str, Any] = {}
             try:
-                for chunk in self._llama.create_chat_completion(
-                    messages, temperature=0.0, repeat_penalty=1.0, max_tokens=n_tokens, stream=True
-                ):
-                    choice = chunk["choices"][0]
-                    cut = choice.get("finish_reason") == "length"
-                    if new := choice["delta"].get("content"):
+                while "end" not in line:
+                    line = self._heard()
+                    if new := line.get("text"):
                         words += new
                         n_pieces += 1
                         yield Piece(new)
-            except (ValueError, RuntimeError) as error:  # the prompt is too long, llama_decode failed
-                raise PeerFailed(f"{self.name} answered: {str(error).rstrip('.')}.") from error
+            except GeneratorExit:
+                self._send(stop=True)
+                while "end" not in self._heard():
+                    pass
+                raise
         self._history.answered(chat, text, words)
+        cut = line["end"] == "length"
         yield Piece("", n_tokens - n_pieces if cut else 0)  # its last pieces may hold several tokens
 
     def forget(self, chat: str) -> None:
@@ -52,22 +58,40 @@ class LlamaPeer:
 
     def restart(self) -> None:
         self.close()
-        self._llama = self._made()
+        self._child = self._started()
 
     def close(self) -> None:
-        self._llama.close()
+        self._child.kill()
+        self._child.wait()
+        for stream in (self._child.stdin, self._child.stdout):
+            if stream is not None:
+                stream.close()
 
-    def _made(self) -> Any:
-        """With kvdesk's settings where it has them."""
-        os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
-        settings = self._settings
-        return llama_class()(
-            model_path=str(self._path),
-            n_ctx=settings.n_ctx,
-            n_batch=settings.n_batch,
-            n_ubatch=settings.graph_tokens,
-            n_threads=settings.decode_threads,
-            n_threads_batch=settings.n_threads_batch,
-            flash_attn=settings.flash_attn,
-            verbose=False,
-        )
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        try:
+            self._child = start_child(self._command, subprocess.PIPE, subprocess.DEVNULL)
+        except OSError as error:
+            raise PeerFailed(f"{self.name} cannot be started: {error.strerror or error}.", gone=True) from error
+        self._heard()
+        return self._child
+
+    def _send(self, **request: object) -> None:
+        assert self._child.stdin is not None
+        try:
+            self._child.stdin.write((json.dumps(request) + "\n").encode())
+            self._child.stdin.flush()
+        except OSError as error:
+            raise PeerFailed(f"The process of {self.name} has ended.", gone=True) from error
+
+    def _heard(self) -> dict[str, Any]:
+        """Its next line. Raises PeerFailed for one that says why it failed."""
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline()
+        if not line:
+            raise PeerFailed(f"The process of {self.name} has ended.", gone=True)
+        said: dict[str, Any] = json.loads(line)
+        if "failed" in said:
+            raise PeerFailed(f"{self.name} answered: {said['failed']}.")
+        return said
