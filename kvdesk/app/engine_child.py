@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Sequence
 
@@ -26,6 +27,8 @@ from kvdesk.protocol.chat import BackendReady, ModelLoaded
 from kvdesk.protocol.messages import Command
 from kvdesk.protocol.wire import frame, read_frame
 
+REPORT_S = 0.08
+"""Between two reports while it computes: each wakes three threads, on the processors that compute."""
 GIL_SWITCH_S = 0.001
 """A token must not wait 5 ms for a thread that writes a view."""
 
@@ -109,12 +112,12 @@ class _Counted(Engine):
 
 
 class _Reporter(threading.Thread):
-    """Writes what the engine says, as it comes: several events at once where they come faster."""
+    """Writes what the engine says, as it comes: several events at once where they come faster than `REPORT_S`."""
 
     def __init__(self, out: int) -> None:
         super().__init__(name="kvdesk-report", daemon=True)
         self._out = out
-        self._ready = threading.Event()
+        self._ready, self._due = threading.Event(), threading.Event()
         self._over = False
         self.n_handled, self._busy = 0, False
         self.host = Host(lambda emit: _Counted(emit, self))
@@ -123,17 +126,23 @@ class _Reporter(threading.Thread):
     def changed(self, *, busy: bool) -> None:
         """The engine has handled a command, or has nothing left to do."""
         self._busy = busy
+        self._due.set()
         self._ready.set()
 
     def finish(self) -> None:
         """Write what is left, and nothing more."""
         self._over = True
+        self._due.set()
         self._ready.set()
         self.join()
 
     def run(self) -> None:
+        written_s = 0.0
         while True:
             self._ready.wait()
+            if (left_s := written_s + REPORT_S - time.monotonic()) > 0:
+                self._due.wait(left_s)
+            self._due.clear()
             self._ready.clear()
             over, n_handled, busy = self._over, self.n_handled, self._busy  # before the events: see `Report`
             events = self._subscription.take()
@@ -146,6 +155,7 @@ class _Reporter(threading.Thread):
             told = tuple(event for event in events if not isinstance(event, BackendReady))  # the parent's host says it
             if not self._write(frame(Report, Report(n_handled, busy, told))) or over:
                 return
+            written_s = time.monotonic()
 
     def _write(self, data: bytes) -> bool:
         """Whether the parent is still there."""
