@@ -75,9 +75,9 @@ def _make_graphs(parts: PageParts) -> QWidget:
 
 PAGES: Final = (
     Page("Cache", Feature.CACHE_VIEW, lambda parts: CachePage(parts.theme, parts.measured)),
+    Page("Blocks", Feature.BLOCK_MAP, lambda parts: BlocksPage(parts.theme), instead_of="Cache"),
     Page("Graphs", Feature.CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
     Page("Timeline", Feature.CACHE_VIEW, lambda parts: TimelinePage(parts.theme, parts.state, parts.texts)),
-    Page("Blocks", Feature.BLOCK_MAP, lambda parts: BlocksPage(parts.theme), instead_of="Cache"),
     Page("Log", None, lambda parts: LogPanel(parts.theme)),
 )
 """In the order of the tabs; the first is shown at first."""

@@ -67,7 +67,7 @@ def test_a_file_is_read_with_its_message_and_never_again(engine: HeadlessEngine)
     before = len(pool.get(chat.id).tokens)
     again = chat.answer("Thanks. And the gulls?", SHORT).stats
     assert again.reused_tokens == before
-    assert again.prefilled_tokens < 40
+    assert again.prefilled_tokens < len(NOTES.text) // 3, "also where a token is a byte"
     engine.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))  # nothing comes back from a saved state
     for end in (5, 7):  # system, question, answer, question, answer, …
         asked, answer = chat.messages[: end - 1], chat.messages[end - 1]
