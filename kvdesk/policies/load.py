@@ -17,7 +17,8 @@ INTERVAL_S = 0.2
 STALE_S = 1.0
 """A reading over more than this says what others took at some time, not that they do so now."""
 
-_PROC_STAT, _PROC_LOADAVG = Path("/proc/stat"), Path("/proc/loadavg")
+_APART_S = 0.002
+_PROC_STAT, _PROC_LOADAVG, _PROC_TASKS = Path("/proc/stat"), Path("/proc/loadavg"), Path("/proc/self/task")
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of the first line, proc(5); guest time is already in user time
 
 
@@ -25,8 +26,8 @@ class LoadMeter:
     """Cores' worth of processor time that other processes took between two calls of `read`. One call: about 0.04 ms.
 
     `busy_s` gives the seconds all processors of the machine were busy since some moment, `own_s` those of this
-    process; both default to the system's counters. `runnable`: threads that run or wait for a processor at this moment,
-    this one too; with it a stale reading says no more than what runs now. None where nobody knows.
+    process; both default to the system's counters. `runnable`: threads of other processes that run or wait for a
+    processor at this moment; with it a stale reading says no more than that. None where nobody knows.
     """
 
     def __init__(
@@ -55,16 +56,37 @@ class LoadMeter:
         busy, own, passed = now[1] - last[1], now[2] - last[2], now[0] - last[0]
         others = max(0.0, (busy - own) / passed)
         n_runnable = self._runnable() if passed > STALE_S else None
-        return others if n_runnable is None else min(others, max(0.0, n_runnable - 1.0))
+        return others if n_runnable is None else min(others, float(n_runnable))
 
 
-def runnable_threads() -> int | None:
-    """Threads of the machine that run or wait for a processor at this moment: proc_loadavg(5). Linux only."""
+def runnable_others() -> int | None:
+    """Threads of other processes that run or wait for a processor at this moment: proc_loadavg(5). Linux only.
+
+    What runs at two moments: others are seen while they end what this process has just waited for.
+    """
+    found = _runnable_others()
+    if found:
+        time.sleep(_APART_S)
+        again = _runnable_others()
+        found = found if again is None else min(found, again)
+    return found
+
+
+def _runnable_others() -> int | None:
     try:
+        own = sum(_is_runnable(task) for task in _PROC_TASKS.iterdir())
         n = int(_PROC_LOADAVG.read_bytes().split()[3].partition(b"/")[0])
     except (OSError, ValueError, IndexError):
         return None
-    return n or None  # the one that asks runs: 0 is made up, as some containers do
+    return max(0, n - own) if n else None  # the one that asks runs: 0 is made up, as some containers do
+
+
+def _is_runnable(task: Path) -> bool:
+    """proc_pid_stat(5): the state stands behind the name, in which there may be anything."""
+    try:
+        return (task / "stat").read_bytes().rpartition(b")")[2].lstrip().startswith(b"R")
+    except OSError:  # it has ended
+        return False
 
 
 def system_counter() -> Callable[[], float]:

@@ -27,6 +27,8 @@ _TRIAL = 4  # tokens that a new count is tried for
 _RECENT = 12  # decodes remembered for each count
 _GAIN = 0.93  # a count is better when it takes less than this share of the other's time
 _SLOW = 1.3  # times the best known: something is wrong
+_SLOW_ALONE = 1.6  # the same while others are seen to do nothing
+_QUIET = 0.15  # cores taken by others, as measured: what slows the whole machine slows any count
 _SLOW_UNDER_LOAD = 1.12  # the same while other processes are seen to be busy
 _COLLAPSED = 2.0  # times the best known: two decodes in a row are proof enough
 _STALLED = 8.0  # times the best known: one is; less may be a hiccup of the system
@@ -123,13 +125,14 @@ class ThreadPolicy:
         self._n_cores = max(1, n_cores)
         self._n_most = max(1, n_most or n_cores)
         self._fit = self._n = self._n_most
-        self._others = 0.0
+        self._others: float | None = None  # nobody has told
         self._reason = tr("{n} of {n_cores} cores, nothing else was measured yet.").format(
             n=self._n, n_cores=self._n_cores
         )
         self._speed = DecodeSpeed()
         self._recent: dict[int, deque[float]] = {}
         self._work: Work | None = None
+        self._by_load = False  # the count in use follows the load alone: nothing was measured for it
         self._last_s = -math.inf
         self._raised_s = -math.inf
         self._trial: Trial | None = None
@@ -159,19 +162,22 @@ class ThreadPolicy:
                 self._more.reset()
             elif rises:
                 self._more.hurry(at_s)
+            if rises and self._by_load and self._trial is None:
+                self._use(fit, tr("{seen}: {threads} again.").format(seen=self._seen(), threads=_threads(fit)))
         if at_s - self._last_s > _IDLE_S and self._n != self._fit:
-            self._trial = None
+            self._end_trial(at_s)
             self._recent.clear()
             self._use(
                 self._fit, tr("{seen}: starting with {threads}.").format(seen=self._seen(), threads=_threads(self._fit))
             )
+            self._by_load = True
         return self.choice
 
     def decoded(self, sample: DecodeSample) -> Threads:
         """A decode was measured. Returns the choice for the next one."""
         work, ms = Work(sample.n_tokens, sample.n_kv), sample.ms / sample.n_tokens
         if sample.at_s - self._last_s > _IDLE_S + sample.ms / 1e3 or self._work is None or not work.like(self._work):
-            self._end_trial()
+            self._end_trial(sample.at_s)
             self._recent.clear()
         self._last_s, self._work = sample.at_s, work
         if sample.n_threads == self._n:
@@ -214,7 +220,7 @@ class ThreadPolicy:
             return self._seen() if loaded and len(lately) >= 2 else ""
         if lately[-1] > _STALLED * best or (len(lately) > 1 and min(lately[-2:]) > _COLLAPSED * best):
             return tr("a token took {lately:.0f} ms, at best {best:.1f}").format(lately=lately[-1], best=best)
-        limit = _SLOW_UNDER_LOAD if loaded else _SLOW
+        limit = _SLOW_UNDER_LOAD if loaded else _SLOW_ALONE if self._is_quiet else _SLOW
         if len(lately) == 3 and min(lately) > limit * best:
             return tr("tokens take {median:.1f} ms, at best {best:.1f}").format(
                 median=statistics.median(lately), best=best
@@ -234,7 +240,7 @@ class ThreadPolicy:
 
     def _judge(self, trial: Trial, work: Work, at_s: float) -> None:
         """The trial is over: keep the count that took less."""
-        self._trial = None
+        self._trial, self._by_load = None, False
         tried, fewer = self._n, self._n < trial.back_to
         ms = statistics.median(trial.taken)
         if trial.won:
@@ -275,9 +281,13 @@ class ThreadPolicy:
         if 1 < self._n <= self._fit and best is not None and ms > _SLOW * best:
             self._try(self._n // 2, ms, work, tr("it is still slow"))
 
-    def _end_trial(self) -> None:
-        """What is decoded has changed under the trial: what it took cannot be compared any more."""
+    def _end_trial(self, at_s: float) -> None:
+        """What is decoded has changed under the trial: what it took cannot be compared any more. Fewer threads are not
+        tried again at once: short answers would all have their trial, and none would come to its end.
+        """
         if self._trial is not None:
+            if self._n < self._trial.back_to:
+                self._fewer.failed(at_s)
             self._use(self._trial.back_to, tr("{threads}, as before.").format(threads=_threads(self._trial.back_to)))
             self._trial = None
 
@@ -291,9 +301,13 @@ class ThreadPolicy:
     def _use(self, n: int, reason: str) -> None:
         self._n, self._reason = n, reason
 
+    @property
+    def _is_quiet(self) -> bool:
+        return self._others is not None and self._others < _QUIET
+
     def _seen(self) -> str:
         return tr("other processes take {others:.1f} of {n_cores} cores").format(
-            others=self._others, n_cores=self._n_cores
+            others=self._others or 0.0, n_cores=self._n_cores
         )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 
 import pytest
 
-from kvdesk.policies.load import INTERVAL_S, STALE_S, LoadMeter, busy_ticks, runnable_threads, system_counter
+from kvdesk.policies import load
+from kvdesk.policies.load import INTERVAL_S, STALE_S, LoadMeter, busy_ticks, system_counter
 
 
 def test_others_are_all_minus_our_own() -> None:
@@ -27,19 +29,34 @@ def test_never_negative() -> None:
 
 def test_a_stale_reading_says_no_more_than_what_runs_now() -> None:
     """Someone compiled a minute ago: the next question need not be answered with one thread."""
-    busy, n_runnable = iter([0.0, 2.0, 20.0, 30.0, 40.0]), iter([1, 2, None])
+    busy, n_runnable = iter([0.0, 2.0, 20.0, 30.0, 40.0]), iter([0, 1, None])
     meter = LoadMeter(lambda: next(busy), lambda: 0.0, lambda: next(n_runnable))
     assert meter.read(0.0) is None
     assert meter.read(STALE_S) == pytest.approx(2.0), "new enough"
-    assert meter.read(STALE_S + 10) == 0.0, "only this thread runs"
-    assert meter.read(STALE_S + 20) == pytest.approx(1.0), "and one of somebody else"
+    assert meter.read(STALE_S + 10) == 0.0, "nobody runs"
+    assert meter.read(STALE_S + 20) == pytest.approx(1.0), "somebody does"
     assert meter.read(STALE_S + 30) == pytest.approx(1.0), "nobody knows what runs"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="read from /proc")
-def test_threads_that_run_are_counted() -> None:
-    n = runnable_threads()
-    assert n is None or n >= 1
+def test_own_threads_are_no_load() -> None:
+    """However many of this process run: they are what it is asked for."""
+    over = threading.Event()
+
+    def spin() -> None:
+        while not over.is_set():
+            pass
+
+    threads = [threading.Thread(target=spin) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        found = [load._runnable_others() for _ in range(20)]
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert min(n for n in found if n is not None) <= 1, "three threads were taken for others"
 
 
 def test_idle_and_waiting_for_disks_is_not_busy() -> None:

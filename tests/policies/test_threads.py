@@ -117,15 +117,16 @@ def test_threads_of_a_batch() -> None:
 def test_a_piece_of_a_prompt_takes_every_free_core() -> None:
     """Where one more thread writes no faster, a short prompt is read faster by it; beside a busy process it is not."""
     policy = ThreadPolicy(2)
-    policy.load(0.0, 1.0)
-    assert policy.choice.decode == 1
-    for i in range(60):  # the load goes while it writes: two threads are tried, and are no faster
-        policy.decoded(DecodeSample(0.1 * i, policy.choice.decode, 1, 256, 7.0))
-        policy.load(0.1 * i, 0.0)
+    policy.load(0.0, 0.0)
+    for i in range(120):  # a load comes and goes; two threads suffer from it, and are no faster without it
+        busy = 20 < i < 60
+        policy.load(0.1 * i, float(busy))
+        n = policy.choice.decode
+        policy.decoded(DecodeSample(0.1 * i, n, 1, 256, 30.0 if busy and n == 2 else 7.0))
     assert not policy.trying
     assert policy.choice.of_batch(1) == policy.choice.of_batch(PROMPT_BATCH - 1) == 1
     assert policy.choice.of_batch(PROMPT_BATCH) == 2
-    policy.load(7.0, 1.0)
+    policy.load(12.5, 1.0)
     assert policy.choice.of_batch(PROMPT_BATCH) == 1
 
 
@@ -148,3 +149,37 @@ def test_a_prompt_is_not_read_with_a_count_that_is_being_tried() -> None:
             break
     assert policy.choice.of_batch(1) == 1
     assert policy.choice.of_batch(32) == 2
+
+
+def test_a_count_that_the_load_alone_chose_ends_with_the_load() -> None:
+    """Nothing was measured for it: the cores that are free again are used at once, without a trial."""
+    policy = ThreadPolicy(2)
+    assert policy.load(0.0, 1.0).decode == 1
+    policy.decoded(DecodeSample(0.1, 1, 1, 256, 15.0))
+    choice = policy.load(0.3, 0.0)
+    assert (choice.decode, choice.trial) == (2, None)
+    assert "again" in choice.reason
+
+
+def test_a_machine_that_is_slower_all_over_is_no_reason_for_fewer_threads() -> None:
+    """Nobody else computes: what slows two threads by 40 % slows one as well."""
+    policy = ThreadPolicy(2)
+    for i in range(200):
+        policy.load(0.05 * i, 0.05)
+        policy.decoded(DecodeSample(0.05 * i, policy.choice.decode, 1, 256, 9.0 if i % 20 < 10 else 12.6))
+        assert policy.choice.decode == 2
+
+
+def test_a_trial_that_an_answer_s_end_cuts_short_is_not_begun_again_at_once() -> None:
+    """Answers of six tokens, each slower than the best known: fewer threads are tried in few of them."""
+    policy, trials, at_s = ThreadPolicy(2), 0, 0.0
+    for _ in range(40):
+        policy.decoded(DecodeSample(at_s := at_s + 0.01, 2, 1, 256, 9.0))
+    for _ in range(20):
+        at_s += 2.0
+        policy.load(at_s, 0.0)
+        for _ in range(6):
+            trying = policy.trying
+            policy.decoded(DecodeSample(at_s := at_s + 0.016, policy.choice.decode, 1, 256, 16.0))
+            trials += policy.trying and not trying
+    assert 1 <= trials <= 8

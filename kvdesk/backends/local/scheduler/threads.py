@@ -10,7 +10,7 @@ import time
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
-from kvdesk.policies.load import LoadMeter, runnable_threads
+from kvdesk.policies.load import LoadMeter, runnable_others
 from kvdesk.policies.threads import LARGE_BATCH, DecodeSample, ThreadPolicy
 from kvdesk.protocol.cache import LoadSample
 from kvdesk.settings import ContextSettings, default_threads
@@ -27,7 +27,7 @@ class Threads:
         self._settings = settings
         self._emit = emit
         self.follow = follow
-        self._meter = LoadMeter(runnable=runnable_threads)
+        self._meter = LoadMeter(runnable=runnable_others)
         self._meter.read(time.monotonic())  # so that the first prompt knows how busy the machine has been
         self._policy = ThreadPolicy(default_threads(), settings.n_threads)
         self._own_s = time.process_time()
