@@ -11404,6 +11404,10 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>{seen}：从 {threads} 开始。</translation>
     </message>
     <message>
+        <source>{seen}: {threads} again.</source>
+        <translation>{seen}：恢复为 {threads}。</translation>
+    </message>
+    <message>
         <source>{sentence} (X = {x}, Y = {y}: Y must be X + 1)</source>
         <translation>{sentence}（X = {x}，Y = {y}：Y 必须为 X + 1）</translation>
     </message>
