@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -112,6 +113,7 @@ def _check_file(given: str) -> None:
 def _run_window(file: str | None) -> int:
     """The application. Raises UserError where it cannot be shown."""
     try:
+        gc.disable()  # imports make nothing but what stays; see `owned_process`
         from kvdesk.app.application import run
     except ImportError as error:
         from kvdesk.app.display import missing_import

@@ -1,8 +1,8 @@
 """What HTTP costs: the same conversations through `kvdesk serve` and through its host, in turns; four clients at once.
 
-Both ways ask the same engine, greedily, with beginnings of prompts that the other way does not share. A conversation
-that came out with other numbers of tokens the other way is left out. Another server of the protocol can be put beside
-(`peer`): it should have the same model and settings.
+Both ways ask the same engine, greedily, with beginnings of prompts that the other way does not share. A turn whose
+answer came out with another number of tokens the other way is left out. Another server of the protocol can be put
+beside (`peer`): it should have the same model and settings.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 import httpx2
 
@@ -42,12 +42,18 @@ _WAIT_S: Final = 300.0
 _SAMPLING: Final = Sampling(temperature=0.0, max_tokens=MAX_TOKENS)
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """How long it took, and how many tokens its answers have."""
+class Turn(NamedTuple):
+    """How long it took, and how many tokens its answer has."""
 
     seconds: float
-    sizes: tuple[int, ...]
+    n_tokens: int
+
+
+class Way(Protocol):
+    """How conversations are asked."""
+
+    def turns(self, k: int, n: int) -> Iterator[Turn]:
+        """Conversation number `k`, so many turns. Raises UserError."""
 
 
 def run(
@@ -70,25 +76,27 @@ def run(
 
 
 def _figures(
-    direct: _Direct, http: _Over, rounds: int, say: Callable[[str], None]
+    direct: Way, http: Way, rounds: int, say: Callable[[str], None]
 ) -> tuple[dict[str, dict[str, Any]], float]:
     """Figures, and what four clients at once gain over one after another: that is the engine's, and judged by `bench
     cache`.
     """
     ratios, together, gains = [], [], []
-    for k in range(rounds + 1):
-        one, other = direct.converse(k), http.converse(k)
-        if k and one.sizes == other.sizes:
-            ratios.append(one.seconds / other.seconds)
-            say(f"ten turns: host {one.seconds:.3f} s, HTTP {other.seconds:.3f} s")
+    for k in range(rounds + 1):  # the first warms up
+        ours, theirs = _by_turns(direct, http, k)
+        pairs = [(a, b) for a, b in zip(ours, theirs, strict=True) if a.n_tokens == b.n_tokens]
+        if k and pairs:
+            ratios += [a.seconds / b.seconds for a, b in pairs]
+            said = (sum(turn.seconds for turn in turns) for turns in zip(*pairs, strict=True))
+            say("{} turns of the same length: host {:.3f} s, HTTP {:.3f} s".format(len(pairs), *said))
     for k in range(rounds + 1):  # the first warms up
         first = 1000 + N_CLIENTS * k
-        ways: tuple[_Direct | _Over, ...] = (direct, http) if k % 2 else (http, direct)
+        ways: tuple[Way, ...] = (direct, http) if k % 2 else (http, direct)
         speeds = {way: _at_once(way, first) for way in ways}
-        alone = [http.converse(5000 + first + i, 3) for i in range(N_CLIENTS)]
+        alone = [turn for i in range(N_CLIENTS) for turn in http.turns(5000 + first + i, 3)]
         if k:
             together.append(speeds[http] / speeds[direct])
-            gains.append(speeds[http] * sum(one.seconds for one in alone) / _n_tokens(alone))
+            gains.append(speeds[http] / _tok_s(alone))
             say(
                 f"{N_CLIENTS} clients at once: host {speeds[direct]:.1f} tok/s, HTTP {speeds[http]:.1f}, "
                 f"{gains[-1]:.2f} times one after another"
@@ -101,28 +109,38 @@ def _figures(
     }, statistics.median(gains)
 
 
-def _at_once(way: _Direct | _Over, first: int) -> float:
+def _by_turns(one: Way, other: Way, k: int) -> tuple[list[Turn], list[Turn]]:
+    """Both have conversation `k`, turn by turn: a machine whose speed wanders changes both alike."""
+    asked = one.turns(k, TURNS), other.turns(k, TURNS)
+    done: tuple[list[Turn], list[Turn]] = [], []
+    for number in range(TURNS):
+        for i in (0, 1) if number % 2 else (1, 0):
+            done[i].append(next(asked[i]))
+    return done
+
+
+def _at_once(way: Way, first: int) -> float:
     """Tokens a second of four conversations of three turns."""
     began = time.perf_counter()
     with ThreadPoolExecutor(N_CLIENTS) as pool:
-        done = list(pool.map(lambda i: way.converse(i, 3), range(first, first + N_CLIENTS)))
-    return _n_tokens(done) / (time.perf_counter() - began)
+        done = list(pool.map(lambda i: list(way.turns(i, 3)), range(first, first + N_CLIENTS)))
+    return sum(turn.n_tokens for turns in done for turn in turns) / (time.perf_counter() - began)
 
 
-def _beside(http: _Over, peer: _Over, rounds: int, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
+def _beside(http: Way, peer: Way, rounds: int, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
     """Tokens a second of whole conversations: answers of another server may have other lengths."""
     ratios = []
     for k in range(2000, 2001 + rounds):
-        one, other = http.converse(k), peer.converse(k)
+        ours, theirs = _by_turns(http, peer, k)
         if k > 2000:
-            ratios.append(sum(one.sizes) / one.seconds / (sum(other.sizes) / other.seconds))
-            say(f"ten turns: {sum(one.sizes) / one.seconds:.1f} tok/s, the peer {sum(other.sizes) / other.seconds:.1f}")
+            ratios.append(_tok_s(ours) / _tok_s(theirs))
+            say(f"ten turns: {_tok_s(ours):.1f} tok/s, the peer {_tok_s(theirs):.1f}")
     return {"ten turns, tokens a second over the peer": _figure(statistics.median(ratios), PEER_BAR)}
 
 
-def _n_tokens(conversations: Sequence[Conversation]) -> int:
-    """Of all answers: they may have other lengths."""
-    return sum(sum(one.sizes) for one in conversations)
+def _tok_s(turns: Sequence[Turn]) -> float:
+    """Of all these answers, prompts included."""
+    return sum(turn.n_tokens for turn in turns) / sum(turn.seconds for turn in turns)
 
 
 def _figure(value: float, bar: float) -> dict[str, Any]:
@@ -139,16 +157,14 @@ class _Direct:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    def converse(self, k: int, turns: int = TURNS) -> Conversation:
-        began, sizes = time.perf_counter(), []
+    def turns(self, k: int, n: int) -> Iterator[Turn]:
         messages: list[Message] = []
-        for text in _texts(k, turns):
-            conversation = new_conversation_id()
+        for text in _texts(k, n):
+            began, conversation = time.perf_counter(), new_conversation_id()
             messages.append(Message(new_message_id(), conversation, None, "user", text))
             answer, stats = self._answer(Generate(conversation, new_message_id(), tuple(messages), _SAMPLING))
             messages.append(replace(answer, stats=stats))
-            sizes.append(stats.generated_tokens)
-        return Conversation(time.perf_counter() - began, tuple(sizes))
+            yield Turn(time.perf_counter() - began, stats.generated_tokens)
 
     def _answer(self, command: Generate) -> tuple[Message, TurnStats]:
         texts: list[str] = []
@@ -180,20 +196,18 @@ class _Over:
     def __init__(self, url: str, key: str) -> None:
         self._url, self._headers = url, {"authorization": f"Bearer {key}"} if key else {}
 
-    def converse(self, k: int, turns: int = TURNS) -> Conversation:
+    def turns(self, k: int, n: int) -> Iterator[Turn]:
         messages: list[dict[str, str]] = []
-        sizes = []
         with httpx2.Client(base_url=self._url, headers=self._headers, timeout=_WAIT_S, trust_env=False) as client:
-            began = time.perf_counter()
-            for text in _texts(k, turns):
+            for text in _texts(k, n):
+                began = time.perf_counter()
                 messages.append({"role": "user", "content": text})
                 try:
-                    said, n = _streamed(client, messages)
+                    said, size = _streamed(client, messages)
                 except httpx2.HTTPError as error:
                     raise UserError(f"The server at {self._url} could not be asked: {error}") from error
                 messages.append({"role": "assistant", "content": said})
-                sizes.append(n)
-            return Conversation(time.perf_counter() - began, tuple(sizes))
+                yield Turn(time.perf_counter() - began, size)
 
 
 def _streamed(client: httpx2.Client, messages: Sequence[dict[str, str]]) -> tuple[str, int]:

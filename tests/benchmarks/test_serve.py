@@ -30,11 +30,12 @@ def test_both_ways_get_the_same_answers(host: Host, monkeypatch: pytest.MonkeyPa
     server = Server(host, ServerConfig(port=0, keys=(Key("sk-bench-key"),), share_prefixes=False))
     server.start()
     try:
-        direct, http = serve._Direct(host).converse(7, 2), serve._Over(server.url, "sk-bench-key").converse(7, 2)
+        direct, http = serve._Direct(host).turns(7, 2), serve._Over(server.url, "sk-bench-key").turns(7, 2)
+        pairs = list(zip(direct, http, strict=True))
     finally:
         server.close()
-    assert direct.sizes == http.sizes == (5, 5)
-    assert min(direct.seconds, http.seconds) > 0
+    assert [(a.n_tokens, b.n_tokens) for a, b in pairs] == [(5, 5), (5, 5)]
+    assert min(turn.seconds for pair in pairs for turn in pair) > 0
 
 
 def test_a_figure_fails_below_its_bar() -> None:
