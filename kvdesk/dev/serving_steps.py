@@ -34,6 +34,7 @@ def serving(window: MainWindow, picture: Picture) -> Iterator[Condition]:
     window.action_set.run("app.serve")
     (dialog,) = made
     dialog.port.setValue(_free_port())
+    dialog.inspects.setChecked(True)  # so that another kvdesk sees the cells
     dialog.serve.click()
     yield lambda: bool(dialog.address)
     programs = Thread(target=_ask, args=(dialog.address, dialog.key_field.text()), name="kvdesk-programs")

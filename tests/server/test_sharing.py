@@ -59,6 +59,7 @@ def test_why_names_the_difference_and_its_usual_cause(running: Running) -> None:
     assert "The cache held “3” at position" in why
     assert "the prompt has “4”" in why
     assert "the date or the time" in why
+    assert "cannot be cut" not in why, "ten tokens alike are too few to share"
 
 
 def test_requests_take_no_more_sequences_than_there_are(running: Running) -> None:

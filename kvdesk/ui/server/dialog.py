@@ -166,6 +166,10 @@ class ServerDialog(QDialog):
         return self._port
 
     @property
+    def inspects(self) -> QCheckBox:
+        return self._inspects
+
+    @property
     def serve(self) -> QCheckBox:
         return self._serve
 

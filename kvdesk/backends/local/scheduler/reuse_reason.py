@@ -35,6 +35,7 @@ def reuse_reason(
     """
     messages = command.messages if command.continued is None else (*command.messages, command.continued)
     texts, before, source = tuple(message.text for message in messages), sequence.texts, acquired.source
+    alike = None
     if command.client is not None and acquired.held:
         held, before, source = list(acquired.held), acquired.texts, ""
     elif command.client is not None and not held and (alike := _alike(cache_manager, sequence, prompt)) is not None:
@@ -42,7 +43,8 @@ def reuse_reason(
     changed = next((i for i, (a, b) in enumerate(zip(before, texts, strict=False)) if a != b), -1)
     reused = len(sequence.tokens)
     common = common_prefix(held, prompt)
-    began_again = reused == 0 and min(common, len(prompt) - 1) > 0 and (command.client is None or command.client.reuse)
+    reuses = alike is None and (command.client is None or command.client.reuse)  # what is alike was never to be shared
+    began_again = reuses and reused == 0 and min(common, len(prompt) - 1) > 0
     facts = Facts(
         evicted=cache_manager.pop_eviction_reason(sequence.conversation),
         edited=_name_of(changed, messages) if changed >= 0 else "",
