@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from kvdesk.chat import (
     NONE_EVICTED,
@@ -22,6 +22,10 @@ from kvdesk.chat import (
 from kvdesk.paths import model_name
 from kvdesk.protocol.features import Feature
 from kvdesk.settings import ContextSettings, Overflow, Sampling
+from kvdesk.translation import marked
+
+NO_MODEL: Final = marked("No model is loaded: open a GGUF file first.")
+"""Why nothing can be asked yet: the note of an answer that failed, in the person's language."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from kvdesk.chat import TurnStats
 from kvdesk.protocol.chat import (
+    NO_MODEL,
     EngineDied,
     Generate,
     Overflowed,
@@ -22,6 +23,7 @@ from kvdesk.protocol.messages import CommandFailed
 from kvdesk.server.bridge import AnswerEvent, HostBridge
 from kvdesk.server.errors import ApiError
 from kvdesk.server.state import decode_ms, prefill_ms
+from kvdesk.translation import tr
 
 NO_STATS = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
@@ -67,7 +69,7 @@ class Choice:
             case "failed" if self.is_over_full:
                 raise ApiError(400, note, "messages", "context_length_exceeded")
             case "failed" if not self.began:
-                raise ApiError(503 if "No model is loaded" in note else 400, note)
+                raise ApiError(503 if event.note == tr(NO_MODEL) else 400, note)
             case "failed":
                 raise ApiError(500, note)
             case "interrupted":

@@ -53,6 +53,7 @@ from kvdesk.protocol.cache import (
     Watch,
 )
 from kvdesk.protocol.chat import (
+    NO_MODEL,
     CloseConversation,
     Endpoint,
     Generate,
@@ -370,7 +371,7 @@ class Engine:
 
     def _require(self) -> Session:
         if self.session is None:
-            raise UserError(tr("No model is loaded: open a GGUF file first."))
+            raise UserError(tr(NO_MODEL))
         return self.session
 
     def _preview_context(self, settings: ContextSettings) -> ContextPreview:
@@ -412,9 +413,7 @@ class Engine:
 
     def _start_next(self) -> None:
         if self.session is None:
-            self._scheduler.abandon(
-                self._waiting.popleft()[0], "failed", tr("No model is loaded: open a GGUF file first.")
-            )
+            self._scheduler.abandon(self._waiting.popleft()[0], "failed", tr(NO_MODEL))
             return
         if self._scheduler.start(*self._waiting[0]):
             self._waiting.popleft()
