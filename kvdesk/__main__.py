@@ -112,8 +112,8 @@ def _check_file(given: str) -> None:
 
 def _run_window(file: str | None) -> int:
     """The application. Raises UserError where it cannot be shown."""
+    gc.disable()  # imports make nothing but what stays
     try:
-        gc.disable()  # imports make nothing but what stays; see `owned_process`
         from kvdesk.app.application import run
     except ImportError as error:
         from kvdesk.app.display import missing_import
@@ -122,6 +122,8 @@ def _run_window(file: str | None) -> int:
         if sentence := missing_import(error):
             raise UserError(sentence) from error
         raise
+    finally:
+        gc.enable()  # the application decides for itself
     return run(file)
 
 

@@ -165,21 +165,26 @@ def _pointer(blob: Blob) -> Any:
     return np.frombuffer(blob, np.uint8).ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
+def made_llama(path: Path, settings: ContextSettings) -> Any:
+    """A `llama_cpp.Llama` with kvdesk's settings where it has them."""
+    os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
+    return llama_class()(
+        model_path=str(path),
+        n_ctx=settings.n_ctx,
+        n_batch=settings.n_batch,
+        n_ubatch=settings.graph_tokens,
+        n_threads=settings.decode_threads,
+        n_threads_batch=settings.n_threads_batch,
+        flash_attn=settings.flash_attn,
+        verbose=False,
+    )
+
+
 class LlamaClass:
     """`llama_cpp.Llama` at the same settings, greedy."""
 
     def __init__(self, path: Path, settings: ContextSettings) -> None:
-        os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
-        self._llama = llama_class()(
-            model_path=str(path),
-            n_ctx=settings.n_ctx,
-            n_batch=settings.n_batch,
-            n_ubatch=settings.graph_tokens,
-            n_threads=settings.decode_threads,
-            n_threads_batch=settings.n_threads_batch,
-            flash_attn=True,
-            verbose=False,
-        )
+        self._llama = made_llama(path, settings)
 
     def decode_tok_s(self, prompt: Sequence[int], n_tokens: int) -> float:
         """As `BareLoop.decode_tok_s`."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator
 from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+import httpx2
 from PySide6.QtWidgets import QWidget
 
+from kvdesk.benchmarks.peers.binding_server import free_port
+from kvdesk.ui.models.connect_dialog import ConnectDialog
+from kvdesk.ui.server.dialog import ServerDialog
 from kvdesk.ui.shell.main_window import MainWindow
-
-if TYPE_CHECKING:
-    from kvdesk.ui.models.connect_dialog import ConnectDialog
-    from kvdesk.ui.server.dialog import ServerDialog
 
 SYSTEM: Final = "It is {}. You are the assistant of a small library by the sea, and you answer in one short sentence."
 ASKED: Final = (
@@ -33,7 +32,7 @@ def serving(window: MainWindow, picture: Picture) -> Iterator[Condition]:
     window.server_dialog_made.connect(made.append)
     window.action_set.run("app.serve")
     (dialog,) = made
-    dialog.port.setValue(_free_port())
+    dialog.port.setValue(free_port())
     dialog.inspects.setChecked(True)  # so that another kvdesk sees the cells
     dialog.serve.click()
     yield lambda: bool(dialog.address)
@@ -43,7 +42,7 @@ def serving(window: MainWindow, picture: Picture) -> Iterator[Condition]:
     dialog.requests.table.selectRow(1)
     yield from picture("serving", dialog)
     window.action_set.run("model.server")
-    connect = window.findChild(_connect_dialog())
+    connect = window.findChild(ConnectDialog)
     assert connect is not None
     connect.url.setText(dialog.address)
     connect.url.textEdited.emit(dialog.address)
@@ -57,16 +56,8 @@ def serving(window: MainWindow, picture: Picture) -> Iterator[Condition]:
     dialog.close()
 
 
-def _connect_dialog() -> type[ConnectDialog]:
-    from kvdesk.ui.models.connect_dialog import ConnectDialog  # not at start-up
-
-    return ConnectDialog
-
-
 def _ask(address: str, key: str) -> None:
     """As those programs would, one after another."""
-    import httpx2  # slow to import
-
     with httpx2.Client(base_url=address, trust_env=False, timeout=60) as client:
         for program, now, question in ASKED:
             roles = {"system": SYSTEM.format(now), "user": question}
@@ -77,9 +68,3 @@ def _ask(address: str, key: str) -> None:
             }
             headers = {"authorization": f"Bearer {key}", "user-agent": program}
             client.post("/chat/completions", json=body, headers=headers).raise_for_status()
-
-
-def _free_port() -> int:
-    with socket.socket() as tried:
-        tried.bind(("127.0.0.1", 0))
-        return int(tried.getsockname()[1])

@@ -17,9 +17,7 @@ TOKEN, PROMPT, BYTES = marked("one token"), marked("a prompt"), marked("bytes")
 MUCH = 1.15
 """Ratio of times from which a context is said to be slower than another."""
 MUCH_READ = 1.5
-"""The same for a prompt in small physical batches: 1.2 where a model's weights nearly fit the caches, 3 and more where
-they are read from memory for each batch.
-"""
+"""The same for a prompt in small physical batches, which cost 1.2 with the embedded model: too near to `MUCH`."""
 UBATCHES = (8, 64, 512)
 
 PARAMETERS = (

@@ -43,7 +43,7 @@ class BindingServer(ServerPeer):
     def __init__(self, path: Path, settings: ContextSettings) -> None:
         if why := missing():
             raise PeerFailed(why, gone=True)
-        port = _free_port()
+        port = free_port()
         super().__init__(f"http://127.0.0.1:{port}", name=NAME)
         options = {
             "model": path,
@@ -100,7 +100,8 @@ class BindingServer(ServerPeer):
             self._child = None
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens at now, on this computer."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

@@ -12,10 +12,11 @@ import json
 import os
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from kvdesk.backends.local.llama.binding import llama_class
+from kvdesk.benchmarks.baselines import made_llama
 from kvdesk.library.child import read_parent
 from kvdesk.settings import ContextSettings
 
@@ -32,7 +33,7 @@ def child_main(argv: Sequence[str]) -> int:
     def tell(**line: object) -> None:
         os.write(out, (json.dumps(line) + "\n").encode())
 
-    llama = _made(argv[0], ContextSettings.model_validate_json(argv[1]))
+    llama = made_llama(Path(argv[0]), ContextSettings.model_validate_json(argv[1]))
     tell(ready=True)
     while True:
         request = requests.get()
@@ -53,7 +54,7 @@ def child_main(argv: Sequence[str]) -> int:
             tell(failed=str(error).rstrip("."))
 
 
-def _lines(requests: queue.SimpleQueue[dict[str, Any]], stopped: threading.Event) -> Any:
+def _lines(requests: queue.SimpleQueue[dict[str, Any]], stopped: threading.Event) -> Callable[[bytes], None]:
     """What the parent sends, in pieces of any length: a request, or `{"stop": true}` for the one that is answered."""
     rest = b""
 
@@ -68,18 +69,3 @@ def _lines(requests: queue.SimpleQueue[dict[str, Any]], stopped: threading.Event
                 requests.put(request)
 
     return take
-
-
-def _made(path: str, settings: ContextSettings) -> Any:
-    """With kvdesk's settings where it has them."""
-    os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
-    return llama_class()(
-        model_path=path,
-        n_ctx=settings.n_ctx,
-        n_batch=settings.n_batch,
-        n_ubatch=settings.graph_tokens,
-        n_threads=settings.decode_threads,
-        n_threads_batch=settings.n_threads_batch,
-        flash_attn=settings.flash_attn,
-        verbose=False,
-    )

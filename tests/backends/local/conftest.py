@@ -12,6 +12,7 @@ from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies import prompt_piece
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.settings import ContextSettings
+from tests.backends.local.tiny_models import write
 
 SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
 NARROW = SMALL.model_copy(update={"n_ctx": 256})
@@ -33,6 +34,20 @@ def opened_with(model: Path, settings: ContextSettings) -> Iterator[HeadlessEngi
     prompts.begin()  # else the first test with a template of its own would start, and keep, its thread
     yield headless
     headless.close()
+
+
+@pytest.fixture(scope="module", params=["embedded", "mamba2", "granitehybrid"])
+def engine(
+    request: pytest.FixtureRequest, model_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HeadlessEngine]:
+    """Models that chat, one for each kind of memory."""
+    path = model_file
+    if request.param != "embedded":
+        path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
+    for headless in opened_with(path, SMALL):
+        if request.param != "embedded":  # random weights end an answer anywhere
+            headless.engine.session.loaded.model.vocab.ignore_eog()
+        yield headless
 
 
 def empty(headless: HeadlessEngine) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,9 @@ from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.settings import CachePolicy, Sampling
-from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
 from tests.backends.local.test_checkpoints import open_ids
 from tests.backends.local.test_turns import fresh_answer
-from tests.backends.local.tiny_models import write
 
 SHORT = Sampling(temperature=0.0, max_tokens=8)
 NOTES = Attachment("notes.txt", "text", "The gulls came at noon. The lamp was lit at six. " * 4)
@@ -36,19 +33,6 @@ def test_a_long_addition_costs_its_own_tokens_in_every_memory(name: str, tmp_pat
     finally:
         ids.close()
         model.close()
-
-
-@pytest.fixture(scope="module", params=["embedded", "mamba2", "granitehybrid"])
-def engine(
-    request: pytest.FixtureRequest, model_file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[HeadlessEngine]:
-    path = model_file
-    if request.param != "embedded":
-        path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
-    for headless in opened_with(path, SMALL):
-        if request.param != "embedded":  # random weights end an answer anywhere
-            headless.engine.session.loaded.model.vocab.ignore_eog()
-        yield headless
 
 
 def test_a_file_is_read_with_its_message_and_never_again(engine: HeadlessEngine) -> None:

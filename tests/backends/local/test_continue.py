@@ -21,7 +21,6 @@ from tests.backends.local.conftest import NARROW, SMALL, opened_with
 from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
 from tests.backends.local.test_checkpoints import open_ids
 from tests.backends.local.test_turns import held, of
-from tests.backends.local.tiny_models import write
 
 HALF = Sampling(temperature=0.0, max_tokens=20)
 WHOLE = HALF.model_copy(update={"max_tokens": 40})
@@ -48,19 +47,6 @@ def test_one_token_is_read_in_every_memory(name: str, tmp_path: Path) -> None:
 
 
 # --- whole turns ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module", params=["embedded", "mamba2", "granitehybrid"])
-def engine(
-    request: pytest.FixtureRequest, model_file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[HeadlessEngine]:
-    path = model_file
-    if request.param != "embedded":
-        path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
-    for headless in opened_with(path, SMALL):
-        if request.param != "embedded":  # random weights end an answer anywhere
-            headless.engine.session.loaded.model.vocab.ignore_eog()
-        yield headless
 
 
 @pytest.fixture
