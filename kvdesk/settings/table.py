@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic.fields import FieldInfo
+
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+"""pydantic would read the metadata of every installed package for plug-ins before the first table: a twentieth of the
+time until the window is there (pydantic/plugin/_loader.py). kvdesk has none."""
 
 
 class Table(BaseModel):
