@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from kvdesk.paths import resources_dir
 from kvdesk.ui.widgets.colours import Colours
 from kvdesk.viewmodel.palette import mix
 
 _LENGTH = re.compile(r"(?<![\w#.-])(\d+)px")
 _FONT = "font-size: "
+_TICK = (resources_dir() / "icons" / "tick.svg").as_posix()
+"""Drawn in `accent_text`, which is white in both themes: a style sheet cannot colour a file."""
 
 
 def style_sheet(colours: Colours, base_px: int, small: int, mono_families: Sequence[str], scale: float = 1.0) -> str:
@@ -150,9 +153,11 @@ QSplitter::handle:hover {{ background: {c.accent}; }}
 QProgressBar {{ background: transparent; border: none; }}
 QProgressBar::chunk {{ background: {c.accent}; }}
 QCheckBox, QRadioButton {{ spacing: 8px; }}
-QCheckBox::indicator:unchecked {{ width: 12px; height: 12px; border-radius: 3px; border: 1px solid {handle};
+QCheckBox::indicator {{ width: 12px; height: 12px; border-radius: 3px; border: 1px solid {handle};
     background: {c.raised}; }}
-QCheckBox::indicator:unchecked:focus {{ border-color: {c.text}; }}
+QCheckBox::indicator:checked {{ border-color: {c.accent}; background: {c.accent}; image: url("{_TICK}"); }}
+QCheckBox::indicator:checked:disabled {{ border-color: {handle}; background: {disabled}; }}
+QCheckBox::indicator:focus {{ border-color: {c.text}; }}
 QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: 7px; border: 1px solid {handle};
     background: {c.raised}; }}
 QRadioButton::indicator:checked {{ border: 4px solid {c.accent}; border-radius: 7px; width: 6px; height: 6px;

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QStyle, QStyleOptionButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import ThemeChoice
@@ -61,3 +61,18 @@ def test_only_another_theme_styles_the_widgets_anew(theme: Theme, qapp: QApplica
     assert widget.times == before
     theme.set_theme(ThemeChoice.LIGHT)
     assert widget.times > before
+
+
+@pytest.mark.parametrize("zoom", [100, 150, 200])
+def test_a_box_is_as_large_with_its_tick_as_without(zoom: int, theme: Theme, qtbot: QtBot) -> None:
+    theme.set_size(zoom)
+    box = QCheckBox("Serve other programs")
+    qtbot.addWidget(box)
+    rects = []
+    for checked in (False, True):
+        box.setChecked(checked)
+        option = QStyleOptionButton()
+        box.initStyleOption(option)
+        rects.append(box.style().subElementRect(QStyle.SubElement.SE_CheckBoxIndicator, option, box))
+    assert rects[0] == rects[1]
+    assert rects[0].width() >= theme.px(12)
