@@ -31,6 +31,7 @@ from kvdesk.benchmarks.requests import asked
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
+from kvdesk.experiments.statistics import interval
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import ContextInfo, ContextReady, RebuildContext, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
@@ -38,27 +39,31 @@ from kvdesk.settings import ContextSettings, Sampling
 
 GREEDY = Sampling(temperature=0.0, max_tokens=128)
 SHORT = Sampling(temperature=0.0, max_tokens=32)
-LONGEST_ANSWER_S = 2.0
-"""Answers whose speed is measured are as long as `GREEDY`, or as what takes so long, so that a run takes minutes."""
-LEAST_ANSWER = 32
+"""Of answers whose speed is compared: many short pairs tell more in the same time than few long ones, since a machine's
+speed jumps by a fifth from one second to the next (measured: 0.17 for pairs of 32 tokens, 0.20 for pairs of 128)."""
 FIRST = Sampling(temperature=0.0, max_tokens=1)
 READ = {512: 3, 2048: 1}
 """Lengths of the prompts whose prefill is measured, in tokens, and how often in a round."""
 LLAMA_DEFAULTS = {"n_batch": 2048, "n_ubatch": 512, "exact": False}
 """llama_context_default_params (llama-context.cpp)."""
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night. "
-TURNS = 3
-"""Answers of each contender in a round."""
+MOST_TURNS, LEAST_TURNS = 10, 3
+"""Answers of each contender in a round; between them, as many as take TURNS_S."""
+TURNS_S = 5.0
 SETTLED_S = 0.3
 """Between two answers. What one leaves to be done after it is the next one's load otherwise, and that follows the load:
 it begins with fewer threads while another process computes, as the engine of safe mode is one.
 """
 MOST_NOISE = 0.02
-"""A machine that is noisier than this must be measured longer."""
+"""A ratio may miss its bar by two of its standard errors, never by more than this: who is exactly as fast as the bar
+would fail every other time.
+"""
 SURE = 0.01
 """The standard error of a ratio of speeds that is small enough to judge it."""
 MOST_ROUNDS = 2
 """So many times the rounds that were asked for are run on a machine that is too noisy for `SURE`."""
+JUDGED = (("engine", "bare"), ("engine", "llama"), ("safe", "bare"))
+"""The contenders whose ratio of speeds has a bar."""
 REQUEST = "Count slowly from one to fifty in words and say something kind after every number, please. " * 6
 
 
@@ -83,13 +88,10 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
     resident = _resident_bytes(path, settings)
     say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
     bars = {
-        **{
-            f"prefill_{n}_vs_bare_loop": Threshold(_ratio(ours, theirs), 0.97, at_least=True)
-            for n, (ours, theirs) in reading.items()
-        },
-        "decode_vs_bare_loop": Threshold(_ratio(speeds["engine"], speeds["bare"]), 0.97, at_least=True),
-        "decode_in_safe_mode_vs_bare_loop": Threshold(_ratio(speeds["safe"], speeds["bare"]), 0.97, at_least=True),
-        "decode_vs_llama_class": no_slower(speeds["engine"], speeds["llama"]),
+        **{f"prefill_{n}_vs_bare_loop": ratio_at_least(0.97, ours, theirs) for n, (ours, theirs) in reading.items()},
+        "decode_vs_bare_loop": ratio_at_least(0.97, speeds["engine"], speeds["bare"]),
+        "decode_in_safe_mode_vs_bare_loop": ratio_at_least(0.97, speeds["safe"], speeds["bare"]),
+        "decode_vs_llama_class": ratio_at_least(1.0, speeds["engine"], speeds["llama"]),
         "six_requests_slowest_over_fastest": Threshold(max(over_bare) / min(over_bare), 1.15, at_least=False),
         "turn_5_prefilled_over_new": Threshold(last.prefilled_tokens / n_new, 1.0, at_least=False),
         "resident_over_allowed": Threshold(resident / allowed, 1.0, at_least=False),
@@ -97,7 +99,13 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
     return {
         "passed": all(bar.passed for bar in bars.values()),
         "figures": {
-            name: {"value": round(bar.value, 4), "bar": bar.bar, "at_least": bar.at_least, "passed": bar.passed}
+            name: {
+                "value": round(bar.value, 4),
+                "bar": bar.bar,
+                "noise": round(bar.noise, 4),
+                "at_least": bar.at_least,
+                "passed": bar.passed,
+            }
             for name, bar in bars.items()
         },
         "watched_vs_engine": round(_ratio(speeds["watched"], speeds["engine"]), 4),
@@ -209,29 +217,27 @@ def _decode_speeds(
     so for as long as it is held. Runs that are compared lie next to each other, since the machine's own speed drifts
     more than that. "safe" is the engine in a child process (safe mode).
     """
-    chat = HeadlessChat(headless)
-    tok_s = chat.answer(QUESTION, GREEDY).stats.decode_tok_s
-    n = max(LEAST_ANSWER, min(GREEDY.max_tokens, int(LONGEST_ANSWER_S * tok_s)))
+    n = SHORT.max_tokens
+    turns = max(LEAST_TURNS, min(MOST_TURNS, round(TURNS_S * _engine_tok_s(headless, watched=False) / n)))
     prompt = _prompt(headless, QUESTION)
-    headless.do(CloseConversation(chat.id))
     names = ["engine", "bare", "llama", "watched", "safe"]
     safe = HeadlessEngine(make_backend=ProcessBackend)
     speeds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(MOST_ROUNDS * rounds):
-        if number >= rounds and all(_error(speeds["engine"], speeds[name]) <= SURE for name in ("bare", "llama")):
+        if number >= rounds and all(_error(speeds[a], speeds[b]) <= SURE for a, b in JUDGED):
             break
         _load(headless, path, settings)
         safe.do(LoadModel(LocalFile(path), settings))
         bare, llama = BareLoop(session_of(headless).loaded.model, settings), LlamaClass(path, settings)
         runs: dict[str, Callable[[], float]] = {
-            "engine": lambda: _engine_tok_s(headless, n, watched=False),
+            "engine": lambda: _engine_tok_s(headless, watched=False),
             "bare": lambda bare=bare: bare.decode_tok_s(prompt, n),  # type: ignore[misc]
             "llama": lambda llama=llama: llama.decode_tok_s(prompt, n),  # type: ignore[misc]
-            "watched": lambda: _engine_tok_s(headless, n, watched=True),
-            "safe": lambda: _engine_tok_s(safe, n, watched=False),
+            "watched": lambda: _engine_tok_s(headless, watched=True),
+            "safe": lambda: _engine_tok_s(safe, watched=False),
         }
         try:
-            for turn in range(TURNS + 1):  # the first warms up
+            for turn in range(turns + 1):  # the first warms up
                 first = (number + turn) % len(names)
                 for name in names[first:] + names[:first]:
                     time.sleep(SETTLED_S)
@@ -241,18 +247,18 @@ def _decode_speeds(
         finally:
             bare.close()
             llama.close()
-        told = (f"{k} {statistics.median(v[-TURNS:]):.1f} tok/s" for k, v in speeds.items())
+        told = (f"{k} {statistics.median(v[-turns:]):.1f} tok/s" for k, v in speeds.items())
         say(f"round {number + 1}: " + ", ".join(told))
     headless.do(Watch(snapshots=False))
     safe.close()
     return speeds
 
 
-def _engine_tok_s(headless: HeadlessEngine, n_tokens: int, *, watched: bool) -> float:
+def _engine_tok_s(headless: HeadlessEngine, *, watched: bool) -> float:
     """Decode speed of one answer in an empty cache, as the other contenders have it."""
     headless.do(Watch(snapshots=watched))
     chat = HeadlessChat(headless)
-    speed = chat.answer(QUESTION, GREEDY.model_copy(update={"max_tokens": n_tokens})).stats.decode_tok_s
+    speed = chat.answer(QUESTION, SHORT).stats.decode_tok_s
     headless.do(CloseConversation(chat.id))
     return speed
 
@@ -318,11 +324,9 @@ def _peak_bytes() -> int:
     return int(memory.rss)
 
 
-def no_slower(ours: list[float], theirs: list[float]) -> Threshold:
-    """Whether we are as fast as they are: their speed, less what two standard errors of the ratio may hide, and never
-    more than MOST_NOISE. Without that, who is exactly as fast fails every other time.
-    """
-    return Threshold(_ratio(ours, theirs), 1.0 - min(2 * _error(ours, theirs), MOST_NOISE), at_least=True)
+def ratio_at_least(bar: float, ours: list[float], theirs: list[float]) -> Threshold:
+    """Whether our speed is this share of theirs, give or take what MOST_NOISE allows."""
+    return Threshold(_ratio(ours, theirs), bar, at_least=True, noise=min(2 * _error(ours, theirs), MOST_NOISE))
 
 
 def _ratio(ours: list[float], theirs: list[float]) -> float:
@@ -331,8 +335,8 @@ def _ratio(ours: list[float], theirs: list[float]) -> float:
 
 
 def _error(ours: list[float], theirs: list[float]) -> float:
-    """Standard error of `_ratio`: that of a median is 1.25 s / sqrt(n) where values are spread normally. Infinite where
-    there is one pair.
+    """Standard error of `_ratio`, a quarter of its 95 % confidence interval: a few pairs that something disturbed widen
+    it little, as they move the median little. Infinite where there is one pair.
     """
-    logs = [math.log(a / b) for a, b in zip(ours, theirs, strict=True)]
-    return 1.25 * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
+    low, high = interval([a / b for a, b in zip(ours, theirs, strict=True)])
+    return (high - low) / 4 if len(ours) > 1 else math.inf

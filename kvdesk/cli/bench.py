@@ -83,7 +83,8 @@ def _table(result: dict[str, Any]) -> Iterator[str]:
     for name, figure in figures.items():
         sign = "at least" if figure["at_least"] else "at most "
         verdict = "ok  " if figure["passed"] else "FAIL"
-        yield f"{verdict}  {name:<{width}}  {figure['value']:>10.4g}   {sign} {figure['bar']:.4g}"
+        noise = f" (± {figure['noise']:.2g})" if figure.get("noise") else ""
+        yield f"{verdict}  {name:<{width}}  {figure['value']:>10.4g}   {sign} {figure['bar']:.4g}{noise}"
     for name, scenario in result.get("scenarios", {}).items():
         if "problem" in scenario:
             yield f"FAIL  {name}: {scenario['problem']}"

@@ -37,11 +37,11 @@ def test_who_is_as_fast_passes_and_who_is_slower_fails() -> None:
 
     def passes(share: float) -> bool:
         theirs = [170.0 * rng.gauss(1.0, 0.03) for _ in range(21)]
-        return engine.no_slower([share * 170.0 * rng.gauss(1.0, 0.03) for _ in theirs], theirs).passed
+        return engine.ratio_at_least(1.0, [share * 170.0 * rng.gauss(1.0, 0.03) for _ in theirs], theirs).passed
 
     assert sum(passes(1.0) for _ in range(200)) > 180
     assert sum(passes(0.96) for _ in range(200)) < 20
-    assert not engine.no_slower([97.0, 97.0], [100.0, 100.0]).passed
+    assert not engine.ratio_at_least(1.0, [97.0, 97.0], [100.0, 100.0]).passed
 
 
 def test_a_noisy_machine_is_measured_longer(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,8 @@ from tests.ui.server.test_dialog import row as request
 from tests.ui.test_accessibility import PLACES, opened
 
 HAS_CHINESE: Final = QFontDatabase.WritingSystem.SimplifiedChinese
-SIZES: Final = ((900, 600), (1280, 800))
+SIZES: Final = ((900, 600, 100), (1280, 800, 100), (1280, 800, 200))
+"""Width and height of the window in pixels, and the zoom in percent."""
 
 
 def languages() -> dict[str, Callable[[], Translate]]:
@@ -120,13 +121,15 @@ def servers(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     yield "Blocks", window
 
 
-@pytest.mark.parametrize("size", SIZES, ids=["900x600", "1280x800"])
+@pytest.mark.parametrize(("width", "height", "zoom"), SIZES)
 @pytest.mark.parametrize("language", list(languages()))
-def test_nothing_is_cut(qapp: QApplication, qtbot: QtBot, language: str, size: tuple[int, int]) -> None:
+def test_nothing_is_cut(qapp: QApplication, qtbot: QtBot, language: str, width: int, height: int, zoom: int) -> None:
     translation.install(languages()[language]())
+    size = (width, height)
     try:
         window = filled(qapp)
         qtbot.addWidget(window)
+        window.theme.set_size(zoom)
         window.resize(*size)
         window.show()
         qtbot.waitExposed(window)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -40,7 +41,6 @@ from kvdesk.viewmodel.lab import ModelChoice, Needs, PastResult, Question
 
 QUESTIONS_PX: Final = 264
 SETUP_PX: Final = 296
-_ENTRY_PX: Final = 232  # in the list of questions
 
 
 class LabPage(QWidget):
@@ -65,7 +65,8 @@ class LabPage(QWidget):
         self.run = RunView(theme)
         self.result = ResultView(theme)
         self.banner = Banner(theme)
-        self.list = self._make_list()
+        self.list = _QuestionList(theme)
+        self.list.currentRowChanged.connect(self._on_question)
         self._title = label("", scale="large")
         self._question, self._supposed = _wrapped(""), _wrapped("secondary")
         self._stack = QStackedWidget()
@@ -106,7 +107,7 @@ class LabPage(QWidget):
         self._questions = tuple(questions)
         self.list.clear()
         for question in questions:
-            _add_entry(self.list, question)
+            self.list.add(question)
         self.list.setCurrentRow(0)
 
     def choose(self, experiment_id: str) -> None:
@@ -186,14 +187,6 @@ class LabPage(QWidget):
             if isinstance(entry, _Entry):
                 entry.show_running(runs)
 
-    def _make_list(self) -> QListWidget:
-        made = QListWidget()
-        made.setAccessibleName(tr("Questions"))
-        made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        made.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
-        made.currentRowChanged.connect(self._on_question)
-        return made
-
     def _make_left(self, back: QWidget) -> QWidget:
         head = QHBoxLayout()
         head.setSpacing(4)
@@ -234,6 +227,38 @@ class LabPage(QWidget):
         return part
 
 
+class _QuestionList(QListWidget):
+    """Every question, as high as its words need in the width there is."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setAccessibleName(tr("Questions"))
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # words must not wrap anew for it
+        self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
+        theme.changed.connect(self._fit)
+
+    def add(self, question: Question) -> None:
+        item = QListWidgetItem()
+        item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{question.title}: {question.question}")
+        self.addItem(item)
+        self.setItemWidget(item, _Entry(question))
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        width = self.viewport().width()
+        for row in range(self.count()):
+            item = self.item(row)
+            entry = self.itemWidget(item)
+            if entry is not None:
+                item.setSizeHint(QSize(width, entry.heightForWidth(width) + 4))
+
+
 class _Entry(QWidget):
     """A question in the list: its title and itself, on two lines."""
 
@@ -243,7 +268,9 @@ class _Entry(QWidget):
         self._running.hide()
         top = QHBoxLayout()
         top.setSpacing(8)
-        top.addWidget(label(question.title), 1)
+        title = label(question.title)
+        title.setWordWrap(True)
+        top.addWidget(title, 1)
         top.addWidget(self._running)
         text = _wrapped("secondary")
         text.setText(question.question)
@@ -256,15 +283,6 @@ class _Entry(QWidget):
 
     def show_running(self, running: bool) -> None:
         self._running.setVisible(running)
-
-
-def _add_entry(parent: QListWidget, question: Question) -> None:
-    item = QListWidgetItem()
-    item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{question.title}: {question.question}")
-    parent.addItem(item)
-    entry = _Entry(question)
-    item.setSizeHint(QSize(_ENTRY_PX, entry.heightForWidth(_ENTRY_PX) + 4))
-    parent.setItemWidget(item, entry)
 
 
 def _part(margin: int) -> tuple[QWidget, QVBoxLayout]:

@@ -15,10 +15,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFontMetrics, QShowEvent
+from PySide6.QtGui import QColor, QFontMetrics, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QHeaderView,
     QLineEdit,
     QPushButton,
     QTreeWidget,
@@ -37,7 +36,8 @@ from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import Offer, cells_of, columns, repo_remark
 from kvdesk.viewmodel.models import Machine
 
-_WIDTHS: Final = (290, 90, 90, 90, 110)
+_WIDTHS: Final = (290, 90, 90, 90, 110, 260)
+"""Of the columns in pixels at 100 %, at least; the last one takes what room is left."""
 _NUMBERS: Final = (2, 4)
 _HEADER_PX: Final = 24  # beside the caption of a column
 _ROLE: Final = Qt.ItemDataRole.UserRole
@@ -189,8 +189,8 @@ class GetModels(QWidget):
 
     # --- making -------------------------------------------------------------------------------------------------------
 
-    def _make_tree(self) -> QTreeWidget:
-        tree = QTreeWidget()
+    def _make_tree(self) -> _OfferTree:
+        tree = _OfferTree(self._theme)
         tree.setObjectName("models")
         tree.setAccessibleName(tr("Models to download"))
         tree.setColumnCount(len(columns()))
@@ -200,10 +200,6 @@ class GetModels(QWidget):
             header.setToolTip(n, tip)
             if n in _NUMBERS:
                 header.setTextAlignment(n, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        small = QFontMetrics(self._theme.small)
-        for n, width in enumerate(_WIDTHS):
-            tree.setColumnWidth(n, max(width, small.horizontalAdvance(columns()[n][0]) + _HEADER_PX))
-        tree.header().setSectionResizeMode(5, QHeaderView.ResizeMode.Stretch)
         tree.setUniformRowHeights(True)
         tree.setWordWrap(False)
         tree.currentItemChanged.connect(self._on_current)
@@ -315,3 +311,29 @@ class GetModels(QWidget):
 
     def _show_choice(self) -> None:
         self.download.setEnabled(self.chosen is not None)
+
+
+class _OfferTree(QTreeWidget):
+    """Columns grow with the text; what has no room is scrolled to."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setHorizontalScrollMode(QTreeWidget.ScrollMode.ScrollPerPixel)
+        self.header().setStretchLastSection(False)  # it would be cut where the others leave no room
+        theme.changed.connect(self._fit_columns)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    @Slot()
+    def _fit_columns(self) -> None:
+        small = QFontMetrics(self._theme.small)
+        widths = [
+            max(self._theme.px(width), small.horizontalAdvance(caption) + self._theme.px(_HEADER_PX))
+            for width, (caption, _tip) in zip(_WIDTHS, columns(), strict=True)
+        ]
+        widths[-1] = max(widths[-1], self.viewport().width() - sum(widths[:-1]))
+        for n, width in enumerate(widths):
+            self.setColumnWidth(n, width)
