@@ -76,6 +76,7 @@ class _Measured:
         self._taken: dict[tuple[int, int], deque[float]] = {}
         self._lately: deque[tuple[int, int, float]] = deque(maxlen=_LATELY)
         self._line: Line = ()
+        self._knew_pass = False
         self._n_new = 0
 
     def __bool__(self) -> bool:
@@ -102,12 +103,13 @@ class _Measured:
 
     def ms(self, n_tokens: int, n_kv: int, pass_ms: float | None) -> float:
         """Expected time of a batch. pass_ms: what every batch is thought to cost before many were measured."""
-        if not self._line or self._n_new >= min(_PATIENCE, len(self._taken)):
+        knows_pass = pass_ms is not None
+        if not self._line or self._n_new >= min(_PATIENCE, len(self._taken)) or knows_pass > self._knew_pass:
             usual = {size: statistics.median(taken) for size, taken in self._taken.items()}
             c = statistics.median(ms / (n * (_DOUBLED + kv)) for (n, kv), ms in usual.items())
             guesses = None if pass_ms is None else Guess(pass_ms, pass_ms), None, Guess(c, c)
             self._line = robust_fit([_row(*size) for size in usual], list(usual.values()), guesses)
-            self._n_new = 0
+            self._n_new, self._knew_pass = 0, knows_pass
         return at(self._line, _row(n_tokens, n_kv)) * self._drift()
 
     def _drift(self) -> float:

@@ -27,6 +27,7 @@ BatchMs = Callable[[int, int], float | None]
 
 _AIM = 0.7  # share of the longest gap that is planned: single batches take up to 0.4 longer than the median
 _SPARE = 1.1  # times the least speed that is planned; steps are whole, which adds up to as much again
+_STILL_FITS = 0.9  # share of the longest gap that the smallest tiled chunk may take where it costs less a token
 _MOST_GAPS = 2.5  # planned gaps that the smallest tiled chunk may take where smaller ones are as much dearer
 _GRAIN = 16  # a large chunk is a multiple of it: kernels compute rows of tokens four or more at a time
 _UNKNOWN_CHUNK = 16  # tokens of prompt beside answers while no time is known
@@ -93,9 +94,10 @@ def compose(
 def _chunk(n_ones: int, n_along: int, most: int, batch_ms: Callable[[int], float | None]) -> _Chunk:
     """The largest chunk of at most `most` tokens with which no answer waits too long: large ones cost least a token.
 
-    Where `TILE` tokens do not fit, smaller chunks may be much dearer. Then the smallest tiled one is taken if the gap
-    grows by less than the prompt's time would: of gap times time that is the least, the knee of their curve. n_ones:
-    tokens of answers in every step; n_along: tokens of prompts for which there is room beside them, at most.
+    Where `TILE` tokens do not fit, smaller chunks may be much dearer. Then the smallest tiled one is taken if it is
+    shorter than the longest gap after all, or if the gap grows by less than the prompt's time would: of gap times time
+    that is the least, the knee of their curve. n_ones: tokens of answers in every step; n_along: tokens of prompts for
+    which there is room beside them, at most.
     """
     step_ms = batch_ms(n_ones)
     if step_ms is None:
@@ -116,7 +118,8 @@ def _chunk(n_ones: int, n_along: int, most: int, batch_ms: Callable[[int], float
     if not tiled and most >= TILE:
         n_gaps = (ms(TILE) + step_ms) / gap_ms
         times_dearer = (ms(n_ones + n) - step_ms) / n / (ms(TILE) / TILE)
-        tiled = TILE if n_gaps <= min(_MOST_GAPS, times_dearer) else 0
+        allowed = max(times_dearer, _STILL_FITS / _AIM) if times_dearer > 1 else 0
+        tiled = TILE if n_gaps <= min(_MOST_GAPS, allowed) else 0
     if tiled:
         return _Chunk(tiled, False, max(1, _steps(ms(tiled), 0, step_ms)))
     return _Chunk(n, True, _steps(ms(n_ones + n), 1, step_ms))

@@ -172,6 +172,26 @@ def test_steps_that_were_once_slow_do_not_stretch_the_gaps_for_good() -> None:
     assert billion(sum(share.n_tokens for share in shares), 768) <= LONGEST_GAP_MS
 
 
+def test_what_a_large_batch_takes_is_drawn_anew_once_a_small_one_was_measured() -> None:
+    """Until then the line through batches of 512 may cross zero tokens anywhere, and no chunk would be tiled."""
+    times = BatchTimes()
+    for n, n_kv, ms in ((128, 256, 528), (512, 768, 1634), (512, 1280, 1820), (512, 1792, 2133), (369, 2048, 1748)):
+        times.learn(n, n_kv, ms)
+        assert times.ms(512, 1024) == pytest.approx(1800, rel=0.1)
+    times.learn(1, 512, 7.0)
+    assert times.ms(TILE, 512) == pytest.approx(220, rel=0.2)
+    (share,) = compose([Want(0, 0), Want(1, N_PROMPT)], times.ms, 512, 512, 9)
+    assert share.n_tokens >= TILE
+
+
+def test_a_tiled_chunk_is_taken_while_it_is_within_the_longest_gap() -> None:
+    """Planned gaps are shorter than that; smaller chunks would cost the prompt more."""
+    wants, late = [Want(0, 0), Want(1, N_PROMPT)], slower(small, 2.1)
+    gap_ms = late(TILE, 500) + late(1, 500)
+    assert 0.85 * LONGEST_GAP_MS < gap_ms < 0.9 * LONGEST_GAP_MS
+    assert [share.n_tokens for share in compose(wants, late, 500, 512, 9)] == [TILE]
+
+
 def test_larger_chunks_have_a_batch_of_their_own() -> None:
     """The answers' tokens are then computed as if they were alone."""
     wants = [Want(0, 0), Want(1, N_PROMPT)]

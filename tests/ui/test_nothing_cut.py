@@ -38,7 +38,9 @@ from tests.ui.test_accessibility import PLACES, opened
 
 HAS_CHINESE: Final = QFontDatabase.WritingSystem.SimplifiedChinese
 SIZES: Final = ((900, 600, 100), (1280, 800, 100), (1280, 800, 200))
-"""Width and height of the window in pixels, and the zoom in percent."""
+"""Width and height of the window in pixels, and the zoom in percent. The last is as narrow as 640 pixels without zoom:
+kvdesk's own languages must fit, one with longer words need not.
+"""
 
 
 def languages() -> dict[str, Callable[[], Translate]]:
@@ -121,8 +123,10 @@ def servers(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     yield "Blocks", window
 
 
-@pytest.mark.parametrize(("width", "height", "zoom"), SIZES)
-@pytest.mark.parametrize("language", list(languages()))
+@pytest.mark.parametrize(
+    ("language", "width", "height", "zoom"),
+    [(language, *size) for language in languages() for size in SIZES if language != "longer" or size[2] == 100],
+)
 def test_nothing_is_cut(qapp: QApplication, qtbot: QtBot, language: str, width: int, height: int, zoom: int) -> None:
     translation.install(languages()[language]())
     size = (width, height)

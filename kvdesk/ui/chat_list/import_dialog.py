@@ -61,7 +61,7 @@ class ImportDialog(QDialog):
         column.addWidget(self._copies)
         column.addStretch(1)
         column.addLayout(buttons)
-        self.setMinimumWidth(WIDTH_PX)
+        self.setMinimumWidth(theme.px(WIDTH_PX))
 
     @property
     def sentence(self) -> str:

@@ -106,7 +106,7 @@ class ConnectDialog(QDialog):
         column.addWidget(self._sentence)
         column.addStretch(1)
         column.addLayout(buttons)
-        self.setMinimumWidth(WIDTH_PX)
+        self.setMinimumWidth(theme.px(WIDTH_PX))
         self.known.activated.connect(self._on_chosen)
         self.url.textEdited.connect(self._on_edited)
         self.test_button.clicked.connect(self._on_test_clicked)
