@@ -17,7 +17,8 @@ TILE = 64
 _KEPT = 4  # measurements of batches of one size and span; their median counts
 _PATIENCE = 16  # measurements before the line is drawn anew; sooner while there are few
 _SIZES = 48  # sizes and spans remembered, the last measured ones
-_LATELY = 3  # measurements whose median says by how much the machine is slower than the line
+_LATELY = 3  # measurements that say by how much the machine is slower or quicker than the lines
+_QUICKER = 0.85  # share of the expected time below which all of these are before the lines are thought too slow
 _DOUBLED = 3000.0  # cells over which a token takes about twice as long: a guess until measured
 _HOPE = 2.0  # what was never measured is thought to be so many times quicker where it should be tried, or slower
 
@@ -26,7 +27,8 @@ class BatchTimes:
     """ms = a + b n + c n n_kv, with a, b, c >= 0: a line for one token, one for less than `TILE`, one for the rest."""
 
     def __init__(self) -> None:
-        self._one, self._few, self._tiled = _Measured(), _Measured(), _Measured()
+        several: _Lately = deque(maxlen=_LATELY)  # of one machine: what few tokens take tells of many, too
+        self._one, self._few, self._tiled = _Measured(deque(maxlen=_LATELY)), _Measured(several), _Measured(several)
 
     def learn(self, n_tokens: int, n_kv: int, ms: float) -> None:
         """A batch of `n_tokens` over `n_kv` cells took `ms`. The first one of a new context may be left out."""
@@ -70,12 +72,15 @@ class BatchTimes:
 
 
 class _Measured:
-    """Batches of one kind and the line through what they took; false while there are none."""
+    """Batches of one kind and the line through what they took; false while there are none.
 
-    def __init__(self) -> None:
+    lately: the last ones, also of another kind that the machine slows down as much.
+    """
+
+    def __init__(self, lately: _Lately) -> None:
         self._taken: dict[tuple[int, int], deque[float]] = {}
-        self._lately: deque[tuple[int, int, float]] = deque(maxlen=_LATELY)
-        self._line: Line = ()
+        self._lately = lately
+        self.line: Line = ()
         self._knew_pass = False
         self._n_new = 0
 
@@ -99,24 +104,30 @@ class _Measured:
         if len(self._taken) > _SIZES:
             del self._taken[next(iter(self._taken))]
         self._n_new += 1
-        self._lately.append((n_tokens, n_kv, ms))
+        self._lately.append((self, n_tokens, n_kv, ms))
 
     def ms(self, n_tokens: int, n_kv: int, pass_ms: float | None) -> float:
         """Expected time of a batch. pass_ms: what every batch is thought to cost before many were measured."""
         knows_pass = pass_ms is not None
-        if not self._line or self._n_new >= min(_PATIENCE, len(self._taken)) or knows_pass > self._knew_pass:
+        if not self.line or self._n_new >= min(_PATIENCE, len(self._taken)) or knows_pass > self._knew_pass:
             usual = {size: statistics.median(taken) for size, taken in self._taken.items()}
             c = statistics.median(ms / (n * (_DOUBLED + kv)) for (n, kv), ms in usual.items())
             guesses = None if pass_ms is None else Guess(pass_ms, pass_ms), None, Guess(c, c)
-            self._line = robust_fit([_row(*size) for size in usual], list(usual.values()), guesses)
+            self.line = robust_fit([_row(*size) for size in usual], list(usual.values()), guesses)
             self._n_new, self._knew_pass = 0, knows_pass
-        return at(self._line, _row(n_tokens, n_kv)) * self._drift()
+        return at(self.line, _row(n_tokens, n_kv)) * self._drift()
 
     def _drift(self) -> float:
-        """Measured over expected, lately; 1.0 where the machine is not slower: then a line that fits badly at one end
-        would be wrong by more at the other.
+        """Measured over expected, lately; 1.0 unless the machine is slower, or clearly quicker: a line that fits badly
+        at one end would be wrong by more at the other.
         """
-        return max(1.0, statistics.median(ms / at(self._line, _row(n, n_kv)) for n, n_kv, ms in self._lately))
+        ratios = [ms / at(by.line, _row(n, n_kv)) for by, n, n_kv, ms in self._lately if by.line]
+        if len(ratios) == _LATELY and max(ratios) < _QUICKER:
+            return max(ratios)
+        return max(1.0, statistics.median(ratios)) if ratios else 1.0
+
+
+_Lately = deque[tuple[_Measured, int, int, float]]
 
 
 def _row(n_tokens: int, n_kv: int) -> tuple[float, float, float]:

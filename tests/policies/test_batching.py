@@ -161,6 +161,13 @@ def test_a_machine_that_becomes_slower_is_followed_within_a_few_batches() -> Non
     assert 0 < len(late) <= 3
 
 
+def test_a_machine_that_is_quick_again_is_followed_within_a_few_batches() -> None:
+    """For a hundred tokens it is three times as slow; then chunks large enough for tiles come back."""
+    reading = read(lambda n, n_kv: small(n, n_kv) * (3 if 700 <= n_kv < 800 else 1))
+    assert reading.over_alone <= 1.4, "small chunks, which tell nothing of large ones, would make it 1.7"
+    assert sum(gap > LONGEST_GAP_MS for gap in reading.gaps_ms) <= 4
+
+
 def test_steps_that_were_once_slow_do_not_stretch_the_gaps_for_good() -> None:
     """Chunks along with the answer leave no step to be measured again."""
     times = BatchTimes()
