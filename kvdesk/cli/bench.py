@@ -29,19 +29,30 @@ def main(argv: Sequence[str]) -> int:
         from kvdesk.cli import bench_peers
 
         return bench_peers.main(argv[1:])
-    parser = Parser(prog="kvdesk bench", description=__doc__)
+    parser = Parser(
+        prog="kvdesk bench",
+        description=tr("Measurements that are judged, each a ratio within one run. Run them on a quiet machine."),
+    )
     parser.add_argument(
         "what",
         choices=["engine", "cache", "ui", "serve", "peers"],
-        help="engine: prefill and decode speed, equal requests, reuse, memory; cache: equal requests, sharing, "
-        "swapping, batching, load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real "
-        "window, on whatever display there is); serve: what HTTP costs, and "
-        "several clients at once; peers: beside other programs (`kvdesk bench peers --help`)",
+        help=tr(
+            "engine: prefill and decode speed, equal requests, reuse, memory; cache: equal requests, sharing, "
+            "swapping, batching, load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the "
+            "real window, on whatever display there is); serve: what HTTP costs, and "
+            "several clients at once; peers: beside other programs (`kvdesk bench peers --help`)"
+        ),
     )
-    parser.add_argument("--rounds", type=int, metavar="N", help="counted rounds (default 7, of ui at least; cache 3)")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=f"of cache: {', '.join(SCENARIOS)}")
-    parser.add_argument("--peer", default="", metavar="URL", help="of serve: another server, such as http://…:8081/v1")
-    parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
+    parser.add_argument(
+        "--rounds", type=int, metavar="N", help=tr("counted rounds (default 7, of ui at least; cache 3)")
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help=tr("of cache: {names}").format(names=", ".join(SCENARIOS))
+    )
+    parser.add_argument(
+        "--peer", default="", metavar="URL", help=tr("of serve: another server, such as http://…:8081/v1")
+    )
+    parser.add_argument("--json", action="store_true", help=tr("the result as one JSON object on standard output"))
     options.add_model(parser)
     options.add_context(parser)
     args = parser.parse_args(argv)

@@ -18,6 +18,7 @@ from kvdesk.benchmarks.peers.table import LOADS, text
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
+from kvdesk.translation import tr
 
 ROUNDS, MINUTES = 5, 60.0
 SHORT_ROUNDS, SHORT_MINUTES = 2, 5.0
@@ -26,23 +27,48 @@ SHORT_ROUNDS, SHORT_MINUTES = 2, 5.0
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when a table was made, 2 for bad input."""
     rows = ", ".join(row.id for row in ROWS)
-    parser = Parser(prog="kvdesk bench peers", description=__doc__)
-    parser.add_argument(
-        "--url", action="append", default=[], metavar="URL", help="a server, such as http://localhost:8080"
+    parser = Parser(
+        prog="kvdesk bench peers",
+        description=tr(
+            "kvdesk beside other programs that run the same model: llama-cpp-python's Llama, its own "
+            "server where what that needs is installed, and every OpenAI-compatible server whose "
+            "address is given. Each row of the table is measured on all of them in turn; it says how "
+            "many times as fast kvdesk is, with the 95 % interval. A server must already run, with the "
+            "same model: nothing is built or downloaded. Run it on a quiet machine."
+        ),
     )
-    parser.add_argument("--served-model", default="", metavar="NAME", help="the model on servers that have several")
-    parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help=f"only these rows: {rows}")
+    parser.add_argument(
+        "--url", action="append", default=[], metavar="URL", help=tr("a server, such as http://localhost:8080")
+    )
+    parser.add_argument("--served-model", default="", metavar="NAME", help=tr("the model on servers that have several"))
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="ROW", help=tr("only these rows: {rows}").format(rows=rows)
+    )
     loads = range(len(LOADS))
     parser.add_argument(
-        "--busy", nargs="+", type=int, choices=loads, metavar="N", help="beside so many busy processes (default 0 1 2)"
+        "--busy",
+        nargs="+",
+        type=int,
+        choices=loads,
+        metavar="N",
+        help=tr("beside so many busy processes (default 0 1 2)"),
     )
-    parser.add_argument("--rounds", type=int, metavar="N", help=f"how often everything is measured (default {ROUNDS})")
     parser.add_argument(
-        "--minutes", type=float, metavar="N", help=f"nothing is begun after so many minutes (default {MINUTES:g})"
+        "--rounds", type=int, metavar="N", help=tr("how often everything is measured (default {n})").format(n=ROUNDS)
     )
-    short = f"{SHORT_ROUNDS} rounds on the quiet machine, at most {SHORT_MINUTES:g} minutes"
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        metavar="N",
+        help=tr("nothing is begun after so many minutes (default {n})").format(n=f"{MINUTES:g}"),
+    )
+    short = tr("{n} rounds on the quiet machine, at most {minutes} minutes").format(
+        n=SHORT_ROUNDS, minutes=f"{SHORT_MINUTES:g}"
+    )
     parser.add_argument("--short", action="store_true", help=short)
-    parser.add_argument("--json", action="store_true", help="everything measured as one JSON object on standard output")
+    parser.add_argument(
+        "--json", action="store_true", help=tr("everything measured as one JSON object on standard output")
+    )
     options.add_model(parser)
     options.add_context(parser)
     args = parser.parse_args(argv)

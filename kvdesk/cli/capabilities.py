@@ -17,7 +17,10 @@ from kvdesk.translation import tr
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error."""
-    parser = Parser(prog="kvdesk capabilities", description=__doc__)
+    parser = Parser(
+        prog="kvdesk capabilities",
+        description=tr("What can be done to the cache of a model with these settings, and why not."),
+    )
     parser.add_argument("--json", action="store_true", help=tr("one JSON object"))
     options.add_model(parser)
     options.add_context(parser)

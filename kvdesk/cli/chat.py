@@ -20,7 +20,10 @@ from kvdesk.translation import tr
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error."""
-    parser = Parser(prog="kvdesk chat", description=__doc__)
+    parser = Parser(
+        prog="kvdesk chat",
+        description=tr("The turns of one conversation through the same engine as the window, on standard output."),
+    )
     parser.add_argument("--prompt", action="append", required=True, metavar="TEXT", help=tr("a turn; may be repeated"))
     parser.add_argument("--system", default="", metavar="TEXT", help=tr("system prompt"))
     parser.add_argument("--json", action="store_true", help=tr("one JSON object a line and turn"))

@@ -17,14 +17,19 @@ PAUSE_S = 2.5
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every step did what it should, 1 when one did not, 2 for bad input."""
-    parser = Parser(prog="kvdesk demo", description=__doc__)
+    parser = Parser(
+        prog="kvdesk demo",
+        description=tr("A guided tour of the window with the real model; pictures and report.json are kept."),
+    )
     parser.add_argument("--offscreen", action="store_true", help=tr("draw into memory: needs no display"))
     parser.add_argument("--out", type=Path, default=Path("demo-out"), metavar="DIR", help=tr("default: demo-out"))
     parser.add_argument("--size", default="1280x800", metavar="WxH", help=tr("size of the window (default 1280x800)"))
     parser.add_argument("--theme", choices=["system", "light", "dark"], default="system")
-    parser.add_argument("--language", default="system", metavar="CODE", help='such as "en" or "zh_CN"')
+    parser.add_argument("--language", default="system", metavar="CODE", help=tr('such as "en" or "zh_CN"'))
     parser.add_argument("--zoom", type=int, default=100, choices=range(50, 201), metavar="PERCENT")
-    parser.add_argument("--pages", action="store_true", help="photograph every page and dialog in place of the tour")
+    parser.add_argument(
+        "--pages", action="store_true", help=tr("photograph every page and dialog in place of the tour")
+    )
     args = parser.parse_args(argv)
     try:
         width, height = (int(part) for part in args.size.split("x"))

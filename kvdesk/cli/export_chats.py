@@ -19,7 +19,10 @@ from kvdesk.translation import tr
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0; UserError for what cannot be exported, or while a window has the chats open."""
-    parser = Parser(prog="kvdesk export", description=__doc__)
+    parser = Parser(
+        prog="kvdesk export",
+        description=tr("Chats to a file. JSON has everything and can be imported; Markdown and HTML are for reading."),
+    )
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help=tr("ends in .json, .md or .html"))
     parser.add_argument(
         "--chat", action="append", metavar="ID", help=tr("only this one, by its id or whole title; may be repeated")

@@ -20,7 +20,13 @@ from kvdesk.viewmodel.palette import N_COLOURS
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0; UserError for a file that cannot be imported, or while a window has the chats open."""
-    parser = Parser(prog="kvdesk import", description=__doc__)
+    parser = Parser(
+        prog="kvdesk import",
+        description=tr(
+            "Chats from a file: kvdesk's own JSON, or what ChatGPT, LM Studio and llama.cpp's web UI "
+            "export. All of a file's chats are imported, or none. What is here already is left out."
+        ),
+    )
     parser.add_argument("file", type=Path, metavar="FILE", help=tr("a .json, .jsonl or .zip file"))
     parser.add_argument("--preview", action="store_true", help=tr("say what is in the file, and import nothing"))
     parser.add_argument("--copies", action="store_true", help=tr("import once more what is here already"))

@@ -35,7 +35,12 @@ from kvdesk.viewmodel.lab import comparison, same_verdict
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error."""
-    parser = Parser(prog="kvdesk lab", description=__doc__)
+    parser = Parser(
+        prog="kvdesk lab",
+        description=tr(
+            "Experiments that answer questions about the KV cache, each in a process of its own, with a report."
+        ),
+    )
     parser.add_argument(
         "what",
         choices=["list", "run", "compare"],

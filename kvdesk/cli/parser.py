@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kvdesk.translation import tr
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, which says what is wrong and where help is, without the list of all options."""
+    """argparse's in kvdesk's language, which says what is wrong and where help is, without the list of all options."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, add_help=False)
+        self._positionals.title, self._optionals.title = tr("arguments"), tr("options")
+        self.add_argument("-h", "--help", action="help", help=tr("show this help and end"))
+
+    def format_help(self) -> str:
+        return super().format_help().replace("usage: ", tr("usage: "), 1)
 
     def error(self, message: str) -> NoReturn:
         """Ends the process with exit code 2."""

@@ -12,7 +12,9 @@ from kvdesk.translation import tr
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error where the file is no journal or there is no display."""
-    parser = Parser(prog="kvdesk replay", description=__doc__)
+    parser = Parser(
+        prog="kvdesk replay", description=tr("A journal that was exported, operation by operation, without any model.")
+    )
     parser.add_argument("file", type=Path, metavar="FILE", help=tr("a journal, exported from the Timeline"))
     args = parser.parse_args(argv)
     from kvdesk.app.replay import run

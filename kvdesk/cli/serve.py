@@ -16,6 +16,7 @@ from kvdesk.errors import KvdeskError, UserError
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile
 from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.translation import tr
 
 GIL_SWITCH_S = 0.001
 
@@ -24,23 +25,49 @@ def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error."""
     from kvdesk.server.config import DEFAULT_HOST, DEFAULT_PORT
 
-    parser = Parser(prog="kvdesk serve", description=__doc__)
-    parser.add_argument("--host", default=DEFAULT_HOST, metavar="ADDRESS", help=f"address (default {DEFAULT_HOST})")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help=f"port (default {DEFAULT_PORT})")
-    parser.add_argument(
-        "--api-key", action="append", default=[], metavar="KEY", help="key that clients must send; may be repeated"
+    parser = Parser(
+        prog="kvdesk serve",
+        description=tr("The OpenAI protocol over HTTP on the same engine and cache as the window's, until Ctrl+C."),
     )
     parser.add_argument(
-        "--inspect-key", action="append", default=[], metavar="KEY", help="the same, and it may see what others asked"
+        "--host",
+        default=DEFAULT_HOST,
+        metavar="ADDRESS",
+        help=tr("address (default {default})").format(default=DEFAULT_HOST),
     )
     parser.add_argument(
-        "--allow-origin", action="append", default=[], metavar="URL", help="pages of a browser that may ask; * is all"
+        "--port",
+        type=int,
+        default=DEFAULT_PORT,
+        metavar="N",
+        help=tr("port (default {default})").format(default=DEFAULT_PORT),
     )
     parser.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME", help="name of this computer that clients may use"
+        "--api-key", action="append", default=[], metavar="KEY", help=tr("key that clients must send; may be repeated")
     )
     parser.add_argument(
-        "--no-shared-prefixes", action="store_true", help="requests with different keys share no cells of the cache"
+        "--inspect-key",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help=tr("the same, and it may see what others asked"),
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help=tr("pages of a browser that may ask; * is all"),
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=tr("name of this computer that clients may use"),
+    )
+    parser.add_argument(
+        "--no-shared-prefixes", action="store_true", help=tr("requests with different keys share no cells of the cache")
     )
     options.add_model(parser)
     options.add_context(parser)

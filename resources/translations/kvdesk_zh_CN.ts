@@ -288,6 +288,14 @@
         <translation>各策略的一天（各天的中位数）</translation>
     </message>
     <message>
+        <source>A guided tour of the window with the real model; pictures and report.json are kept.</source>
+        <translation>用真实的模型演示窗口；保留图片和 report.json。</translation>
+    </message>
+    <message>
+        <source>A journal that was exported, operation by operation, without any model.</source>
+        <translation>逐个操作重放导出的操作记录，不需要模型。</translation>
+    </message>
+    <message>
         <source>A line of the text has {longest:,} characters, and this model&apos;s tokenizer can take {longest_line:,}: break it up.</source>
         <translation>文本中有一行长 {longest:,} 个字符，而这个模型的分词器最多支持 {longest_line:,} 个：请分成几行。</translation>
     </message>
@@ -1160,6 +1168,10 @@
         <translation>对话在那里回答：由 llama-server、vLLM、SGLang、另一个 kvdesk，或任何使用 OpenAI 协议的服务器。你的消息会发送给它。</translation>
     </message>
     <message>
+        <source>Chats from a file: kvdesk&apos;s own JSON, or what ChatGPT, LM Studio and llama.cpp&apos;s web UI export. All of a file&apos;s chats are imported, or none. What is here already is left out.</source>
+        <translation>从文件导入对话：kvdesk 自己的 JSON，或 ChatGPT、LM Studio 和 llama.cpp 网页界面导出的文件。一个文件中的对话要么全部导入，要么都不导入。已经存在的会跳过。</translation>
+    </message>
+    <message>
         <source>Chats in the cache at the same time, at most</source>
         <translation>同时在缓存中的对话数上限</translation>
     </message>
@@ -1170,6 +1182,10 @@
     <message>
         <source>Chats of yesterday</source>
         <translation>昨天的对话</translation>
+    </message>
+    <message>
+        <source>Chats to a file. JSON has everything and can be imported; Markdown and HTML are for reading.</source>
+        <translation>把对话写入文件。JSON 包含全部内容，可以再导入；Markdown 和 HTML 供阅读。</translation>
     </message>
     <message>
         <source>Choose a file…</source>
@@ -1858,6 +1874,10 @@
     <message>
         <source>Expected: a token reads {size} of weights, and this machine reads {speed} GB/s of them.</source>
         <translation>预计值：每个 token 要读取 {size} 权重，这台电脑读取权重的速度为 {speed} GB/s。</translation>
+    </message>
+    <message>
+        <source>Experiments that answer questions about the KV cache, each in a process of its own, with a report.</source>
+        <translation>回答 KV 缓存问题的实验，每个实验在单独的进程中运行并给出报告。</translation>
     </message>
     <message>
         <source>Export</source>
@@ -2922,6 +2942,10 @@
     <message>
         <source>Measured with the next {n} tokens of an answer</source>
         <translation>用一个回答接下来的 {n} 个 token 测量</translation>
+    </message>
+    <message>
+        <source>Measurements that are judged, each a ratio within one run. Run them on a quiet machine.</source>
+        <translation>带判定标准的测量，每个结果都是同一次运行中的比值。请在空闲的电脑上运行。</translation>
     </message>
     <message>
         <source>Median of the rounds so far; lines from the lowest to the highest</source>
@@ -4028,6 +4052,10 @@
         <translation>随机表示每个回答使用新的种子；填入数字时，相同的提示词得到相同的回答</translation>
     </message>
     <message>
+        <source>Random operations on the cache, every one compared with the engine in every cell.</source>
+        <translation>对缓存进行随机操作，每次操作后都与引擎逐个单元核对。</translation>
+    </message>
+    <message>
         <source>Read another time</source>
         <translation>查看其他时刻</translation>
     </message>
@@ -5056,6 +5084,10 @@
         <translation>JSON schema 的 pattern {pattern} 无法使用。</translation>
     </message>
     <message>
+        <source>The OpenAI protocol over HTTP on the same engine and cache as the window&apos;s, until Ctrl+C.</source>
+        <translation>通过 HTTP 提供 OpenAI 协议，使用与窗口相同的引擎和缓存，直到按 Ctrl+C。</translation>
+    </message>
+    <message>
         <source>The ZIP {file} is damaged.</source>
         <translation>ZIP 文件 {file} 已损坏。</translation>
     </message>
@@ -5982,6 +6014,10 @@
     <message>
         <source>The trial of the model could not be started.</source>
         <translation>无法开始模型的试运行。</translation>
+    </message>
+    <message>
+        <source>The turns of one conversation through the same engine as the window, on standard output.</source>
+        <translation>用与窗口相同的引擎进行一个对话，各轮回答写到标准输出。</translation>
     </message>
     <message>
         <source>The verdicts are the same.</source>
@@ -7020,6 +7056,10 @@
         <translation>一个回答的代价</translation>
     </message>
     <message>
+        <source>What can be done to the cache of a model with these settings, and why not.</source>
+        <translation>在这些设置下可以对模型的缓存做什么，不能做的原因是什么。</translation>
+    </message>
+    <message>
         <source>What did that do?</source>
         <translation>产生了什么影响？</translation>
     </message>
@@ -7146,6 +7186,10 @@
     <message>
         <source>Whether the file and 0.5 GB for a context fit into the memory that is free now</source>
         <translation>文件加上用于上下文的 0.5 GB 是否放得进当前空闲的内存</translation>
+    </message>
+    <message>
+        <source>Whether this installation is whole: a window, a plot, the store, the model, the cache.</source>
+        <translation>检查安装是否完整：窗口、图表、存储、模型和缓存。</translation>
     </message>
     <message>
         <source>Which begin with the same system prompt</source>
@@ -7456,6 +7500,10 @@
         <translation>保存的状态</translation>
     </message>
     <message>
+        <source>a server, such as http://localhost:8080</source>
+        <translation>服务器，例如 http://localhost:8080</translation>
+    </message>
+    <message>
         <source>a simulation: the pages that a paged allocator would hold for the same content</source>
         <translation>模拟：分页分配器存储相同内容会占用的页</translation>
     </message>
@@ -7518,6 +7566,10 @@
     <message>
         <source>about {seconds} s</source>
         <translation>约 {seconds} 秒</translation>
+    </message>
+    <message>
+        <source>address (default {default})</source>
+        <translation>地址（默认 {default}）</translation>
     </message>
     <message>
         <source>after</source>
@@ -7620,6 +7672,10 @@
         <translation>回答与不用缓存时逐位相同，较慢</translation>
     </message>
     <message>
+        <source>arguments</source>
+        <translation>参数</translation>
+    </message>
+    <message>
         <source>as they came</source>
         <translation>按到来顺序</translation>
     </message>
@@ -7694,6 +7750,10 @@
     <message>
         <source>beside one busy process</source>
         <translation>旁边有一个繁忙的进程</translation>
+    </message>
+    <message>
+        <source>beside so many busy processes (default 0 1 2)</source>
+        <translation>同时有这么多个忙碌的进程（默认 0 1 2）</translation>
     </message>
     <message>
         <source>between tokens P50</source>
@@ -7976,6 +8036,10 @@
         <translation>代价，{way}</translation>
     </message>
     <message>
+        <source>counted rounds (default 7, of ui at least; cache 3)</source>
+        <translation>计入结果的轮数（默认 7，ui 至少 7；cache 为 3）</translation>
+    </message>
+    <message>
         <source>cumulative</source>
         <translation>累计</translation>
     </message>
@@ -8072,6 +8136,10 @@
         <translation>以 .json、.md 或 .html 结尾</translation>
     </message>
     <message>
+        <source>engine: prefill and decode speed, equal requests, reuse, memory; cache: equal requests, sharing, swapping, batching, load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real window, on whatever display there is); serve: what HTTP costs, and several clients at once; peers: beside other programs (`kvdesk bench peers --help`)</source>
+        <translation>engine：预填充和解码速度、相同的请求、复用、内存；cache：相同的请求、共享、换出换入、批处理、负载、整理、精确性；ui：绘制、卡顿和检查器的开销（真实的窗口，使用现有的显示器）；serve：HTTP 的开销和多个客户端同时请求；peers：与其他程序相比（`kvdesk bench peers --help`）</translation>
+    </message>
+    <message>
         <source>estimated</source>
         <translation>估计值</translation>
     </message>
@@ -8082,6 +8150,10 @@
     <message>
         <source>everything kept</source>
         <translation>全部保留</translation>
+    </message>
+    <message>
+        <source>everything measured as one JSON object on standard output</source>
+        <translation>把测到的所有数据作为一个 JSON 对象写到标准输出</translation>
     </message>
     <message>
         <source>exact</source>
@@ -8396,6 +8468,10 @@
         <translation>有多少个序列占用该单元</translation>
     </message>
     <message>
+        <source>how often everything is measured (default {n})</source>
+        <translation>每项测量多少次（默认 {n}）</translation>
+    </message>
+    <message>
         <source>id reused, from 0, nothing removed</source>
         <translation>id 重用，从 0 开始，不移除</translation>
     </message>
@@ -8660,12 +8736,20 @@
         <translation>刚刚写入</translation>
     </message>
     <message>
+        <source>key that clients must send; may be repeated</source>
+        <translation>客户端必须发送的密钥；可以多次给出</translation>
+    </message>
+    <message>
         <source>known: {cache}</source>
         <translation>已知：{cache}</translation>
     </message>
     <message>
         <source>kvdesk and its parts</source>
         <translation>kvdesk 及其组成部分</translation>
+    </message>
+    <message>
+        <source>kvdesk beside other programs that run the same model: llama-cpp-python&apos;s Llama, its own server where what that needs is installed, and every OpenAI-compatible server whose address is given. Each row of the table is measured on all of them in turn; it says how many times as fast kvdesk is, with the 95 % interval. A server must already run, with the same model: nothing is built or downloaded. Run it on a quiet machine.</source>
+        <translation>把 kvdesk 与运行同一模型的其他程序相比：llama-cpp-python 的 Llama、它自带的服务器（如果所需的包已安装），以及给出地址的每个兼容 OpenAI 的服务器。表中每一行都在所有程序上轮流测量，给出 kvdesk 快多少倍及其 95 % 置信区间。服务器必须已经在运行并使用同一模型：不会编译或下载任何东西。请在空闲的电脑上运行。</translation>
     </message>
     <message>
         <source>kvdesk chats</source>
@@ -9096,6 +9180,10 @@
         <translation>n_seq_max</translation>
     </message>
     <message>
+        <source>name of this computer that clients may use</source>
+        <translation>客户端可以使用的这台电脑的名称</translation>
+    </message>
+    <message>
         <source>never</source>
         <translation>从不</translation>
     </message>
@@ -9196,6 +9284,10 @@
         <translation>之前的内容都不保留</translation>
     </message>
     <message>
+        <source>nothing is begun after so many minutes (default {n})</source>
+        <translation>这么多分钟之后不再开始新的测量（默认 {n}）</translation>
+    </message>
+    <message>
         <source>nothing of it can be reused</source>
         <translation>没有可以复用的内容</translation>
     </message>
@@ -9206,6 +9298,14 @@
     <message>
         <source>occupied</source>
         <translation>已占用</translation>
+    </message>
+    <message>
+        <source>of cache: {names}</source>
+        <translation>用于 cache：{names}</translation>
+    </message>
+    <message>
+        <source>of serve: another server, such as http://…:8081/v1</source>
+        <translation>用于 serve：另一个服务器，例如 http://…:8081/v1</translation>
     </message>
     <message>
         <source>of {capacity}</source>
@@ -9272,6 +9372,10 @@
         <translation>一个 token，{size:,} 与 {least:,} 个单元之比</translation>
     </message>
     <message>
+        <source>only these rows: {rows}</source>
+        <translation>只测这些行：{rows}</translation>
+    </message>
+    <message>
         <source>only this one, by its id or whole title; may be repeated</source>
         <translation>只导出这一个，按 id 或完整标题；可以重复</translation>
     </message>
@@ -9302,6 +9406,10 @@
     <message>
         <source>operations {first:,} to {last:,}</source>
         <translation>操作 {first:,} 到 {last:,}</translation>
+    </message>
+    <message>
+        <source>options</source>
+        <translation>选项</translation>
     </message>
     <message>
         <source>order</source>
@@ -9376,6 +9484,10 @@
         <translation>页 {page}</translation>
     </message>
     <message>
+        <source>pages of a browser that may ask; * is all</source>
+        <translation>允许请求的浏览器页面；* 表示全部</translation>
+    </message>
+    <message>
         <source>parentheses are nested too deeply</source>
         <translation>括号嵌套太深</translation>
     </message>
@@ -9424,6 +9536,10 @@
         <translation>困惑度，{policy}与{over}之比</translation>
     </message>
     <message>
+        <source>photograph every page and dialog in place of the tour</source>
+        <translation>不演示，而是给每个页面和对话框截图</translation>
+    </message>
+    <message>
         <source>pictures</source>
         <translation>图片</translation>
     </message>
@@ -9454,6 +9570,10 @@
     <message>
         <source>policy</source>
         <translation>策略</translation>
+    </message>
+    <message>
+        <source>port (default {default})</source>
+        <translation>端口（默认 {default}）</translation>
     </message>
     <message>
         <source>position</source>
@@ -9670,6 +9790,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>这个窗口的请求</translation>
     </message>
     <message>
+        <source>requests with different keys share no cells of the cache</source>
+        <translation>密钥不同的请求不共享缓存单元</translation>
+    </message>
+    <message>
         <source>resident memory</source>
         <translation>常驻内存</translation>
     </message>
@@ -9846,6 +9970,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>最短的在前</translation>
     </message>
     <message>
+        <source>show this help and end</source>
+        <translation>显示此帮助并结束</translation>
+    </message>
+    <message>
         <source>shown</source>
         <translation>显示</translation>
     </message>
@@ -9936,6 +10064,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>streams</source>
         <translation>stream</translation>
+    </message>
+    <message>
+        <source>such as &quot;en&quot; or &quot;zh_CN&quot;</source>
+        <translation>例如 &quot;en&quot; 或 &quot;zh_CN&quot;</translation>
     </message>
     <message>
         <source>sum over kvdesk</source>
@@ -10102,6 +10234,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>移除末尾后的中间位置</translation>
     </message>
     <message>
+        <source>the model on servers that have several</source>
+        <translation>有多个模型的服务器上使用的模型</translation>
+    </message>
+    <message>
         <source>the most repetitions are fewer than the least</source>
         <translation>最多重复次数小于最少重复次数</translation>
     </message>
@@ -10156,6 +10292,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>the same up to rounding</source>
         <translation>除舍入外相同</translation>
+    </message>
+    <message>
+        <source>the same, and it may see what others asked</source>
+        <translation>同上，并且可以看到其他程序的请求</translation>
     </message>
     <message>
         <source>the same, from a file</source>
@@ -10404,6 +10544,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>up to n_kv</source>
         <translation>到 n_kv</translation>
+    </message>
+    <message>
+        <source>usage: </source>
+        <translation>用法： </translation>
     </message>
     <message>
         <source>used</source>
@@ -11254,6 +11398,10 @@ next valid position {end}</source>
     <message>
         <source>{n} px</source>
         <translation>{n} 像素</translation>
+    </message>
+    <message>
+        <source>{n} rounds on the quiet machine, at most {minutes} minutes</source>
+        <translation>在空闲的电脑上测 {n} 轮，最多 {minutes} 分钟</translation>
     </message>
     <message>
         <source>{n} rounds were added, and the intervals are as wide as that made them.</source>
