@@ -34,6 +34,7 @@ class Limits:
 
     rate, burst  requests a second of one client, and how many at once
     write_s      so long a client may take nothing of its answer
+    connections  requests at once, and half of the connections
     """
 
     body_bytes: int = 8 << 20

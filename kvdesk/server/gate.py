@@ -1,4 +1,4 @@
-"""Who may ask: the Host header, the origin of a page, the key, how often. Before any request is read.
+"""Who may ask: the Host header, the origin of a page, the key, how often, how many at once. Before any request is read.
 
 An ASGI middleware of its own. What passes has its key in `scope["state"]["key"]`.
 """
@@ -28,6 +28,7 @@ class Gate:
     def __init__(self, app: ASGIApp, config: ServerConfig) -> None:
         self._app, self._config = app, config
         self._rates: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when that was counted
+        self._n_inside = 0  # requests whose answer has not ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -44,6 +45,8 @@ class Gate:
                 return
             key = self._key(scope["path"], headers)
             self._count(key.value or str((scope.get("client") or ("",))[0]))
+            if self._n_inside >= self._config.limits.connections:
+                raise ApiError(503, "Too many requests are being answered.", code="overloaded", retry_s=1)
         except ApiError as error:
             await error.response()(scope, receive, send)
             return
@@ -54,7 +57,11 @@ class Gate:
                 message["headers"] = [*message["headers"], *_cors(origin)]
             await send(message)
 
-        await self._app(scope, receive, with_origin)
+        self._n_inside += 1
+        try:
+            await self._app(scope, receive, with_origin)
+        finally:
+            self._n_inside -= 1
 
     def _check_host(self, headers: Headers) -> None:
         host = headers.get("host", "")

@@ -118,7 +118,7 @@ class Server:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=limits.connections,
+            limit_concurrency=2 * limits.connections,  # idle ones too; `Gate` refuses requests, in the protocol's form
             timeout_keep_alive=_IDLE_S,
             timeout_graceful_shutdown=_END_S,
         )
