@@ -33,7 +33,7 @@ MISSING: Final[Mapping[Feature, str]] = {
     Feature.PREVIEW: marked("This engine does not say what a message would cost."),
     Feature.PROMPT_VIEW: marked("This engine renders prompts by itself: its chat template cannot be seen or changed."),
     Feature.CACHE_POLICY: marked("This engine manages its cache by itself."),
-    Feature.CACHE_VIEW: marked("This engine does not show its cache."),
+    Feature.CACHE_VIEW: marked("This engine does not show its cells."),
     Feature.CACHE_OPERATIONS: marked("The cache of this engine cannot be changed by hand."),
     Feature.AUDIT: marked("The cache of this engine cannot be audited."),
     Feature.BLOCK_MAP: marked("This engine does not tell of blocks."),

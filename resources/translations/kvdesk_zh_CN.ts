@@ -6300,8 +6300,8 @@
         <translation>这个引擎不说明其代价。</translation>
     </message>
     <message>
-        <source>This engine does not show its cache.</source>
-        <translation>这个引擎不显示其缓存。</translation>
+        <source>This engine does not show its cells.</source>
+        <translation>这个引擎不显示其单元。</translation>
     </message>
     <message>
         <source>This engine does not tell of blocks.</source>
