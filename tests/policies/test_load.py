@@ -47,16 +47,20 @@ def test_own_threads_are_no_load() -> None:
         while not over.is_set():
             pass
 
+    def least() -> int:
+        return min(n for n in (load._runnable_others() for _ in range(20)) if n is not None)
+
+    before = least()  # the machine may be at work with something else
     threads = [threading.Thread(target=spin) for _ in range(3)]
     for thread in threads:
         thread.start()
     try:
-        found = [load._runnable_others() for _ in range(20)]
+        found = least()
     finally:
         over.set()
         for thread in threads:
             thread.join()
-    assert min(n for n in found if n is not None) <= 1, "three threads were taken for others"
+    assert found <= max(before, least()) + 1, "three threads were taken for others"
 
 
 def test_idle_and_waiting_for_disks_is_not_busy() -> None:
