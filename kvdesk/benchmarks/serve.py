@@ -203,7 +203,10 @@ class _Over:
                 began = time.perf_counter()
                 messages.append({"role": "user", "content": text})
                 try:
-                    said, size = _streamed(client, messages)
+                    try:
+                        said, size = _streamed(client, messages)
+                    except httpx2.RemoteProtocolError:  # llama-server closes a kept connection now and then, untold
+                        said, size = _streamed(client, messages)
                 except httpx2.HTTPError as error:
                     raise UserError(f"The server at {self._url} could not be asked: {error}") from error
                 messages.append({"role": "assistant", "content": said})
