@@ -16,6 +16,8 @@ INTERVAL_S = 0.2
 """Least time between two readings: the counters have a resolution of 10 ms."""
 STALE_S = 1.0
 """A reading over more than this says what others took at some time, not that they do so now."""
+IDLE_SHARE = 0.5
+"""Of a core: so does a reading in which this process took less, since it waited for somebody."""
 
 _APART_S = 0.002
 _PROC_STAT, _PROC_LOADAVG, _PROC_TASKS = Path("/proc/stat"), Path("/proc/loadavg"), Path("/proc/self/task")
@@ -27,7 +29,8 @@ class LoadMeter:
 
     `busy_s` gives the seconds all processors of the machine were busy since some moment, `own_s` those of this
     process; both default to the system's counters. `runnable`: threads of other processes that run or wait for a
-    processor at this moment; with it a stale reading says no more than that. None where nobody knows.
+    processor at this moment; with it a stale reading, or one while this process waited, says no more than that. None
+    where nobody knows.
     """
 
     def __init__(
@@ -55,7 +58,7 @@ class LoadMeter:
             return None
         busy, own, passed = now[1] - last[1], now[2] - last[2], now[0] - last[0]
         others = max(0.0, (busy - own) / passed)
-        n_runnable = self._runnable() if passed > STALE_S else None
+        n_runnable = self._runnable() if passed > STALE_S or own < IDLE_SHARE * passed else None
         return others if n_runnable is None else min(others, float(n_runnable))
 
 

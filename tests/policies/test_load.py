@@ -29,13 +29,22 @@ def test_never_negative() -> None:
 
 def test_a_stale_reading_says_no_more_than_what_runs_now() -> None:
     """Someone compiled a minute ago: the next question need not be answered with one thread."""
-    busy, n_runnable = iter([0.0, 2.0, 20.0, 30.0, 40.0]), iter([0, 1, None])
-    meter = LoadMeter(lambda: next(busy), lambda: 0.0, lambda: next(n_runnable))
+    busy, own, n_runnable = iter([0.0, 3.0, 21.0, 31.0, 41.0]), iter([0.0, 1.0, 1.0, 1.0, 1.0]), iter([0, 1, None])
+    meter = LoadMeter(lambda: next(busy), lambda: next(own), lambda: next(n_runnable))
     assert meter.read(0.0) is None
     assert meter.read(STALE_S) == pytest.approx(2.0), "new enough"
     assert meter.read(STALE_S + 10) == 0.0, "nobody runs"
     assert meter.read(STALE_S + 20) == pytest.approx(1.0), "somebody does"
     assert meter.read(STALE_S + 30) == pytest.approx(1.0), "nobody knows what runs"
+
+
+def test_what_others_took_while_this_process_waited_is_over() -> None:
+    """A program that asks here and computes in between, in turns: its last burst has ended before each question."""
+    busy, own, n_runnable = iter([0.0, 1.1, 2.0]), iter([0.0, 0.1, 0.9]), iter([0, 5])
+    meter = LoadMeter(lambda: next(busy), lambda: next(own), lambda: next(n_runnable))
+    assert meter.read(0.0) is None
+    assert meter.read(0.5) == 0.0, "two cores in the half second before, and nobody now"
+    assert meter.read(1.0) == pytest.approx(0.2), "beside this process, which computes"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="read from /proc")
