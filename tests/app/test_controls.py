@@ -37,6 +37,7 @@ class DrivenWindow(App):
         self.form = window.inspector.cache.operations
         self.form.set_open(True)
         self.wait(lambda: len(self.view.leases) == 2)
+        self.audit()  # until then the view may lack the last tokens
 
     @property
     def view(self) -> CacheView:
