@@ -40,7 +40,9 @@ from kvdesk.settings import ContextSettings, Sampling
 GREEDY = Sampling(temperature=0.0, max_tokens=128)
 SHORT = Sampling(temperature=0.0, max_tokens=32)
 """Of answers whose speed is compared: many short pairs tell more in the same time than few long ones, since a machine's
-speed jumps by a fifth from one second to the next (measured: 0.17 for pairs of 32 tokens, 0.20 for pairs of 128)."""
+speed jumps by a fifth from one second to the next (standard deviation of the ratio of neighbours: 0.17 for answers of
+32 tokens, 0.20 for those of 128).
+"""
 FIRST = Sampling(temperature=0.0, max_tokens=1)
 READ = {512: 3, 2048: 1}
 """Lengths of the prompts whose prefill is measured, in tokens, and how often in a round."""
@@ -98,16 +100,7 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
     }
     return {
         "passed": all(bar.passed for bar in bars.values()),
-        "figures": {
-            name: {
-                "value": round(bar.value, 4),
-                "bar": bar.bar,
-                "noise": round(bar.noise, 4),
-                "at_least": bar.at_least,
-                "passed": bar.passed,
-            }
-            for name, bar in bars.items()
-        },
+        "figures": {name: bar.figure(round(bar.value, 4)) for name, bar in bars.items()},
         "watched_vs_engine": round(_ratio(speeds["watched"], speeds["engine"]), 4),
         "prefill_tok_s": {
             n: {"engine": [round(v, 1) for v in ours], "bare": [round(v, 1) for v in theirs]}

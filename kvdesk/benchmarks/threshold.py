@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +20,13 @@ class Threshold:
         if self.at_least:
             return self.value + self.noise >= self.bar
         return self.value - self.noise <= self.bar
+
+    def figure(self, value: object) -> dict[str, Any]:
+        """As results have it. `value`: the figure with the digits it is worth."""
+        return {
+            "value": value,
+            "bar": self.bar,
+            "noise": round(self.noise, 4),
+            "at_least": self.at_least,
+            "passed": self.passed,
+        }

@@ -188,10 +188,7 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
     bars["decode_lab_over_chats"] = Threshold(beside_lab[0], SPEED, at_least=True)
     return {
         "passed": all(bar.passed for bar in bars.values()),
-        "figures": {
-            name: {"value": round(bar.value, 4), "bar": bar.bar, "at_least": bar.at_least, "passed": bar.passed}
-            for name, bar in bars.items()
-        },
+        "figures": {name: bar.figure(round(bar.value, 4)) for name, bar in bars.items()},
         "decode_lab_over_chats_standard_error": round(beside_lab[1], 4),
         "frames_ms": {mode: {k: round(v, 2) for k, v in times.items()} for mode, times in frames.items()},
         "messages": messages,

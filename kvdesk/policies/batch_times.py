@@ -109,7 +109,8 @@ class _Measured:
     def ms(self, n_tokens: int, n_kv: int, pass_ms: float | None) -> float:
         """Expected time of a batch. pass_ms: what every batch is thought to cost before many were measured."""
         knows_pass = pass_ms is not None
-        if not self.line or self._n_new >= min(_PATIENCE, len(self._taken)) or knows_pass > self._knew_pass:
+        is_due = self._n_new >= min(_PATIENCE, len(self._taken)) or (knows_pass and not self._knew_pass)
+        if not self.line or is_due:
             usual = {size: statistics.median(taken) for size, taken in self._taken.items()}
             c = statistics.median(ms / (n * (_DOUBLED + kv)) for (n, kv), ms in usual.items())
             guesses = None if pass_ms is None else Guess(pass_ms, pass_ms), None, Guess(c, c)

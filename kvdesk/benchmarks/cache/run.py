@@ -59,10 +59,7 @@ def _measure(bench: Bench, scenario: Callable[[Bench], Outcome]) -> dict[str, ob
     except KvdeskError as error:
         bench.say(f"  FAIL {error}")
         return {"passed": False, "audit": bench.audited, "problem": f"{error} {error.detail}".strip(), "figures": {}}
-    figures = {
-        name: {"value": _rounded(bar.value), "bar": bar.bar, "at_least": bar.at_least, "passed": bar.passed}
-        for name, bar in outcome.bars.items()
-    }
+    figures = {name: bar.figure(_rounded(bar.value)) for name, bar in outcome.bars.items()}
     passed = all(bar.passed for bar in outcome.bars.values()) and bench.audited == "verified"
     for name, bar in outcome.bars.items():
         bench.say(f"  {'ok  ' if bar.passed else 'FAIL'} {name}: {bar.value:.4g} (bar {bar.bar:.4g})")

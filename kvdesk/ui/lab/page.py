@@ -105,9 +105,7 @@ class LabPage(QWidget):
     def show_questions(self, questions: Sequence[Question]) -> None:
         """All there are, the first one chosen."""
         self._questions = tuple(questions)
-        self.list.clear()
-        for question in questions:
-            self.list.add(question)
+        self.list.show_questions(questions)
         self.list.setCurrentRow(0)
 
     def choose(self, experiment_id: str) -> None:
@@ -238,11 +236,13 @@ class _QuestionList(QListWidget):
         self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
         theme.changed.connect(self._fit)
 
-    def add(self, question: Question) -> None:
-        item = QListWidgetItem()
-        item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{question.title}: {question.question}")
-        self.addItem(item)
-        self.setItemWidget(item, _Entry(question))
+    def show_questions(self, questions: Sequence[Question]) -> None:
+        self.clear()
+        for question in questions:
+            item = QListWidgetItem()
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{question.title}: {question.question}")
+            self.addItem(item)
+            self.setItemWidget(item, _Entry(question))
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
