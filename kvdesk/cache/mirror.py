@@ -8,7 +8,7 @@ All `file:line` references are llama.cpp 0c1e57098.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +125,21 @@ class Mirror:
             return 0
         rows = cells.bits[: cells.high_water][cells.holders(seq_id)]
         return int((np.bitwise_count(rows).sum(axis=1) > 1).sum())
+
+    def n_kv_without(self, seq_ids: Collection[int], n_tokens: int) -> tuple[int, int]:
+        """n_kv once `n_tokens` more are placed: as the cells are, and without those that only `seq_ids` have. Of the
+        whole context, not of a window; (0, 0) where there are no cells. Read-only.
+        """
+        if not self.caches:
+            return 0, 0
+        cells = self.caches[0].streams[0]
+        others = np.full(cells.bits.shape[1], ~np.uint64(0))
+        for seq_id in seq_ids:
+            others[seq_id // 64] &= ~np.uint64(1 << seq_id % 64)
+        stay = np.flatnonzero((cells.bits[: cells.high_water] & others).any(axis=1))
+        after = int(stay[-1]) + 1 if len(stay) else 0
+        marks = max(cells.high_water, cells.used + n_tokens), max(after, len(stay) + n_tokens)
+        return cells.n_kv_of(marks[0]), cells.n_kv_of(marks[1])
 
     def tokens_of(self, seq_id: int) -> list[int] | None:
         """Token ids at positions 0, 1, 2, ... of the sequence, up to the first hole, doubled position or unknown token.

@@ -49,8 +49,8 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class StateInfo:
-    """A saved state. prefill_ms: what it spares; checkpoint: one on the way (`kvdesk.policies.checkpoints`), which is
-    dropped rather than moved to disk.
+    """A saved state. prefill_ms: what it spares; stays_in_memory: dropped rather than moved to disk, as checkpoints
+    (`kvdesk.policies.checkpoints`) and requests of other programs are.
     """
 
     key: str
@@ -58,7 +58,7 @@ class StateInfo:
     n_bytes: int
     idle_s: float
     prefill_ms: float
-    checkpoint: bool = False
+    stays_in_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +186,9 @@ def _demote(
     moved: Sequence[StateInfo], stays: Sequence[StateInfo], limits: Limits
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(to disk, dropped): what memory gives up goes to disk as far as it is worth more than what is there."""
-    arriving = [StateInfo(s.key, "disk", s.n_bytes, s.idle_s, s.prefill_ms) for s in moved if not s.checkpoint]
+    arriving = [StateInfo(s.key, "disk", s.n_bytes, s.idle_s, s.prefill_ms) for s in moved if not s.stays_in_memory]
     dropped = {s.key for s in _give_way([*stays, *arriving], "disk", -limits.disk_bytes)}
-    dropped |= {s.key for s in moved if s.checkpoint}
+    dropped |= {s.key for s in moved if s.stays_in_memory}
     return tuple(s.key for s in arriving if s.key not in dropped), tuple(sorted(dropped))
 
 

@@ -206,6 +206,14 @@ class CachePolicy(Table):
         title=marked("Compact automatically"),
         description=marked("Compact the cache between answers when the speed gained is worth the time"),
     )
+    save_idle_requests: bool = Field(
+        True,
+        title=marked("Save idle requests"),
+        description=marked(
+            "What other programs asked before leaves the cache for memory while another request runs, when the speed "
+            "gained is worth it. Off: their cells stay while there is room"
+        ),
+    )
     prefill_ahead: bool = Field(
         False,
         title=marked("Prefill ahead"),

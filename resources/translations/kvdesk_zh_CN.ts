@@ -4424,6 +4424,10 @@
         <translation>保存到其他位置…</translation>
     </message>
     <message>
+        <source>Save idle requests</source>
+        <translation>保存空闲请求</translation>
+    </message>
+    <message>
         <source>Save report…</source>
         <translation>保存报告…</translation>
     </message>
@@ -7110,6 +7114,10 @@
     <message>
         <source>What other applications downloaded, whether it fits, and how fast it should be</source>
         <translation>其他应用程序下载的模型，能否在这里运行，以及预计的速度</translation>
+    </message>
+    <message>
+        <source>What other programs asked before leaves the cache for memory while another request runs, when the speed gained is worth it. Off: their cells stay while there is room</source>
+        <translation>有请求运行时，若提速合算，其他程序先前的请求会移出缓存，存入内存。关闭后，只要有空间，其单元就留在缓存中</translation>
     </message>
     <message>
         <source>What stands before it is not known</source>
@@ -9868,6 +9876,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>saved states and undo</source>
         <translation>保存的状态与撤销</translation>
+    </message>
+    <message>
+        <source>saved to memory while it is not used. {why}</source>
+        <translation>闲置期间存入内存。{why}</translation>
     </message>
     <message>
         <source>say what is in the file, and import nothing</source>

@@ -153,3 +153,18 @@ def test_unknown_memory_is_refused() -> None:
     facts = model_facts("deepseek4", 128, False, True, 0)
     with pytest.raises(ContextError, match="dsv4"):
         Mirror(plan(facts, ContextParams()))
+
+
+def test_n_kv_without_some_sequences() -> None:
+    mirror = make(n_ctx=2048, n_seq_max=80)
+    mirror.decode(turn(250, 0, 70), 0)
+    mirror.decode(turn(250, 0, 0), 0)
+    mirror.seq_cp(70, 1, 0, 100)
+    mirror.decode(turn(250, 0, 2), 0)
+    assert mirror.n_kv_without([], 10) == (768, 768)
+    assert mirror.n_kv_without([0, 70], 10) == (768, 768), "another one lies behind them"
+    assert mirror.n_kv_without([0, 2], 10) == (768, 512)
+    assert mirror.n_kv_without([0, 2, 70], 10) == (768, 256), "100 cells are of sequence 1 too"
+    assert mirror.n_kv_without([0, 2, 70], 1000) == (1792, 1280)
+    assert mirror.n_kv == 768, "read-only"
+    assert make("recurrent").n_kv_without([0], 10) == (0, 0)

@@ -19,6 +19,7 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.llama.transfer import MOST_KEPT
 from kvdesk.backends.local.loaded_model import LoadedModel
+from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
@@ -32,6 +33,7 @@ from kvdesk.policies.compaction_gain import Reads
 from kvdesk.policies.overflow import Abilities
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import Audited, CacheView, ContextInfo, LedgerRow, MemoryLedger
+from kvdesk.settings import CachePolicy
 from kvdesk.translation import marked, tr
 
 _MAP_IS: Mapping[VerificationState, str] = {
@@ -51,6 +53,7 @@ class ContextRuntime:
     overflow_manager  what leaves a full context; None where the model has no text tokenizer
     speed_model       how long decodes take with these settings
     threads           how many threads the next decode gets
+    idle_requests     requests of other programs that leave the cache for memory
     spans             tells where messages lie in the cache
     """
 
@@ -62,10 +65,10 @@ class ContextRuntime:
         saved_states: SavedStateStore,
         emit: Emit,
         *,
-        follow_load: bool,
+        policy: CachePolicy,
         eviction_reasons: Mapping[ConversationId, str] | None = None,
     ) -> None:
-        """`saved_states`: saved states that fit into the context. `follow_load`: threads follow the machine's load.
+        """`saved_states`: saved states that fit into the context. `policy`: see `use`.
         `eviction_reasons`: of conversations that lost their cells with the last context.
         """
         self._emit = emit
@@ -79,9 +82,16 @@ class ContextRuntime:
         self.overflow_manager = None
         if loaded.prompts is not None:
             self.overflow_manager = OverflowManager(loaded.prompts, context.n_ctx_seq, abilities(context))
-        self.threads = Threads(context, context.settings, emit, follow=follow_load)
+        self.threads = Threads(context, context.settings, emit)
+        self.idle_requests = IdleRequests(context, self.cache_manager, self.speed_model.cost)
         self.spans = MessageSpanReporter(self.cache_manager, self.overflow_manager, emit)
+        self.use(policy)
         context.memory.on_decoded = self._on_decoded
+
+    def use(self, policy: CachePolicy) -> None:
+        """Do by itself from now on what the policy says."""
+        self.threads.follow = policy.follow_load
+        self.idle_requests.enabled = policy.save_idle_requests
 
     @property
     def info(self) -> ContextInfo:

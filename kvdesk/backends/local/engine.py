@@ -319,7 +319,8 @@ class Engine:
         self._cache_operations = CacheOperations(context, cache_manager, journal, cost, loaded.noise, self._emit)
         self._idle = Idle(context, cache_manager, journal, cost, loaded.prompts)
         self._scheduler.use(
-            context, cache_manager, runtime.overflow_manager, speed_model, runtime.threads, runtime.spans
+            *(context, cache_manager, runtime.overflow_manager, speed_model),
+            *(runtime.threads, runtime.idle_requests, runtime.spans),
         )
         self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values())))
         self._told = None

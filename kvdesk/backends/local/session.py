@@ -110,7 +110,7 @@ class Session:
             swapper.saved_states = self._saved_states = SavedStateStore(own.folder, kind, own.limits)
         self.own = own
         swapper.saved_states.set_limits(own.limits)
-        self.runtime.threads.follow = own.policy.follow_load
+        self.runtime.use(own.policy)
 
     def rebuild(self, settings: ContextSettings) -> None:
         """Free the context and make a new one. Every sequence is empty afterwards, and no state of those that held
@@ -182,6 +182,6 @@ class Session:
             estimate,
             self._saved_states,
             self._emit,
-            follow_load=self.own.policy.follow_load,
+            policy=self.own.policy,
             eviction_reasons=lost,
         )

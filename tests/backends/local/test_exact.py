@@ -192,7 +192,8 @@ def test_exact_decodes_on_one_thread_whatever_the_load() -> None:
     context = cast(Context, SimpleNamespace(n_ubatch=32, memory=memory))
     for follow in (False, True):
         settings = ContextSettings(n_threads=3, n_threads_batch=3, exact=True)
-        threads = Threads(context, settings, lambda _: None, follow=follow)
+        threads = Threads(context, settings, lambda _: None)
+        threads.follow = follow
         for at_s in range(64):
             threads.choose(1)
             record = DecodeRecord(at_s, 0, 0, n_kv=(512,))

@@ -42,7 +42,10 @@ _DAMAGED = marked(
 
 
 class CacheManager:
-    """The sequences of one context. `eviction_reasons`: of conversations that lost their cells with the last one."""
+    """The sequences of one context. `eviction_reasons`: of conversations that lost their cells with the last one.
+
+    one_buffer  all sequences have cells of the same buffer (no streams)
+    """
 
     def __init__(
         self,
@@ -59,8 +62,8 @@ class CacheManager:
         self._index = PrefixIndex(context, self._pool)
         self.shared_cells = SharedCells(context, self._pool)
         self._eviction_reasons = dict(eviction_reasons or {})
-        self._one_buffer = context.memory.mirror.geometry.n_stream == 1
-        self._can_share = self._one_buffer and context.can("partial seq_cp") and not self._index.has_small_window
+        self.one_buffer = context.memory.mirror.geometry.n_stream == 1
+        self._can_share = self.one_buffer and context.can("partial seq_cp") and not self._index.has_small_window
 
     @property
     def pool(self) -> Sequences:
@@ -156,8 +159,7 @@ class CacheManager:
 
         `note`: a sentence for the person, see `OperationDone`.
         """
-        if not sequence.sharing:  # what is saved could be offered to others
-            self.swapper.save(sequence)
+        self.swapper.save(sequence)
         self.truncate(sequence, 0, reason, note)
         self.release(sequence)
 
@@ -302,7 +304,7 @@ class CacheManager:
         False when there is not enough even so. May change the cache.
         """
         while not self._memory.has_room(sequence.seq_id, n_tokens):
-            if not self._one_buffer:
+            if not self.one_buffer:
                 return False  # cells of other streams are of no use
             missing = n_tokens - self._memory.free_cells(sequence.seq_id)
             idle = [s for s in self._pool if s is not sequence and not s.busy and s.tokens]
@@ -341,16 +343,14 @@ class CacheManager:
             source = tr("another branch of this conversation")
         lender, n_lent = self._index.lender(sequence, wanted)
         whose = sequence.conversation if moved else None
-        offer = None if sequence.sharing else self.swapper.offer(wanted, max(reusable, n_lent), whose)
+        offer = self.swapper.offer(wanted, max(reusable, n_lent), whose, sequence.sharing)
         blob = None if offer is None else self.swapper.saved_states.take(offer.saved)
         lost = "" if self._keep_branch(sequence, reusable) else self._why_no_sequence
         if reusable < len(sequence.tokens):
             self.swapper.checkpoint(sequence)  # for memories that cannot share: this branch may be gone on with
         if offer is not None and blob is not None and not self._restore(sequence, offer.saved, blob):
             self._cut(sequence, offer.n_tokens)
-            mine = offer.saved.conversation == sequence.conversation
-            source = tr("its saved state") if mine else tr("a saved state")
-            return Acquired(len(sequence.tokens), source, mine and offer.saved.checkpoint)
+            return self._acquired_saved(sequence, offer.saved)
         if lender is not None and n_lent >= reusable + MIN_REUSE_TOKENS:
             held = list(lender.tokens)
             self._borrow(sequence, lender, n_lent)
@@ -383,10 +383,22 @@ class CacheManager:
         mine = [s for s in self._pool if s.conversation == conversation]
         return max((common_prefix(s.tokens, tokens) for s in mine), default=0)
 
+    def _acquired_saved(self, sequence: LeasedSequence, saved: SavedState) -> Acquired:
+        """The beginning was restored from this state. A request that goes on with all of an earlier one has it now, and
+        is saved in its place once it is idle.
+        """
+        n, mine = len(sequence.tokens), saved.conversation == sequence.conversation
+        source = tr("its saved state") if mine else tr("a saved state")
+        if n < len(saved.tokens):
+            return Acquired(n, source, mine and saved.checkpoint, saved.tokens, saved.texts)
+        if saved.client and sequence.client is not None:
+            self.swapper.saved_states.drop([saved.key])
+        return Acquired(n, source, mine and saved.checkpoint)
+
     def _borrow(self, sequence: LeasedSequence, lender: LeasedSequence, n: int) -> None:
         """Share the lender's first `n` cells; with streams they are copied."""
         self.truncate(sequence, 0, tr("a longer beginning is in another sequence"))
-        p0, p1 = (0, n) if self._one_buffer and self._context.can("partial seq_cp") else (-1, -1)
+        p0, p1 = (0, n) if self.one_buffer and self._context.can("partial seq_cp") else (-1, -1)
         self._share(lender, sequence, p0, p1, tr("{n:,} tokens at the beginning are the same").format(n=n))
         self.adopt(sequence, lender.tokens[:n])
         self._pool.touch(lender)

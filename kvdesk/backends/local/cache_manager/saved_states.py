@@ -31,6 +31,7 @@ from kvdesk.chat import ConversationId
 from kvdesk.policies.checkpoints import Checkpoint
 from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, state_key
 from kvdesk.protocol.cache import MessageSpan
+from kvdesk.protocol.chat import Client
 
 _log = logging.getLogger(__name__)
 _INDEX, _SUFFIX = "index.json", ".kvstate"
@@ -47,6 +48,8 @@ class SavedState:
     checkpoint     kept on the way, to go back to; not the conversation as it was when it was evicted
     exact          so many leading tokens have K and V as a prefill makes them; those behind were moved there, so the
                    state is of use to its own conversation only
+    client         name of the program whose request it was; "": a chat
+    sharing        as `Client.sharing`: of use to requests of the same value only, and never written to disk
     """
 
     key: str
@@ -62,10 +65,12 @@ class SavedState:
     packed: bool = False
     checkpoint: bool = False
     exact: int = ALL_EXACT
+    client: str = ""
+    sharing: str = ""
 
-    def may_go_to(self, conversation: ConversationId | None) -> bool:
-        """Whether the state is what a prefill makes, or the conversation's own."""
-        return self.exact >= len(self.tokens) or self.conversation == conversation
+    def may_go_to(self, conversation: ConversationId | None, sharing: str) -> bool:
+        """Whether the state is what a prefill makes, or the conversation's own, and not kept from those who ask."""
+        return self.sharing == sharing and (self.exact >= len(self.tokens) or self.conversation == conversation)
 
 
 class SavedStateStore:
@@ -94,7 +99,8 @@ class SavedStateStore:
         now = time.time()
         return [
             StateInfo(
-                s.key, "disk" if s.blob is None else "memory", s.n_bytes, now - s.at_s, s.prefill_ms, s.checkpoint
+                *(s.key, "disk" if s.blob is None else "memory", s.n_bytes, now - s.at_s, s.prefill_ms),
+                stays_in_memory=s.checkpoint or s.client != "",
             )
             for s in self._all()
         ]
@@ -107,6 +113,10 @@ class SavedStateStore:
         """The newest state of the conversation; no checkpoint."""
         mine = [s for s in self.all_of(conversation) if not s.checkpoint]
         return max(mine, key=lambda s: s.at_s, default=None)
+
+    def of_client(self, client: Client) -> list[SavedState]:
+        """Earlier requests of this program."""
+        return [s for s in self._all() if (s.client, s.sharing) == (client.name, client.sharing)]
 
     def has(self, tokens: Sequence[int], conversation: ConversationId, exact: int) -> bool:
         """Whether the state of exactly these tokens is saved, other than as a checkpoint."""
@@ -122,23 +132,26 @@ class SavedStateStore:
             if s.checkpoint
         ]
 
-    def longest_whole(self, prompt: Sequence[int], whose: ConversationId | None = None) -> SavedState | None:
-        """The longest saved state all of whose tokens `prompt` begins with. `whose`: as in `longest_prefix`."""
+    def longest_whole(
+        self, prompt: Sequence[int], whose: ConversationId | None = None, sharing: str = ""
+    ) -> SavedState | None:
+        """The longest saved state all of whose tokens `prompt` begins with. The rest as in `longest_prefix`."""
         wanted = tuple(prompt)
-        fitting = [s for s in self._all() if len(s.tokens) <= len(wanted) and s.may_go_to(whose)]
+        fitting = [s for s in self._all() if len(s.tokens) <= len(wanted) and s.may_go_to(whose, sharing)]
         fitting.sort(key=lambda s: -len(s.tokens))
         return next((s for s in fitting if s.tokens == wanted[: len(s.tokens)]), None)
 
     def longest_prefix(
-        self, prompt: Sequence[int], whose: ConversationId | None = None
+        self, prompt: Sequence[int], whose: ConversationId | None = None, sharing: str = ""
     ) -> tuple[SavedState | None, int]:
         """The saved state that has the most leading tokens in common with `prompt`, and how many.
 
-        whose: the conversation whose moved tokens may be among them; None: only what a prefill makes.
+        whose: the conversation whose moved tokens may be among them; None: only what a prefill makes. sharing: as
+               `Client.sharing` of who asks
         """
         best, most = None, 0
         wanted = array("i", prompt)
-        for saved in (s for s in self._all() if s.may_go_to(whose)):
+        for saved in (s for s in self._all() if s.may_go_to(whose, sharing)):
             held = array("i", saved.tokens[: len(wanted)])
             n = common_prefix(held, wanted)
             if n > most:
@@ -174,6 +187,7 @@ class SavedStateStore:
         *,
         exact: int = ALL_EXACT,
         checkpoint: bool = False,
+        client: Client | None = None,
     ) -> None:
         """Save a state where `placement` says, after what it says must give way. An older one of the same conversation
         that is a part of it goes, unless one of both is a checkpoint.
@@ -191,6 +205,8 @@ class SavedStateStore:
             *(key, conversation, tokens, len(blob), prefill_ms, time.time(), blob, texts, spans),
             checkpoint=checkpoint,
             exact=exact,
+            client=client.name if client is not None else "",
+            sharing=client.sharing if client is not None else "",
         )
         with self._lock:
             self._saved[key] = saved
@@ -251,7 +267,11 @@ class SavedStateStore:
         """Write what is only in memory, as far as the limit allows, and wait for the disk."""
         if self._folder is not None:
             for saved in sorted(self._all(), key=lambda s: -s.at_s):
-                if saved.blob is not None and self._disk_bytes() + saved.n_bytes <= self.limits.disk_bytes:
+                if (
+                    saved.blob is not None
+                    and not saved.sharing
+                    and self._disk_bytes() + saved.n_bytes <= self.limits.disk_bytes
+                ):
                     self._to_disk(saved)
         if self._writer is not None:
             self._writer.shutdown(wait=True)
@@ -265,7 +285,7 @@ class SavedStateStore:
 
     def _kept_before(self, saved: SavedState) -> int:
         """Tokens of the longest other state that `saved` begins with."""
-        before = self.longest_whole(saved.tokens[:-1])
+        before = self.longest_whole(saved.tokens[:-1], sharing=saved.sharing)
         return 0 if before is None else len(before.tokens)
 
     def _disk_bytes(self) -> int:
@@ -427,6 +447,7 @@ def _saved_of(row: dict[str, object]) -> SavedState:
         packed=bool(row["packed"]),
         checkpoint=bool(row.get("checkpoint", False)),
         exact=exact,
+        client=str(row.get("client", "")),
     )
 
 

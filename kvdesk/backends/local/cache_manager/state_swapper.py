@@ -73,15 +73,16 @@ class StateSwapper:
             has_saved_state=self.saved_states.has(sequence.tokens, sequence.conversation, sequence.exact),
         )
 
-    def offer(self, prompt: list[int], found: int, whose: ConversationId | None) -> Offer | None:
+    def offer(self, prompt: list[int], found: int, whose: ConversationId | None, sharing: str = "") -> Offer | None:
         """The saved state with the longest beginning of the prompt, where it pays: it has enough beyond the `found`
-        tokens that are there already, and is back before they would be computed. `whose`: see `SavedStateStore`.
+        tokens that are there already, and is back before they would be computed. `whose`, `sharing`: see
+        `SavedStateStore.longest_prefix`.
         """
         if self._only_whole:
-            saved = self.saved_states.longest_whole(prompt, whose)
+            saved = self.saved_states.longest_whole(prompt, whose, sharing)
             n = 0 if saved is None else len(saved.tokens)
         else:
-            saved, n = self.saved_states.longest_prefix(prompt, whose)
+            saved, n = self.saved_states.longest_prefix(prompt, whose, sharing)
         if saved is None or n < found + MIN_REUSE_TOKENS:
             return None
         prefill_ms, restore_ms = self._costs(n - found, saved.n_bytes)
@@ -92,7 +93,7 @@ class StateSwapper:
         if not self.keeps_checkpoints:
             return ()
         one, two, many = (self._costs(n, 0)[0] for n in (1, 2, _MANY))
-        kept, n_held = self._kept(prompt), len(sequence.tokens)
+        kept, n_held = self._kept(prompt, sequence.sharing), len(sequence.tokens)
         return tuple(pauses(kept, n_held, len(prompt), marks, max(0.0, 2 * one - two), many / _MANY))
 
     # --- out and in ---------------------------------------------------------------------------------------------------
@@ -111,7 +112,7 @@ class StateSwapper:
             return resident.state_bytes
         judged = replace(resident, prefill_ms=float("inf")) if by_hand else resident
         placement = place(judged, self.saved_states.values(), self.saved_states.limits)
-        if placement.to == "nowhere":
+        if placement.to == "nowhere" or (sequence.sharing and placement.to == "disk"):
             return 0
         try:
             blob = self._states.seq_get(sequence.seq_id)
@@ -120,7 +121,11 @@ class StateSwapper:
                 raise
             return 0
         who, ms, exact = sequence.conversation, resident.prefill_ms, sequence.exact
-        self.saved_states.put(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans, exact=exact)
+        self.saved_states.put(
+            *(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans),
+            exact=exact,
+            client=sequence.client,
+        )
         return len(blob)
 
     def checkpoint(self, sequence: CacheSequence) -> None:
@@ -128,7 +133,7 @@ class StateSwapper:
         tokens = sequence.tokens
         if not self.keeps_checkpoints or sequence.inactive or sequence.exact < len(tokens):
             return
-        n_new = len(tokens) - self._kept(tokens)
+        n_new = len(tokens) - self._kept(tokens, sequence.sharing)
         if n_new < MIN_REUSE_TOKENS:
             return
         who, n_bytes = sequence.conversation, self._states.seq_size(sequence.seq_id)
@@ -149,7 +154,9 @@ class StateSwapper:
             self.saved_states.drop(dropped)
             resident = Resident(sequence.seq_id, len(tokens), len(tokens), n_bytes, 0.0, spared_ms, cost_ms)
             placement = place(resident, self.saved_states.values(), self.saved_states.limits)
-            self.saved_states.put(placement, who, tokens, blob, spared_ms, (), (), checkpoint=True)
+            self.saved_states.put(
+                *(placement, who, tokens, blob, spared_ms, (), ()), checkpoint=True, client=sequence.client
+            )
             operation.reason = tr("an edit or another answer can go back to these {n:,} tokens: {reason}").format(
                 n=len(tokens), reason=placement.reason
             )
@@ -184,9 +191,9 @@ class StateSwapper:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _kept(self, tokens: Sequence[int]) -> int:
-        """Tokens of the longest saved state that these begin with."""
-        saved = self.saved_states.longest_whole(tokens)
+    def _kept(self, tokens: Sequence[int], sharing: str) -> int:
+        """Tokens of the longest saved state that these begin with, and that requests of this `sharing` may have."""
+        saved = self.saved_states.longest_whole(tokens, sharing=sharing)
         return 0 if saved is None else len(saved.tokens)
 
     def _is_whole(self, seq_id: int, n: int) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.cache.usual_causes import AROUND, usual_cause
 from kvdesk.chat import Message
-from kvdesk.protocol.chat import Generate
+from kvdesk.protocol.chat import Client, Generate
 from kvdesk.translation import tr
 
 FEW_ALIKE: Final = 5
@@ -63,22 +64,30 @@ def reuse_reason(
     return " ".join(part for part in (explanation.sentence, cause) if part)
 
 
-def _alike(cache_manager: CacheManager, sequence: CacheSequence, prompt: list[int]) -> CacheSequence | None:
-    """The sequence of the same program whose beginning is most like the prompt, where it is at all: so little that it
-    was not worth sharing.
+def _alike(
+    cache_manager: CacheManager, sequence: CacheSequence, prompt: list[int]
+) -> CacheSequence | SavedState | None:
+    """What an earlier request of the same program holds, in the cache or saved, whose beginning is most like the
+    prompt, where it is at all: so little that it was not worth sharing.
     """
     client, most, found = sequence.client, FEW_ALIKE - 1, None
-    for other in cache_manager.pool:
-        if (
-            other is not sequence
-            and other.client is not None
-            and client is not None
-            and other.sharing == client.sharing
-        ):
-            n = common_prefix(other.tokens, prompt) if other.client.name == client.name else 0
-            if n > most:
-                most, found = n, other
+    if client is None:
+        return None
+    theirs: list[CacheSequence | SavedState] = [
+        other
+        for other in cache_manager.pool
+        if other is not sequence and other.client is not None and _same_program(other.client, client)
+    ]
+    theirs += cache_manager.swapper.saved_states.of_client(client)
+    for other in theirs:
+        n = common_prefix(list(other.tokens), prompt)
+        if n > most:
+            most, found = n, other
     return found
+
+
+def _same_program(one: Client, other: Client) -> bool:
+    return (one.name, one.sharing) == (other.name, other.sharing)
 
 
 def _name_of(changed: int, messages: tuple[Message, ...]) -> str:

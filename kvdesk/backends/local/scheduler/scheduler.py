@@ -21,6 +21,7 @@ from kvdesk.backends.local.llama.grammar_sampler import sampler_of
 from kvdesk.backends.local.llama.logprob_sampler import with_logprobs
 from kvdesk.backends.local.llama.sampler import plan_sampling
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
+from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, OverflowManager, Step
 from kvdesk.backends.local.scheduler.overflow_move import carry_out, frees_enough
@@ -52,6 +53,7 @@ class Scheduler:
     _overflow_manager: OverflowManager | None
     _speed_model: SpeedModel
     _threads: Threads
+    _idle_requests: IdleRequests
     _aborts_tokens: (
         bool  # a state that cannot give back a part is lost with a decode that is aborted: a token is let end
     )
@@ -104,11 +106,13 @@ class Scheduler:
         overflow_manager: OverflowManager | None,
         speed_model: SpeedModel,
         threads: Threads,
+        idle_requests: IdleRequests,
         spans: MessageSpanReporter,
     ) -> None:
         """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer."""
         self._context, self._cache_manager, self._overflow_manager = context, cache_manager, overflow_manager
         self._speed_model, self._threads, self._spans = speed_model, threads, spans
+        self._idle_requests = idle_requests
         self._aborts_tokens = context.can("partial seq_rm")
         with self._lock:
             self._stop_decode = context.stop.raise_
@@ -138,6 +142,7 @@ class Scheduler:
             sequence = cache_manager.lease(command.conversation, inactive=busy, client=command.client)
             self._told.setdefault(command.answer, []).extend(self._use_fit(command, sequence, fit))
             held = list(sequence.tokens)
+            self._idle_requests.save(sequence, prompt, command, lenders=False)
             acquired = self._acquire(command, sequence, prompt)
             if not cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
                 if self._requests:
@@ -157,6 +162,7 @@ class Scheduler:
         cache_manager.mark_busy(sequence)
         reused = acquired.n_tokens
         why = reuse_reason(self._context.model, cache_manager, sequence, acquired, held, prompt, command)
+        self._idle_requests.save(sequence, prompt, command, lenders=True)
         request = Request(
             command, sequence, fit.whole, reused, sampler, submitted_at, why, vocab, fit.evicted,
             skipped=fit.skipped, n_continued=len(fit.generated), generated=list(fit.generated),

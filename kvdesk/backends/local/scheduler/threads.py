@@ -21,12 +21,12 @@ TELL_S = 0.5
 class Threads:
     """Follows the load for one context. The settings' number of threads is the most."""
 
-    def __init__(self, context: Context, settings: ContextSettings, emit: Emit, *, follow: bool) -> None:
+    def __init__(self, context: Context, settings: ContextSettings, emit: Emit) -> None:
         self._context = context
         self._memory = context.memory
         self._settings = settings
         self._emit = emit
-        self.follow = follow
+        self.follow = True
         self._meter = LoadMeter(runnable=runnable_others)
         self._meter.read(time.monotonic())  # so that the first prompt knows how busy the machine has been
         self._policy = ThreadPolicy(default_threads(), settings.n_threads)

@@ -1,0 +1,63 @@
+"""Idle requests of other programs give up their cells while another request runs, where that pays.
+
+Attention walks over every cell below n_kv, also those that are masked. What programs asked before would make each token
+of the next request slower; their states go to memory and come back in the time of a few tokens, as llama-server does
+with its idle slots (`--cache-idle-slots`, server-context.cpp). Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.prefix import common_prefix
+from kvdesk.policies.compaction_gain import Fragmented, Moment, SpanCost, judge_compaction
+from kvdesk.policies.swap import place
+from kvdesk.protocol.chat import Generate
+from kvdesk.translation import tr
+
+EXPECTED = 256
+"""Tokens of an answer, where it may be longer."""
+
+
+class IdleRequests:
+    """Those of one context. `cost`: of reading and moving cells; `enabled`: the person may want to see them stay."""
+
+    def __init__(self, context: Context, cache_manager: CacheManager, cost: SpanCost) -> None:
+        self._context = context
+        self._cache_manager = cache_manager
+        self._cost = cost
+        self.enabled = True
+        self._possible = cache_manager.one_buffer and context.can("swap")
+
+    def save(self, beside: CacheSequence, prompt: list[int], command: Generate, *, lenders: bool) -> None:
+        """Save the states of idle requests and remove their cells, where the answer gains more than that and the way
+        back cost. May change the cache.
+
+        Called twice: before `beside` gets the beginning of the `prompt`, so that what comes back from memory lies in
+        front; and then for `lenders`, whose beginning it shares now. All or none of them: a single one in front would
+        keep n_kv where it is.
+        """
+        if not self.enabled or not self._possible:
+            return
+        manager, swapper = self._cache_manager, self._cache_manager.swapper
+        idle = [s for s in manager.pool if s.client and not (s.busy or s.inactive or s is beside) and s.tokens]
+        if not lenders:
+            idle = [s for s in idle if common_prefix(s.tokens, prompt) < MIN_REUSE_TOKENS]
+        states, limits = swapper.saved_states.values(), swapper.saved_states.limits
+        leaving = [
+            (s, r)
+            for s, r in ((s, swapper.resident(s)) for s in idle)
+            if r.n_own and (r.has_saved_state or place(r, states, limits).to == "memory")
+        ]
+        n_new = len(prompt) - common_prefix(beside.tokens, prompt)
+        now, after = self._context.memory.mirror.n_kv_without([s.seq_id for s, _ in leaving], n_new)
+        if after >= now:
+            return
+        n_bytes = sum(r.state_bytes for _, r in leaving)
+        n_expected = min(EXPECTED, command.sampling.max_tokens)
+        moment = Moment(in_answer=False, idle=True, n_expected=n_expected)
+        verdict = judge_compaction(self._cost, Fragmented(now, after, len(prompt), n_bytes), moment)
+        if verdict.compact:
+            for sequence, _ in leaving:
+                manager.evict(sequence, tr("saved to memory while it is not used. {why}").format(why=verdict.reason))

@@ -1,0 +1,150 @@
+"""Idle requests of other programs leave the cache for memory while another one runs, where that pays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
+from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id
+from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.policies.compaction_gain import Reads, SpanCost
+from kvdesk.protocol.cache import OperationDone, UsePolicy
+from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
+from kvdesk.protocol.messages import Event
+from kvdesk.settings import CachePolicy, Sampling
+from tests.backends.local.test_cache_manager import audited, used
+from tests.backends.local.test_turns import fresh_answer
+
+GREEDY = Sampling(temperature=0.0, max_tokens=24)  # as `fresh_answer` has it
+SEA = "You are the keeper of a lighthouse, and you write down what the sea brings: " + "a rope, a shoe, " * 40
+TOWN = "You answer letters for the mayor of a small town, who likes to be asked about: " + "the bridge, the mill, " * 40
+
+
+@dataclass
+class Program:
+    """A client of the server: it sends all that was said with each request."""
+
+    headless: HeadlessEngine
+    client: Client
+    system: str
+    messages: list[Message] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    def ask(self, text: str) -> TurnStats:
+        """Its next question. The stats are of the answer."""
+        conversation, answer = new_conversation_id(), new_message_id()
+        if not self.messages:
+            self.messages.append(Message(new_message_id(), conversation, None, "system", self.system))
+        self.messages.append(Message(new_message_id(), conversation, None, "user", text))
+        self.events = self.headless.do(Generate(conversation, answer, tuple(self.messages), GREEDY, client=self.client))
+        deltas = [event for event in self.events if isinstance(event, TextDelta)]
+        tokens = tuple(token for delta in deltas for token in delta.tokens)
+        said = "".join(delta.text for delta in deltas)
+        (ended,) = (event for event in self.events if isinstance(event, TurnEnded))
+        assert ended.state == "complete", ended.note
+        self.messages.append(Message(answer, conversation, None, "assistant", said, tokens=tokens, stats=ended.stats))
+        return ended.stats
+
+
+@pytest.fixture
+def dear(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeadlessEngine]:
+    """An engine to whom each cell below n_kv costs 0.1 ms a token."""
+    monkeypatch.setattr(idle_requests(headless), "_cost", each_cell_costs(0.1))
+    yield headless
+    headless.do(UsePolicy(CachePolicy(), None))
+
+
+def each_cell_costs(ms: float) -> SpanCost:
+    """Of a token that takes 10 ms besides."""
+    cost = SpanCost(Reads(weights=10**7, cell=max(1, int(ms * 10**6)), skips=False))
+    for n_kv in (256, 512, 768, 1024):
+        for n_visible in (100, n_kv):
+            cost.learn(n_kv, n_visible, 10.0 + n_kv * ms)
+    return cost
+
+
+def idle_requests(headless: HeadlessEngine) -> IdleRequests:
+    return headless.engine.session.runtime.idle_requests
+
+
+def in_cache(headless: HeadlessEngine) -> list[str]:
+    return [lease.client for lease in headless.engine.session.runtime.cache_manager.pool.leases()]
+
+
+def saved(headless: HeadlessEngine) -> list[str]:
+    saved_states = headless.engine.session.runtime.cache_manager.swapper.saved_states
+    return [s.client for program in ("editor", "agent") for s in saved_states.of_client(Client(program))]
+
+
+def test_each_comes_back_whole(dear: HeadlessEngine) -> None:
+    editor, agent = Program(dear, Client("editor"), SEA), Program(dear, Client("agent"), TOWN)
+    first = editor.ask("What came today?")
+    agent.ask("What is broken?")
+    assert (in_cache(dear), saved(dear)) == (["agent"], ["editor"])
+    (operation,) = (e for e in agent.events if isinstance(e, OperationDone) and "not used" in e.reason)
+    assert "ms a token" in operation.reason
+    second = editor.ask("And yesterday?")
+    assert second.reused_tokens >= first.prompt_tokens + first.generated_tokens - 1
+    assert "a saved state" in second.why
+    assert (in_cache(dear), saved(dear)) == (["editor"], ["agent"]), "what went on is not kept twice"
+    assert used(dear) == len(dear.engine.session.runtime.cache_manager.pool.by_seq(second.seq_id).tokens)
+    assert fresh_answer(dear, editor.messages[:-1]) == editor.messages[-1].tokens
+    audited(dear)
+
+
+def test_who_shares_a_beginning_leaves_the_rest(dear: HeadlessEngine) -> None:
+    first = Program(dear, Client("agent"), SEA)
+    first.ask("What came today? " + "Tell me about the weather, and about the ships. " * 20)
+    stats = Program(dear, Client("agent"), SEA).ask("Who are you?")
+    assert stats.reused_tokens > 200
+    assert "another conversation" in stats.why or "continues" in stats.why or "The cache held" in stats.why
+    assert (in_cache(dear), saved(dear)) == (["agent"], ["agent"])
+    assert used(dear) == len(dear.engine.session.runtime.cache_manager.pool.by_seq(stats.seq_id).tokens)
+    audited(dear)
+
+
+def test_chats_and_cells_that_cost_little_stay(dear: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = HeadlessChat(dear, SEA)
+    chat.answer("What came today?", GREEDY)
+    before = used(dear)
+    agent = Program(dear, Client("agent"), TOWN)
+    agent.ask("What is broken?")
+    assert used(dear) > before, "a chat keeps its cells"
+    monkeypatch.setattr(idle_requests(dear), "_cost", each_cell_costs(0.0001))
+    Program(dear, Client("editor"), "You are brief.").ask("Name a river.")
+    assert sorted(in_cache(dear)) == ["", "agent", "editor"]
+    assert saved(dear) == []
+
+
+def test_it_can_be_turned_off(dear: HeadlessEngine) -> None:
+    dear.do(UsePolicy(CachePolicy(save_idle_requests=False), None))
+    Program(dear, Client("editor"), SEA).ask("What came today?")
+    Program(dear, Client("agent"), TOWN).ask("What is broken?")
+    assert sorted(in_cache(dear)) == ["agent", "editor"]
+
+
+def test_no_place_in_memory_keeps_them_in_the_cache(dear: HeadlessEngine) -> None:
+    dear.do(UsePolicy(CachePolicy(memory_mb=1), None))
+    Program(dear, Client("editor"), SEA).ask("What came today?")
+    Program(dear, Client("agent"), TOWN).ask("What is broken?")
+    assert sorted(in_cache(dear)) == ["agent", "editor"]
+
+
+def test_who_shares_with_nobody_is_saved_for_nobody_else(dear: HeadlessEngine) -> None:
+    one, two = Program(dear, Client("editor", "key one"), SEA), Program(dear, Client("editor", "key two"), SEA)
+    first = one.ask("What came today?")
+    assert two.ask("What came today?").reused_tokens == 0
+    again = one.ask("And yesterday?")
+    assert again.reused_tokens >= first.prompt_tokens + first.generated_tokens - 1
+    assert Program(dear, Client("editor"), SEA).ask("What came today?").reused_tokens == 0
+
+
+def test_why_tells_the_difference_to_what_is_saved(dear: HeadlessEngine) -> None:
+    Program(dear, Client("editor"), "The time is 14:03. " + SEA).ask("What came today?")
+    Program(dear, Client("agent"), TOWN).ask("What is broken?")
+    stats = Program(dear, Client("editor"), "The time is 14:04. " + SEA).ask("What came today?")
+    assert "The cache held “3” at position" in stats.why
+    assert "the date or the time" in stats.why
