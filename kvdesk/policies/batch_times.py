@@ -42,8 +42,8 @@ class BatchTimes:
         if measured is self._tiled and self._few:
             return self._ms(self._few, n_tokens, n_kv) * min(1.0, n_tokens / (_HOPE * TILE))
         if measured is self._few and self._one and self._tiled:
-            token_ms = self._ms(self._tiled, TILE, n_kv) / TILE
-            return self._ms(self._one, 1, n_kv) + _HOPE * token_ms * (n_tokens - 1)
+            one_ms, token_ms = self._ms(self._one, 1, n_kv), self._ms(self._tiled, TILE, n_kv) / TILE
+            return one_ms + max(_HOPE * token_ms, self._one.line[2] * n_kv) * (n_tokens - 1)
         other = next((other for other in (self._few, self._tiled, self._one) if other), None)
         return None if other is None else self._ms(other, n_tokens, n_kv)
 
@@ -66,9 +66,13 @@ class BatchTimes:
         return self._one if n_tokens == 1 else self._few if n_tokens < TILE else self._tiled
 
     def _ms(self, measured: _Measured, n_tokens: int, n_kv: int) -> float:
-        """By these measurements. A large batch is a pass over the weights, as a small one is, so that few tell."""
+        """By these measurements. A large batch is a pass over the weights, as a small one is, so that few tell. A few
+        tokens are thought to cost as much more over more cells, each, as one does by itself.
+        """
         small = self._one or self._few
-        return measured.ms(n_tokens, n_kv, small.least if small and measured is self._tiled else None)
+        pass_ms = small.least if small and measured is self._tiled else None
+        cell_ms = self._one.line[2] if self._one.line and measured is self._few else 0.0
+        return measured.ms(n_tokens, n_kv, pass_ms, cell_ms)
 
 
 class _Measured:
@@ -106,13 +110,15 @@ class _Measured:
         self._n_new += 1
         self._lately.append((self, n_tokens, n_kv, ms))
 
-    def ms(self, n_tokens: int, n_kv: int, pass_ms: float | None) -> float:
-        """Expected time of a batch. pass_ms: what every batch is thought to cost before many were measured."""
+    def ms(self, n_tokens: int, n_kv: int, pass_ms: float | None, cell_ms: float) -> float:
+        """Expected time of a batch. Before many were measured: pass_ms is what every batch is thought to cost, cell_ms
+        what a token does at least for each cell of n_kv.
+        """
         knows_pass = pass_ms is not None
         is_due = self._n_new >= min(_PATIENCE, len(self._taken)) or (knows_pass and not self._knew_pass)
         if not self.line or is_due:
             usual = {size: statistics.median(taken) for size, taken in self._taken.items()}
-            c = statistics.median(ms / (n * (_DOUBLED + kv)) for (n, kv), ms in usual.items())
+            c = max(cell_ms, statistics.median(ms / (n * (_DOUBLED + kv)) for (n, kv), ms in usual.items()))
             guesses = None if pass_ms is None else Guess(pass_ms, pass_ms), None, Guess(c, c)
             self.line = robust_fit([_row(*size) for size in usual], list(usual.values()), guesses)
             self._n_new, self._knew_pass = 0, knows_pass

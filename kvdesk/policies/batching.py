@@ -26,7 +26,6 @@ BatchMs = Callable[[int, int], float | None]
 """Expected ms of a batch of n_tokens over n_kv cells (`BatchTimes.ms`); None where nothing is known."""
 
 _AIM = 0.7  # share of the longest gap that is planned: single batches take up to 0.4 longer than the median
-_SPARE = 1.1  # times the least speed that is planned; steps are whole, which adds up to as much again
 _STILL_FITS = 0.9  # share of the longest gap that the smallest tiled chunk may take where it costs less a token
 _MOST_GAPS = 2.5  # planned gaps that the smallest tiled chunk may take where smaller ones are as much dearer
 _GRAIN = 16  # a large chunk is a multiple of it: kernels compute rows of tokens four or more at a time
@@ -82,7 +81,8 @@ def compose(
     if not ones:
         return _split(prompts, most)
     n_along = min(most, n_batch - len(ones), TILE - 1 - len(ones)) if together else 0
-    chunk = _chunk(len(ones), n_along, most, lambda n: batch_ms(n, n_kv))
+    n_left = sum(w.n_prefill for w in prompts)
+    chunk = _chunk(len(ones), n_along, most, n_left, lambda n: batch_ms(n, n_kv))
     if n_decoded < chunk.n_steps * math.ceil(len(answers) / most_ones):
         return ones
     return (ones if chunk.along else ()) + _split(prompts, chunk.n_tokens)
@@ -91,13 +91,13 @@ def compose(
 # --- private ----------------------------------------------------------------------------------------------------------
 
 
-def _chunk(n_ones: int, n_along: int, most: int, batch_ms: Callable[[int], float | None]) -> _Chunk:
+def _chunk(n_ones: int, n_along: int, most: int, n_left: int, batch_ms: Callable[[int], float | None]) -> _Chunk:
     """The largest chunk of at most `most` tokens with which no answer waits too long: large ones cost least a token.
 
     Where `TILE` tokens do not fit, smaller chunks may be much dearer. Then the smallest tiled one is taken if it is
     shorter than the longest gap after all, or if the gap grows by less than the prompt's time would: of gap times time
     that is the least, the knee of their curve. n_ones: tokens of answers in every step; n_along: tokens of prompts for
-    which there is room beside them, at most.
+    which there is room beside them, at most; n_left: tokens that are left of all prompts.
     """
     step_ms = batch_ms(n_ones)
     if step_ms is None:
@@ -121,13 +121,24 @@ def _chunk(n_ones: int, n_along: int, most: int, batch_ms: Callable[[int], float
         allowed = max(times_dearer, _STILL_FITS / _AIM) if times_dearer > 1 else 0
         tiled = TILE if n_gaps <= min(_MOST_GAPS, allowed) else 0
     if tiled:
+        tiled, odd = _whole_tiles(tiled, n_left)
+        if odd and ms(n_ones + odd) - step_ms <= min(gap_ms, odd * ms(TILE) / TILE):
+            return _Chunk(odd, True, _steps(ms(n_ones + odd), 1, step_ms))
         return _Chunk(tiled, False, max(1, _steps(ms(tiled), 0, step_ms)))
     return _Chunk(n, True, _steps(ms(n_ones + n), 1, step_ms))
 
 
+def _whole_tiles(n: int, n_left: int) -> tuple[int, int]:
+    """(a chunk of at most `n` tokens, tokens that are to be read apart), so that what is left after one of them can be
+    read in tiles to the end: fewer than `TILE` tokens over many cells may cost as much as three times as many.
+    """
+    fitting = n_left - TILE * math.ceil((n_left - n) / TILE)
+    return (fitting, 0) if fitting >= TILE else (n // TILE * TILE, fitting)
+
+
 def _steps(chunk_ms: float, n_given: int, step_ms: float) -> int:
     """Steps without prompt that an answer needs for its speed beside chunks that give it `n_given` tokens each."""
-    tokens_per_ms = _SPARE * min(LEAST_TOK_S / 1e3, LEAST_SHARE / step_ms)
+    tokens_per_ms = min(LEAST_TOK_S / 1e3, LEAST_SHARE / step_ms)
     return max(0, math.ceil((tokens_per_ms * chunk_ms - n_given) / (1 - tokens_per_ms * step_ms)))
 
 

@@ -25,6 +25,15 @@ def small(n: int, n_kv: int) -> float:
     return 6 + n * (2.1 + 0.0006 * n_kv)
 
 
+def dear(n: int, n_kv: int) -> float:
+    """Two cores of another kind, where fewer than 64 tokens cost as much as single steps do, or more."""
+    if n == 1:
+        return 6.3 + 0.0047 * n_kv
+    if n < TILE:
+        return 5 + n * (1 + 0.0085 * n_kv)
+    return 5 + n * (1.9 + 0.00125 * n_kv)
+
+
 def billion(n: int, n_kv: int) -> float:
     """The same two cores and a billion parameters, as measured: 16 ms a step."""
     if n < TILE:
@@ -130,6 +139,15 @@ def test_an_answer_goes_on_and_the_prompt_takes_little_longer(n_answers: int, le
     assert reading.over_alone <= 1.4
 
 
+@pytest.mark.parametrize("learned", [512, 300, 40])
+def test_few_tokens_over_many_cells_are_avoided(learned: int) -> None:
+    """They are not planned before one knows what they take, and none are left for the end."""
+    reading = read(dear, learned=learned)
+    assert max(reading.gaps_ms) <= reading.longest
+    assert reading.tok_s >= reading.least
+    assert reading.over_alone <= 1.1
+
+
 def test_where_small_chunks_cost_thrice_as_much_the_tiled_one_is_taken() -> None:
     """A billion parameters over 2,000 cells: a token costs 16 ms below 64 tokens, 5 from there on."""
     reading = read(billion, n_past=1800)
@@ -149,13 +167,13 @@ def test_a_slow_model_keeps_half_its_speed() -> None:
 
 
 def test_a_machine_that_becomes_slower_is_followed_within_a_few_batches() -> None:
-    """Other programs take a good third of it while the prompt is read."""
+    """Other programs take almost half of it while the prompt is read."""
     n_batches = 0
 
     def machine(n: int, n_kv: int) -> float:
         nonlocal n_batches
         n_batches += 1
-        return small(n, n_kv) * (1.6 if n_batches > 60 else 1)
+        return small(n, n_kv) * (1.8 if n_batches > 60 else 1)
 
     late = [gap for gap in read(machine).gaps_ms if gap > 1.1 * LONGEST_GAP_MS]
     assert 0 < len(late) <= 3
