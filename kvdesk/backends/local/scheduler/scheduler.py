@@ -144,6 +144,7 @@ class Scheduler:
             held = list(sequence.tokens)
             self._idle_requests.save(sequence, prompt, command, lenders=False)
             acquired = self._acquire(command, sequence, prompt)
+            self._idle_requests.save(sequence, prompt, command, lenders=True)
             if not cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
                 if self._requests:
                     cache_manager.release_empty_branch(sequence)
@@ -162,7 +163,6 @@ class Scheduler:
         cache_manager.mark_busy(sequence)
         reused = acquired.n_tokens
         why = reuse_reason(self._context.model, cache_manager, sequence, acquired, held, prompt, command)
-        self._idle_requests.save(sequence, prompt, command, lenders=True)
         request = Request(
             command, sequence, fit.whole, reused, sampler, submitted_at, why, vocab, fit.evicted,
             skipped=fit.skipped, n_continued=len(fit.generated), generated=list(fit.generated),
