@@ -49,13 +49,14 @@ class Fragmented:
 @dataclass(frozen=True, slots=True)
 class Moment:
     """When it is asked: in_answer while any turn runs; n_expected: tokens likely to be decoded before the cache
-    changes by itself.
+    changes by itself; noticed: share of a token's time below which the gain does not count.
     """
 
     in_answer: bool
     idle: bool
     n_expected: int
     enabled: bool = True
+    noticed: float = NOTICED
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def judge_compaction(cost: SpanCost, cache: Fragmented, moment: Moment, default_
         return CompactionVerdict(False, said.format(n=cache.n_kv))
     saved = cost.saved_ms(cache.n_kv, cache.n_kv_after)
     now = cost.ms(cache.n_kv, cache.n_visible)
-    if saved <= NOTICED * now:
+    if saved <= moment.noticed * now:
         said = tr("Too little to be noticed: it saves {saved:.2f} of {now:.1f} ms a token.")
         return CompactionVerdict(False, said.format(saved=saved, now=now))
     gain = saved * moment.n_expected

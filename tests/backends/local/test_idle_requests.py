@@ -113,7 +113,7 @@ def test_chats_and_cells_that_cost_little_stay(dear: HeadlessEngine, monkeypatch
     agent = Program(dear, Client("agent"), TOWN)
     agent.ask("What is broken?")
     assert used(dear) > before, "a chat keeps its cells"
-    monkeypatch.setattr(idle_requests(dear), "_cost", each_cell_costs(0.0001))
+    monkeypatch.setattr(idle_requests(dear), "_cost", each_cell_costs(0.00001))
     Program(dear, Client("editor"), "You are brief.").ask("Name a river.")
     assert sorted(in_cache(dear)) == ["", "agent", "editor"]
     assert saved(dear) == []

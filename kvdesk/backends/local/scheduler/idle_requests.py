@@ -13,11 +13,10 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.policies.compaction_gain import Fragmented, Moment, SpanCost, judge_compaction
 from kvdesk.policies.swap import place
-from kvdesk.protocol.chat import Generate
 from kvdesk.translation import tr
 
 EXPECTED = 256
-"""Tokens of an answer, where it may be longer."""
+"""Tokens of answers until another conversation is asked: where this one begins in the cache now it stays."""
 
 
 class IdleRequests:
@@ -30,9 +29,9 @@ class IdleRequests:
         self.enabled = True
         self._possible = cache_manager.one_buffer and context.can("swap")
 
-    def save(self, beside: CacheSequence, prompt: list[int], command: Generate, *, lenders: bool) -> None:
-        """Save the states of idle requests and remove their cells, where the answer gains more than that and the way
-        back cost. May change the cache.
+    def save(self, beside: CacheSequence, prompt: list[int], *, lenders: bool) -> None:
+        """Save the states of idle requests and remove their cells, where the answers to come gain more than that and
+        the way back cost. May change the cache.
 
         Called twice: before `beside` gets the beginning of the `prompt`, so that what comes back from memory lies in
         front; and then for `lenders`, whose beginning it shares now. All or none of them: a single one in front would
@@ -55,8 +54,7 @@ class IdleRequests:
         if after >= now:
             return
         n_bytes = sum(r.state_bytes for _, r in leaving)
-        n_expected = min(EXPECTED, command.sampling.max_tokens)
-        moment = Moment(in_answer=False, idle=True, n_expected=n_expected)
+        moment = Moment(in_answer=False, idle=True, n_expected=EXPECTED, noticed=0.0)
         verdict = judge_compaction(self._cost, Fragmented(now, after, len(prompt), n_bytes), moment)
         if verdict.compact:
             for sequence, _ in leaving:

@@ -142,9 +142,9 @@ class Scheduler:
             sequence = cache_manager.lease(command.conversation, inactive=busy, client=command.client)
             self._told.setdefault(command.answer, []).extend(self._use_fit(command, sequence, fit))
             held = list(sequence.tokens)
-            self._idle_requests.save(sequence, prompt, command, lenders=False)
+            self._idle_requests.save(sequence, prompt, lenders=False)
             acquired = self._acquire(command, sequence, prompt)
-            self._idle_requests.save(sequence, prompt, command, lenders=True)
+            self._idle_requests.save(sequence, prompt, lenders=True)
             if not cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
                 if self._requests:
                     cache_manager.release_empty_branch(sequence)
