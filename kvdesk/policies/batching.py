@@ -122,8 +122,9 @@ def _chunk(n_ones: int, n_along: int, most: int, n_left: int, batch_ms: Callable
         tiled = TILE if n_gaps <= min(_MOST_GAPS, allowed) else 0
     if tiled:
         tiled, odd = _whole_tiles(tiled, n_left)
-        if odd and ms(n_ones + odd) - step_ms <= min(gap_ms, odd * ms(TILE) / TILE):
-            return _Chunk(odd, True, _steps(ms(n_ones + odd), 1, step_ms))
+        if 0 < odd <= n_along and ms(n_ones + odd) - step_ms <= min(gap_ms, odd * ms(TILE) / TILE):
+            n, tiled = odd, 0
+    if tiled:
         return _Chunk(tiled, False, max(1, _steps(ms(tiled), 0, step_ms)))
     return _Chunk(n, True, _steps(ms(n_ones + n), 1, step_ms))
 

@@ -106,6 +106,12 @@ def read(
     return Reading(now, alone, gaps, statistics.median(before))
 
 
+def test_odd_tokens_go_along_only_where_the_batch_has_room() -> None:
+    wants = [*(Want(i, 0) for i in range(3)), Want(99, TILE + 62)]
+    for n_batch in (64, 65, 66, 128):
+        assert sum(share.n_tokens for share in compose(wants, small, 512, n_batch, 9)) <= n_batch
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 700), st.floats(0, 1e4)), max_size=12),
     st.integers(1, 600),
