@@ -113,6 +113,11 @@ def missing_compiler(which: Callable[[str], str | None] = shutil.which) -> list[
     return missing
 
 
+def has_amx(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether the processor has AMX, as Linux tells."""
+    return cpuinfo.exists() and "amx_tile" in cpuinfo.read_text(encoding="utf-8", errors="replace")
+
+
 def engine_settings(env: Mapping[str, str], macros: Callable[[str], str]) -> list[str]:
     """How the engine is compiled for this processor, as settings of its build: without AMX where it has that.
 

@@ -311,10 +311,12 @@ def install_packages(uv: Path, lock: Mapping[str, str]) -> None:
 
 
 def engine_settings() -> list[str]:
-    """See `machine.engine_settings`; part of what uv knows a built engine by."""
+    """See `machine.engine_settings`; part of what uv knows a built engine by. Compilers are asked only where they could
+    use AMX: this is looked at before every start.
+    """
     import machine
 
-    return machine.engine_settings(os.environ, machine.native_macros)
+    return machine.engine_settings(os.environ, machine.native_macros) if machine.has_amx() else []
 
 
 def environment() -> dict[str, str]:

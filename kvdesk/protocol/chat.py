@@ -104,6 +104,11 @@ class Client:
     sharing: str = ""
     reuse: bool = True
 
+    @property
+    def program(self) -> tuple[str, str]:
+        """Equal for requests of one program that may share."""
+        return self.name, self.sharing
+
 
 @dataclass(frozen=True, slots=True)
 class RawPrompt:

@@ -212,7 +212,7 @@ def test_missing_compilers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.missing_compiler(which=lambda name: f"/usr/bin/{name}" if "clang" in name else None) == []
 
 
-def test_an_engine_for_a_processor_with_amx_is_compiled_without_it() -> None:
+def test_an_engine_for_a_processor_with_amx_is_compiled_without_it(tmp_path: Path) -> None:
     have = {
         "gcc-12": "#define __AMX_TILE__ 1\n#define __AVX2__ 1",
         "g++-12": "#define __AMX_TILE__ 1",
@@ -225,6 +225,11 @@ def test_an_engine_for_a_processor_with_amx_is_compiled_without_it() -> None:
         "cmake.define.CMAKE_C_FLAGS=-g -mno-amx-tile -mno-amx-int8 -mno-amx-bf16",
         "cmake.define.CMAKE_CXX_FLAGS=-mno-amx-tile -mno-amx-int8 -mno-amx-bf16",
     ]
+    assert machine.has_amx(tmp_path / "none") is False, "nothing tells"
+    cpuinfo = tmp_path / "cpuinfo"
+    for flags, has in (("fpu avx512f amx_bf16 amx_tile amx_int8", True), ("fpu avx512f", False)):
+        cpuinfo.write_text(f"flags\t\t: {flags}\n", encoding="utf-8")
+        assert machine.has_amx(cpuinfo) is has
     assert machine.native_macros("kvdesk-has-no-such-compiler") == ""
 
 

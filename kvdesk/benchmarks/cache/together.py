@@ -87,9 +87,8 @@ def beside_prefill(bench: Bench) -> Outcome:
 
     Each reading is judged over the same one alone, before and after it. How much dearer the smallest tiled chunks are
     than whole batches the processor decides: where these and the answer's tokens, each by itself, take more than the
-    bar, that is the bar. Gaps are without what other processes took of
-    the processor, where the system tells it, and of the longest ones the median round's counts: one hiccup of the
-    system is nobody's fault.
+    bar, that is the bar. Gaps are without what other processes took of the processor, where the system tells it, and of
+    the longest ones the median round's counts: one hiccup of the system is nobody's fault.
     """
     settings = bench.settings.model_copy(update={"n_ctx": max(8192, bench.settings.n_ctx)})
     with bench.engine(STEADY, settings=settings) as headless:

@@ -116,7 +116,7 @@ class SavedStateStore:
 
     def of_client(self, client: Client) -> list[SavedState]:
         """Earlier requests of this program."""
-        return [s for s in self._all() if (s.client, s.sharing) == (client.name, client.sharing)]
+        return [s for s in self._all() if (s.client, s.sharing) == client.program]
 
     def has(self, tokens: Sequence[int], conversation: ConversationId, exact: int) -> bool:
         """Whether the state of exactly these tokens is saved, other than as a checkpoint."""

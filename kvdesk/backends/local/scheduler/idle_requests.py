@@ -43,6 +43,8 @@ class IdleRequests:
         idle = [s for s in manager.pool if s.client and not (s.busy or s.inactive or s is beside) and s.tokens]
         if not lenders:
             idle = [s for s in idle if common_prefix(s.tokens, prompt) < MIN_REUSE_TOKENS]
+        if not idle:
+            return
         states, limits = swapper.saved_states.values(), swapper.saved_states.limits
         leaving = [
             (s, r)

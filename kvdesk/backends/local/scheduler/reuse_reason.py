@@ -12,7 +12,7 @@ from kvdesk.cache.explain import Facts, explain
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.cache.usual_causes import AROUND, usual_cause
 from kvdesk.chat import Message
-from kvdesk.protocol.chat import Client, Generate
+from kvdesk.protocol.chat import Generate
 from kvdesk.translation import tr
 
 FEW_ALIKE: Final = 5
@@ -76,7 +76,7 @@ def _alike(
     theirs: list[CacheSequence | SavedState] = [
         other
         for other in cache_manager.pool
-        if other is not sequence and other.client is not None and _same_program(other.client, client)
+        if other is not sequence and other.client is not None and other.client.program == client.program
     ]
     theirs += cache_manager.swapper.saved_states.of_client(client)
     for other in theirs:
@@ -84,10 +84,6 @@ def _alike(
         if n > most:
             most, found = n, other
     return found
-
-
-def _same_program(one: Client, other: Client) -> bool:
-    return (one.name, one.sharing) == (other.name, other.sharing)
 
 
 def _name_of(changed: int, messages: tuple[Message, ...]) -> str:
