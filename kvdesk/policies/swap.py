@@ -17,6 +17,8 @@ from kvdesk.translation import tr
 Tier = Literal["memory", "disk"]
 Destination = Literal["memory", "disk", "nowhere"]
 
+LATELY_S = 600.0
+"""A saved state that was not of use for so long may give way to one that leaves the cache without need."""
 _WORTH = 2.0  # bringing back must be so many times quicker than a prefill
 
 
@@ -145,6 +147,14 @@ def place(resident: Resident, states: Sequence[StateInfo], limits: Limits) -> Pl
     return Placement(
         "nowhere", (), (), tr("{mb} is more than the limits allow: it will be prefilled again").format(mb=_mb(size))
     )
+
+
+def room_in_memory(states: Sequence[StateInfo], limits: Limits) -> int:
+    """Bytes that may be saved to memory before a state that was of use lately must give way. Who saves more than that
+    in turn always drops what is asked for next.
+    """
+    lately = sum(s.n_bytes for s in states if s.tier == "memory" and s.idle_s < LATELY_S)
+    return max(0, limits.memory_bytes - lately)
 
 
 def over_limit(states: Sequence[StateInfo], limits: Limits) -> tuple[str, ...]:

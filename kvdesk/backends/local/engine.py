@@ -327,6 +327,8 @@ class Engine:
         self._tell_ledger()
 
     def _forget(self, command: Forget | DropMessages | CloseConversation) -> None:
+        if self._cache_operations is not None and not isinstance(command, Forget):
+            self._cache_operations.blobs.drop_of(command.conversation)
         if isinstance(command, DropMessages):
             if self.session is not None:
                 drop_messages(self.session.runtime.cache_manager, command.conversation, command.messages)

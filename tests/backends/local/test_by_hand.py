@@ -15,6 +15,7 @@ from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import (
     CacheView,
     ContextPreview,
+    DropMessages,
     MessageSpans,
     OperationDone,
     PreviewContext,
@@ -25,7 +26,7 @@ from kvdesk.protocol.cache import (
     VerifyConversation,
     Watch,
 )
-from kvdesk.protocol.chat import Working
+from kvdesk.protocol.chat import CloseConversation, Working
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import (
     BatchRefused,
@@ -167,6 +168,17 @@ def test_clear_and_undo(headless: HeadlessEngine) -> None:
     assert chat.answer("Go on.", GREEDY).stats.reused_tokens == before
     with pytest.raises(UserError, match="cannot be undone"):
         headless.do(Operate(Undo(done.operation)))
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_undo_brings_nothing_back_that_was_deleted(headless: HeadlessEngine, whole: bool) -> None:
+    """Neither a chat nor a message of one."""
+    chat = answered(headless)
+    done = operate(headless, ClearCache())
+    headless.do(CloseConversation(chat.id) if whole else DropMessages(chat.id, (chat.messages[0].id,)))
+    with pytest.raises(UserError, match="cannot be undone"):
+        headless.do(Operate(Undo(done.operation)))
+    assert used(headless) == 0
 
 
 def test_copies_for_undo_take_a_part_of_the_machines_memory(

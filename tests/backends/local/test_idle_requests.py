@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pytest
 
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id
+from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies.compaction_gain import Reads, SpanCost
-from kvdesk.protocol.cache import OperationDone, UsePolicy
+from kvdesk.protocol.cache import OperationDone, RebuildContext, UsePolicy
 from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import CachePolicy, Sampling
@@ -132,6 +134,49 @@ def test_no_place_in_memory_keeps_them_in_the_cache(dear: HeadlessEngine) -> Non
     Program(dear, Client("editor"), SEA).ask("What came today?")
     Program(dear, Client("agent"), TOWN).ask("What is broken?")
     assert sorted(in_cache(dear)) == ["agent", "editor"]
+
+
+def test_memory_that_is_full_drops_nobody_whose_turn_comes(dear: HeadlessEngine) -> None:
+    dear.do(UsePolicy(CachePolicy(memory_mb=10), None))  # room for one of them
+    editor, agent, shell = (
+        Program(dear, Client(name), system)
+        for name, system in (("editor", SEA), ("agent", TOWN), ("shell", "You are brief, and a shell. " + TOWN))
+    )
+    for program in (editor, agent, shell):
+        program.ask("What came today?")
+    assert (sorted(in_cache(dear)), saved(dear)) == (["agent", "shell"], ["editor"])
+    for program in (editor, agent, shell):
+        assert program.ask("And yesterday?").reused_tokens > 250
+    audited(dear)
+
+
+def test_moved_tokens_are_of_no_use_to_the_next_request(dear: HeadlessEngine) -> None:
+    Program(dear, Client("editor"), SEA).ask("What came today?")
+    cache_manager = dear.engine.session.runtime.cache_manager
+    (editor,) = cache_manager.pool
+    cache_manager.adopt(editor, editor.tokens, 0)
+    Program(dear, Client("agent"), TOWN).ask("What is broken?")
+    assert sorted(in_cache(dear)) == ["agent", "editor"]
+
+
+def test_saved_requests_are_no_chats(dear: HeadlessEngine) -> None:
+    Program(dear, Client("editor"), SEA).ask("What came today?")
+    Program(dear, Client("agent"), TOWN).ask("What is broken?")
+    runtime = dear.engine.session.runtime
+    (state,) = runtime.cache_manager.swapper.saved_states.of_client(Client("editor"))
+    assert runtime.view().swapped == ()
+    with pytest.raises(UserError, match="not swapped out"):
+        runtime.cache_manager.swap_in(state.conversation)
+
+
+@pytest.mark.parametrize("keep", ["tokens", "state"])
+def test_a_rebuild_leaves_requests_to_their_programs(dear: HeadlessEngine, keep: Literal["tokens", "state"]) -> None:
+    one = Program(dear, Client("editor", "key one"), SEA)
+    first = one.ask("What came today?")
+    dear.do(RebuildContext(dear.engine.session.runtime.context.settings, keep))
+    assert in_cache(dear) == ["editor"]
+    assert HeadlessChat(dear, SEA).answer("What came today?", GREEDY).stats.reused_tokens == 0
+    assert one.ask("And yesterday?").reused_tokens >= first.prompt_tokens
 
 
 def test_who_shares_with_nobody_is_saved_for_nobody_else(dear: HeadlessEngine) -> None:

@@ -458,12 +458,12 @@ class CacheManager:
         return n_bytes
 
     def swap_in(self, conversation: ConversationId) -> int:
-        """Put a saved sequence back, with no token computed. Returns its bytes.
+        """Put a saved chat back, with no token computed. Returns its bytes.
 
         Raises UserError: nothing is saved; there is no room, then it stays saved; it is damaged, then it is forgotten.
         """
         saved, sequence = self.swapper.saved_states.of(conversation), self._pool.get(conversation)
-        if saved is None or (sequence is not None and sequence.tokens):
+        if saved is None or saved.client or (sequence is not None and sequence.tokens):
             raise UserError(tr("This conversation is not swapped out."))
         blob = self.swapper.saved_states.take(saved)
         why = tr(_DAMAGED) if blob is None else self._restore(_own(self.lease(conversation)), saved, blob)

@@ -159,8 +159,8 @@ class SavedStateStore:
         return best, most
 
     def conversations(self) -> tuple[tuple[ConversationId, int], ...]:
-        """Whose states are saved, and the bytes of each; no checkpoints."""
-        return tuple((s.conversation, s.n_bytes) for s in self._all() if not s.checkpoint)
+        """The chats whose states are saved, and the bytes of each; no checkpoints."""
+        return tuple((s.conversation, s.n_bytes) for s in self._all() if not (s.checkpoint or s.client))
 
     @property
     def memory_bytes(self) -> int:

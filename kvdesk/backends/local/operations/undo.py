@@ -12,6 +12,7 @@ from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.snapshot import CacheMap
+from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.library.estimate import total_bytes
 from kvdesk.translation import tr
@@ -66,6 +67,12 @@ class UndoBlobs:
         self._kept[number] = kept
         while self.n_bytes > self.most_bytes:
             self._kept.popitem(last=False)
+
+    def drop_of(self, conversation: ConversationId) -> None:
+        """It, or a message of it, was deleted: no copy of the cache brings it back."""
+        for number, kept in tuple(self._kept.items()):
+            if any(lease.conversation == conversation for lease in kept.leases):
+                del self._kept[number]
 
     def restore(self, number: int) -> None:
         """Put everything back as it was before operation `number`; what came after can no longer be undone.

@@ -12,7 +12,7 @@ from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, Cach
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.policies.compaction_gain import Fragmented, Moment, SpanCost, judge_compaction
-from kvdesk.policies.swap import place
+from kvdesk.policies.swap import place, room_in_memory
 from kvdesk.translation import tr
 
 EXPECTED = 256
@@ -31,7 +31,7 @@ class IdleRequests:
 
     def save(self, beside: CacheSequence, prompt: list[int], *, lenders: bool) -> None:
         """Save the states of idle requests and remove their cells, where the answers to come gain more than that and
-        the way back cost. May change the cache.
+        the way back cost and memory has room for all of them. May change the cache.
 
         Called twice: before `beside` gets the beginning of the `prompt`, so that what comes back from memory lies in
         front; and then for `lenders`, whose beginning it shares now. All or none of them: a single one in front would
@@ -40,7 +40,7 @@ class IdleRequests:
         if not self.enabled or not self._possible:
             return
         manager, swapper = self._cache_manager, self._cache_manager.swapper
-        idle = [s for s in manager.pool if s.client and not (s.busy or s.inactive or s is beside) and s.tokens]
+        idle = [s for s in manager.pool if _may_leave(s) and s is not beside]
         if not lenders:
             idle = [s for s in idle if common_prefix(s.tokens, prompt) < MIN_REUSE_TOKENS]
         if not idle:
@@ -55,9 +55,19 @@ class IdleRequests:
         now, after = self._context.memory.mirror.n_kv_without([s.seq_id for s, _ in leaving], n_new)
         if after >= now:
             return
+        if sum(r.state_bytes for _, r in leaving if not r.has_saved_state) > room_in_memory(states, limits):
+            return
         n_bytes = sum(r.state_bytes for _, r in leaving)
         moment = Moment(in_answer=False, idle=True, n_expected=EXPECTED, noticed=0.0)
         verdict = judge_compaction(self._cost, Fragmented(now, after, len(prompt), n_bytes), moment)
         if verdict.compact:
             for sequence, _ in leaving:
                 manager.evict(sequence, tr("saved to memory while it is not used. {why}").format(why=verdict.reason))
+
+
+def _may_leave(sequence: CacheSequence) -> bool:
+    """An idle request whose state any other of its program may have: a state with moved tokens is for its own
+    conversation only, and each request has another.
+    """
+    n = len(sequence.tokens)
+    return bool(sequence.client and n and sequence.exact >= n and not sequence.busy and not sequence.inactive)

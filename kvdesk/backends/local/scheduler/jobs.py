@@ -20,7 +20,7 @@ from kvdesk.cache.compare import compare_logits
 from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import MessageSpan, Verified
-from kvdesk.protocol.chat import Working
+from kvdesk.protocol.chat import Client, Working
 from kvdesk.translation import tr
 
 
@@ -60,7 +60,7 @@ def verify(
 class Held:
     """What a conversation had in a context that was freed: its tokens, and its state where that is carried over.
 
-    exact   as in `CacheSequence`
+    exact   as in `CacheSequence`; client: the program whose request it is, None: a chat
     """
 
     conversation: ConversationId
@@ -69,6 +69,7 @@ class Held:
     spans: tuple[MessageSpan, ...]
     blob: Blob
     exact: int
+    client: Client | None
 
 
 def hold(context: Context, cache_manager: CacheManager, *, with_state: bool) -> list[Held]:
@@ -77,7 +78,7 @@ def hold(context: Context, cache_manager: CacheManager, *, with_state: bool) -> 
     for s in sorted(cache_manager.pool, key=lambda s: -s.last_used):
         if s.tokens and not s.inactive:
             blob = context.states.seq_get(s.seq_id) if with_state else b""
-            held.append(Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob, s.exact))
+            held.append(Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob, s.exact, s.client))
     return held
 
 
@@ -95,7 +96,7 @@ def refill(
         done += n
         if cache_manager.pool.get(h.conversation) is not None or not cache_manager.pool.free or n >= context.n_ctx_seq:
             continue  # its next turn has begun meanwhile, or it has no place
-        sequence = cache_manager.lease(h.conversation)
+        sequence = cache_manager.lease(h.conversation, client=h.client)
         if not context.memory.has_room(sequence.seq_id, n):
             cache_manager.release(sequence)
             continue
