@@ -140,6 +140,7 @@ class Engine:
 
     def step(self) -> None:
         """Do one small piece of work: start a turn, go on with a job, or decode the next batch of all turns."""
+        self._end_stopped_waiting()
         running, ended = len(self._scheduler), False
         if self._waiting and not self._job and not self._blocked:
             self._start_next()
@@ -264,6 +265,7 @@ class Engine:
         def on_progress(progress: float) -> bool:
             self._emit(ModelLoading(source, progress))
             self._scheduler.end_stopped()  # turns wait for the load, but not to be stopped
+            self._end_stopped_waiting()
             return not self._scheduler.closing
 
         old = self.session
@@ -422,6 +424,12 @@ class Engine:
             self._waiting.popleft()
         else:
             self._blocked = True
+
+    def _end_stopped_waiting(self) -> None:
+        """End the answers that wait and were asked to stop. Where the first one was, there may be room for the next."""
+        left = deque(waits for waits in self._waiting if not self._scheduler.ended_unbegun(waits[0]))
+        self._blocked = self._blocked and bool(left) and left[0] is self._waiting[0]
+        self._waiting = left
 
     def _end_all(self, note: str) -> None:
         """End every job and every turn, those that wait too: the context goes."""

@@ -122,8 +122,7 @@ class Scheduler:
 
         False: there is no sequence or no room for it while others run; try again when one has ended.
         """
-        if self.stop_asked(command.answer):
-            self.abandon(command, "stopped", tr("Stopped before it began."))
+        if self.ended_unbegun(command):
             return True
         cache_manager, vocab = self._cache_manager, self._context.model.vocab
         try:
@@ -253,18 +252,19 @@ class Scheduler:
                 _log.exception("while an answer was given up")
             self._emit(TurnEnded(conversation, answer, "interrupted", stats, request.note(note)))
 
+    def ended_unbegun(self, command: Generate) -> bool:
+        """End a request that waits where it was asked to stop. Whether it was."""
+        asked = command.answer in self._stopping
+        if asked:
+            self.abandon(command, "stopped", tr("Stopped before it began."))
+        return asked
+
     def abandon(self, command: Generate, state: MessageState, note: str) -> None:
         """End a request that never began."""
-        self.stop_asked(command.answer)
+        with self._lock:
+            self._stopping.discard(command.answer)
         self._told.pop(command.answer, None)
         self._emit(TurnEnded(command.conversation, command.answer, state, _NOTHING, note))
-
-    def stop_asked(self, answer: MessageId) -> bool:
-        """Whether a stop was asked for; asking takes the request away."""
-        with self._lock:
-            asked = answer in self._stopping
-            self._stopping.discard(answer)
-            return asked
 
     # --- private ------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,103 @@
+"""A stop ends an answer that waits at once, whatever it waits for: room, a job, a load, or those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
+from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.protocol.cache import VerifyConversation
+from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, TextDelta, TurnEnded, TurnStarted
+from kvdesk.settings import Sampling
+from tests.backends.local.conftest import SMALL, opened_with
+from tests.backends.local.test_overflow import TOLD
+from tests.backends.local.test_turns import GREEDY, LONG, of
+
+UNBEGUN = "Stopped before it began."
+TOO_LONG_BESIDE = "Now this. " + TOLD * 4  # it fits into 256 cells, but not beside another answer
+
+
+def asked(text: str, n_tokens: int = 8) -> Generate:
+    conversation = new_conversation_id()
+    question = Message(new_message_id(), conversation, None, "user", text)
+    return Generate(conversation, new_message_id(), (question,), Sampling(temperature=0.0, max_tokens=n_tokens))
+
+
+def ends(headless: HeadlessEngine) -> dict[MessageId, TurnEnded]:
+    return {event.answer: event for event in of(headless.events, TurnEnded)}
+
+
+@pytest.fixture
+def writing(narrow: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Generate]:
+    """An answer that has begun to be written in 256 cells, and does not end by itself."""
+    monkeypatch.setattr(narrow.engine.session.loaded.model.vocab, "is_eog", lambda _: False)
+    writer = asked(TOLD, n_tokens=120)
+    narrow.events = []
+    narrow.engine.handle(writer)
+    step_until(narrow, lambda: bool(of(narrow.events, TextDelta)))
+    yield writer
+    narrow.engine.request_stop(writer.answer)
+    step_until(narrow, lambda: not narrow.engine.busy)
+
+
+def step_until(headless: HeadlessEngine, reached: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if reached():
+            return
+        headless.engine.step()
+    pytest.fail("it did not come to that")
+
+
+def test_the_first_that_found_no_room_is_stopped_and_the_next_begins(narrow: HeadlessEngine, writing: Generate) -> None:
+    engine, long, short = narrow.engine, asked(TOO_LONG_BESIDE), asked("Hi")
+    engine.handle(long)
+    engine.handle(short)
+    step_until(narrow, lambda: engine._blocked)
+    engine.request_stop(long.answer)
+    step_until(narrow, lambda: long.answer in ends(narrow))
+    assert (ends(narrow)[long.answer].state, ends(narrow)[long.answer].note) == ("stopped", UNBEGUN)
+    step_until(narrow, lambda: short.answer in ends(narrow))
+    assert ends(narrow)[short.answer].state == "complete"
+    assert writing.answer not in ends(narrow), "neither waited for it"
+
+
+def test_one_behind_the_first_is_stopped_and_the_first_waits_on(narrow: HeadlessEngine, writing: Generate) -> None:
+    engine, long, short = narrow.engine, asked(TOO_LONG_BESIDE), asked("Hi")
+    engine.handle(long)
+    engine.handle(short)
+    step_until(narrow, lambda: engine._blocked)
+    engine.request_stop(short.answer)
+    engine.step()
+    assert ends(narrow)[short.answer].state == "stopped"
+    assert engine._blocked, "there is no more room than before"
+    assert not {long.answer, writing.answer} & set(ends(narrow))
+    engine.request_stop(long.answer)
+
+
+def test_one_behind_a_job_is_stopped(headless: HeadlessEngine) -> None:
+    chat, engine = HeadlessChat(headless), headless.engine
+    chat.answer(LONG, GREEDY)
+    headless.events = []
+    engine.handle(VerifyConversation(chat.id))
+    engine.step()
+    command = asked("Hello")
+    engine.handle(command)
+    engine.request_stop(command.answer)
+    engine.step()
+    assert ends(headless)[command.answer].note == UNBEGUN
+    assert engine.busy, "the job goes on"
+    step_until(headless, lambda: not engine.busy)
+    assert not of(headless.events, TurnStarted)
+
+
+def test_one_that_waits_is_stopped_while_a_model_is_loaded(model_file: Path) -> None:
+    for headless in opened_with(model_file, SMALL):
+        headless.events = []
+        command = asked("Hello")
+        headless.engine.handle(command)
+        headless.engine.request_stop(command.answer)
+        headless.engine.handle(LoadModel(LocalFile(model_file), SMALL))
+        assert ends(headless)[command.answer].note == UNBEGUN
