@@ -46,7 +46,9 @@ class Backend(Protocol):
         """Nobody has asked for anything for a second: do what pays back later."""
 
     def request_stop(self, answer: MessageId) -> None:
-        """Stop the answer, whether it waits or is written. May be called from other threads."""
+        """Stop the answer, whether it waits or is written; nothing where it has ended, or was not handed over yet (the
+        host asks again then). May be called from other threads.
+        """
 
     def request_cancel(self) -> None:
         """End the work that `Working` tells of. May be called from other threads."""

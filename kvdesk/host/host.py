@@ -19,7 +19,7 @@ from kvdesk.backends.base import Backend, Elsewhere, Emit
 from kvdesk.chat import MessageId
 from kvdesk.host.known import Known
 from kvdesk.host.subscription import Subscription
-from kvdesk.protocol.chat import BackendReady, EngineDied, EngineRestarted
+from kvdesk.protocol.chat import BackendReady, EngineDied, EngineRestarted, Generate, TurnEnded
 from kvdesk.protocol.features import MISSING
 from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of, is_wish
 from kvdesk.translation import marked, tr
@@ -51,16 +51,25 @@ class Host:
         self._alive_at: float | None = None  # the last sign of life (time.monotonic); None while it waits for a command
         self._telling = threading.Lock()
         self._known = Known()
+        self._asked: dict[MessageId, bool] = {}  # answers that have not ended: whether they are to be stopped
         self._subscriptions: tuple[Subscription, ...] = ()
 
     # --- for any thread -----------------------------------------------------------------------------------------------
 
     def submit(self, command: Command, age_s: float = 0.0) -> None:
         """Queue a command that was given `age_s` seconds ago."""
+        if isinstance(command, Generate):
+            with self._telling:
+                self._asked[command.answer] = False
         self._inbox.put((command, time.perf_counter() - age_s))
 
     def stop(self, answer: MessageId) -> None:
-        """Stop an answer, even while the back end computes."""
+        """Stop an answer, even while the back end computes, or before it takes the command. One that has ended can be
+        asked for again under its name, to be continued: a stop that came before that does not count.
+        """
+        with self._telling:
+            if answer in self._asked:
+                self._asked[answer] = True
         self._backend.request_stop(answer)
 
     def cancel(self) -> None:
@@ -194,6 +203,8 @@ class Host:
         feature = feature_of(command)
         if feature in backend.features:
             backend.handle(command, at_s)
+            if isinstance(command, Generate) and self._asked.get(command.answer):
+                backend.request_stop(command.answer)  # it was asked for while the command waited here
         elif not is_wish(command):
             self._emit(CommandFailed(command, tr(MISSING[feature])))
 
@@ -204,6 +215,10 @@ class Host:
             self._alive_at = time.monotonic()
         with self._telling:
             self._known.add(event)
+            if isinstance(event, TurnEnded):
+                self._asked.pop(event.answer, None)
+            elif isinstance(event, CommandFailed) and isinstance(event.command, Generate):
+                self._asked.pop(event.command.answer, None)
             subscriptions = self._subscriptions
         for subscription in subscriptions:
             subscription.put(event)

@@ -97,5 +97,6 @@ class ScriptedBackend:
                 self._end(turn[0], turn[3], state, note)
 
     def _end(self, command: Generate, n_words: int, state: MessageState, note: str = "") -> None:
+        self._stopped.discard(command.answer)
         stats = TurnStats(0, 0, 0, n_words, 0.0, 0.0, 0.0)
         self._emit(TurnEnded(command.conversation, command.answer, state, stats, note))

@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from kvdesk.backends.base import Emit
-from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.host import known, subscription
 from kvdesk.host.host import MOST_DEATHS, Host
 from kvdesk.host.joining import join
@@ -263,6 +263,30 @@ class DiesOnce(ScriptedBackend):
         if dies:
             raise ZeroDivisionError("injected")
         super().step()
+
+
+class Forgets(ScriptedBackend):
+    """Knows nothing of a stop for an answer that it has not, as any back end may."""
+
+    def request_stop(self, answer: MessageId) -> None:
+        if any(command.answer == answer for command, *_ in self._turns):
+            super().request_stop(answer)
+
+
+def test_a_stop_reaches_an_answer_whose_command_still_waits_and_none_that_is_asked_later() -> None:
+    host = Host(Forgets)
+    heard = host.subscribe(nothing)
+    command = asked("How are you?")
+    states = []
+    for waits in (False, True, False):
+        host.submit(command)
+        if waits:
+            host.stop(command.answer)
+        host.run_until_idle()
+        states += [event.state for event in of(heard.take(), TurnEnded)]
+        host.stop(command.answer)  # too late
+    assert states == ["complete", "stopped", "complete"]
+    assert not host._asked
 
 
 def test_after_a_death_another_back_end_goes_on() -> None:

@@ -115,7 +115,7 @@ class Engine:
         engine_log().listener = lambda level, text: emit(LogLine(level, text))
 
     def request_stop(self, answer: MessageId) -> None:
-        """Stop the answer, whether it waits, prefills or generates. May be called from other threads."""
+        """See `Scheduler.request_stop`. May be called from other threads."""
         self._scheduler.request_stop(answer)
 
     def request_cancel(self) -> None:
@@ -210,6 +210,7 @@ class Engine:
             case RebuildContext():
                 self._rebuild(command)
             case Generate():
+                self._scheduler.expect(command.answer)
                 self._waiting.append((command, at_s))
             case Forget() | DropMessages() | CloseConversation():
                 self._forget(command)

@@ -124,6 +124,26 @@ def test_after_stop_nothing_is_read_again(chat: HeadlessChat, monkeypatch: pytes
     assert fresh.messages[-1].tokens == after.tokens
 
 
+def test_a_stop_that_came_too_late_does_not_stop_what_goes_on(chat: HeadlessChat) -> None:
+    """The second stop falls between the end of the answer and the moment at which the window hears of it."""
+    engine, host = chat.headless.engine, chat.headless.host
+
+    def stop_too_late(event: Event) -> None:
+        if isinstance(event, TurnEnded):
+            engine.request_stop(event.answer)
+            host.stop(event.answer)
+
+    chat.headless._on_event = stop_too_late
+    chat.answer(QUESTION, HALF)
+    chat.headless._on_event = None
+    answer = chat.messages[-1]
+    host.stop(answer.id)
+    started, after = go_on(chat, answer)
+    assert started is not None
+    assert (after.state, after.finish, after.stats.generated_tokens) == ("complete", "limit", 20)
+    assert not engine._scheduler._stopping
+
+
 def test_after_a_stop_string_no_more_is_read_than_must_be(chat: HeadlessChat) -> None:
     wanted = uninterrupted(chat)
     vocab = chat.headless.engine.session.loaded.model.vocab

@@ -259,10 +259,12 @@ def test_a_failed_decode_is_told_with_what_stayed(headless: HeadlessEngine, monk
 def test_a_stop_for_an_answer_that_waits(headless: HeadlessEngine) -> None:
     conversation, answer = new_conversation_id(), new_message_id()
     message = Message(new_message_id(), conversation, None, "user", "Hello")
-    headless.engine.request_stop(answer)
-    events = headless.do(Generate(conversation, answer, (message,), GREEDY))
-    assert of(events, TurnEnded)[0].state == "stopped"
-    assert not of(events, TextDelta)
+    headless.events = []
+    headless.host.submit(Generate(conversation, answer, (message,), GREEDY))
+    headless.host.stop(answer)
+    headless.host.run_until_idle()
+    assert of(headless.events, TurnEnded)[0].state == "stopped"
+    assert not of(headless.events, TextDelta)
 
 
 def test_the_least_recently_used_conversation_yields(headless: HeadlessEngine) -> None:

@@ -65,6 +65,7 @@ class Scheduler:
         self.events = AnswerEvents(emit)
         self._requests: list[Request] = []
         self._answers: set[MessageId] = set()  # of `_requests`
+        self._expected: set[MessageId] = set()  # answers that wait or run
         self._told: dict[MessageId, list[str]] = {}  # of answers that wait: what was evicted for them already
         self._lock = threading.Lock()
         self._stopping: set[MessageId] = set()
@@ -76,9 +77,12 @@ class Scheduler:
     # --- from any thread ----------------------------------------------------------------------------------------------
 
     def request_stop(self, answer: MessageId) -> None:
-        """Stop the answer, whether it waits, prefills or generates."""
+        """Stop the answer, whether it waits, prefills or generates. One that has ended may be continued under the same
+        name: a stop that comes too late does not count then.
+        """
         with self._lock:
-            self._stopping.add(answer)
+            if answer in self._expected:
+                self._stopping.add(answer)
             if answer in self._answers and self._may_abort:
                 self._stop_decode()
 
@@ -116,6 +120,11 @@ class Scheduler:
         self._aborts_tokens = context.can("partial seq_rm")
         with self._lock:
             self._stop_decode = context.stop.raise_
+
+    def expect(self, answer: MessageId) -> None:
+        """The answer waits from now on, and can be stopped."""
+        with self._lock:
+            self._expected.add(answer)
 
     def start(self, command: Generate, submitted_at: float) -> bool:
         """Render, compare with what the sequence holds, remove only the divergent tail.
@@ -222,7 +231,7 @@ class Scheduler:
         with self._lock:
             self._requests.remove(request)
             self._answers.discard(request.command.answer)
-            self._stopping.discard(request.command.answer)
+            self._forget(request.command.answer)
             if not self.closing:
                 self._context.stop.lower()
         self._cache_manager.mark_idle(request.sequence)
@@ -262,11 +271,16 @@ class Scheduler:
     def abandon(self, command: Generate, state: MessageState, note: str) -> None:
         """End a request that never began."""
         with self._lock:
-            self._stopping.discard(command.answer)
+            self._forget(command.answer)
         self._told.pop(command.answer, None)
         self._emit(TurnEnded(command.conversation, command.answer, state, _NOTHING, note))
 
     # --- private ------------------------------------------------------------------------------------------------------
+
+    def _forget(self, answer: MessageId) -> None:
+        """It has ended: a stop comes too late. Under the lock."""
+        self._expected.discard(answer)
+        self._stopping.discard(answer)
 
     def _burst(self, request: Request) -> bool:
         """Decode token after token of the only request, until its text is to be sent. False: not possible."""
