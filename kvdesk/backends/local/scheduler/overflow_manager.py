@@ -29,6 +29,7 @@ from kvdesk.policies.overflow import (
     retention,
 )
 from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
+from kvdesk.reasoning import ENDS
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 
@@ -36,7 +37,9 @@ Asked = Generate | PreviewTurn | MeasureContext
 
 
 class ContextFull(PromptError):
-    """A prompt does not fit even without what its overflow policy may evict. `whole`: the prompt of all messages."""
+    """A prompt does not fit even without what its overflow policy may evict. `whole`: the prompt of all messages; empty
+    where it is so long that it was not tokenized.
+    """
 
     def __init__(self, sentence: str, whole: Prompt) -> None:
         super().__init__(sentence)
@@ -44,7 +47,7 @@ class ContextFull(PromptError):
 
 
 MOST_CHARACTERS = 64
-"""Characters of a message for each token of the context: no text has so many in a token, and beyond it a message is not
+"""Characters for each token of the context: no text has so many in a token, and beyond it nothing is rendered or
 tokenized to find that out."""
 
 
@@ -158,14 +161,12 @@ class OverflowManager:
         Raises ContextFull: nothing may be evicted, or not enough; PromptError, TemplateError.
         """
         raw = asked.raw if isinstance(asked, Generate) else None
-        n_characters = sum(len(message.text) for message in asked.messages[-1:]) + (len(raw.text) if raw else 0)
+        n_characters = _least_characters(asked)
         if n_characters > MOST_CHARACTERS * self._n_ctx:
-            raise PromptError(
-                tr(
-                    "The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the "
-                    "context hold."
-                ).format(n_characters=n_characters, n_ctx=self._n_ctx)
-            )
+            sentence = tr(
+                "The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the context hold."
+            ).format(n_characters=n_characters, n_ctx=self._n_ctx)
+            raise ContextFull(sentence, Prompt([], ())) if isinstance(asked, Generate) else PromptError(sentence)
         if raw is not None:
             whole = Prompt(self._prompts.raw_tokens(raw), ())
             if len(whole.tokens) < self._n_ctx:
@@ -322,6 +323,32 @@ class OverflowManager:
         if answering:
             spans.append(Span(start, n_held, follows=True))
         return Situation(tuple(spans), n_held, 1, self._n_ctx, asked.n_keep, answering)
+
+
+def _least_characters(asked: Asked) -> int:
+    """So many characters the prompt has whatever is evicted from it. Of an answer only what follows its reasoning
+    counts: many templates leave that out. A preview counts the last message alone, since it is to show how much too
+    long the conversation is.
+    """
+    last = sum(len(message.text) for message in asked.messages[-1:])
+    if not isinstance(asked, Generate):
+        return last
+    policy = policy_of(asked.overflow)
+    n = last + len(asked.tools) + (len(asked.raw.text) if asked.raw is not None else 0)
+    for message in asked.messages[:-1]:
+        if not policy.evicts or (message.role == "system" and not policy.keeps_first_tokens):
+            n += _n_said(message) + len(message.fields)
+    if asked.continued is not None and not policy.keeps_first_tokens:
+        n += len(asked.continued.text)
+    return n
+
+
+def _n_said(message: Message) -> int:
+    """Characters of a message without the reasoning before an answer."""
+    if message.role != "assistant":
+        return len(message.text)
+    ends = (message.text.rfind(mark) + len(mark) for mark in ENDS if mark in message.text)
+    return len(message.text) - max(ends, default=0)
 
 
 def _removed(plan: OverflowPlan, policy: OverflowPolicy, before: list[int], after: list[int]) -> tuple[int, int] | None:
