@@ -6,12 +6,12 @@ application does. Everything else reads it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from typing import Final
 
-from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.protocol.cache import (
     CacheView,
     ContextInfo,
@@ -108,8 +108,8 @@ class CacheState:
 
     conversations: Mapping[ConversationId, Conversation] = field(default_factory=dict)
     selected: ConversationId | None = None
-    running: frozenset[ConversationId] = frozenset()
-    requests: set[ConversationId] = field(default_factory=set)  # of those, other programs'
+    answering: dict[MessageId, ConversationId] = field(default_factory=dict)  # every answer that is being written
+    requests: set[ConversationId] = field(default_factory=set)  # of those answered, other programs'
     model: ModelInfo | None = None
     context: ContextInfo | None = None
     view: CacheView | None = None
@@ -137,18 +137,18 @@ class CacheState:
             case OperationDone():
                 return self._apply_operation(event)
             case TurnStarted():
-                running = self.set_running(event.conversation, True)
+                self.answering[event.answer] = event.conversation
                 if event.client:
                     self.requests.add(event.conversation)
-                    return running
-                return running | self._use(event.conversation, event.prompt_tokens)
+                    return Changed.RUNNING
+                return Changed.RUNNING | self._use(event.conversation, event.prompt_tokens)
             case TurnEnded():
-                return self.set_running(event.conversation, False) | self._count_turn(event)
+                return self._end_answer(event.answer) | self._count_turn(event)
             case MessageRetention():
                 self.retention[event.conversation] = dict(event.retention)
                 return Changed.RETENTION
             case CommandFailed(command=Generate() as command):
-                return self.set_running(command.conversation, False)
+                return self._end_answer(command.answer)
             case ModelLoaded() | ContextReady() | EngineRestarted() | EngineDied():
                 return self._apply_engine(event)
             case BackendReady():
@@ -165,11 +165,17 @@ class CacheState:
         self.selected = selected if selected in conversations else None
         return Changed.SELECTED if selected != before else Changed.NOTHING
 
-    def set_running(self, conversation: ConversationId, running: bool) -> Changed:
-        """An answer to the conversation begins or ends."""
-        others = self.running - {conversation}
-        self.running = others | {conversation} if running else others
-        return Changed.RUNNING
+    def take_messages(self, messages: Iterable[Message]) -> Changed:
+        """Messages as the conversations have them: those that stream are being written, the others are not. Answers
+        that are not among them go on.
+        """
+        before = dict(self.answering)
+        for message in messages:
+            if message.state == "streaming":
+                self.answering[message.id] = message.conversation
+            else:
+                self.answering.pop(message.id, None)
+        return Changed.RUNNING if self.answering != before else Changed.NOTHING
 
     def forget_view(self) -> Changed:
         """No views will come: what the conversations hold is known from their turns from now on."""
@@ -192,6 +198,10 @@ class CacheState:
             if len(self.history.leases) > MAX_LEASES:
                 del self.history.leases[: MAX_LEASES // 10]
         self.sequences = {lease.conversation: int(lease.seq_id) for lease in view.leases if not lease.inactive}
+
+    def _end_answer(self, answer: MessageId) -> Changed:
+        self.answering.pop(answer, None)
+        return Changed.RUNNING
 
     def _apply_use(self, event: TextDelta | ContextUse | MessageSpans) -> Changed:
         """While a conversation is answered its use follows the answer, not what was counted before it."""
@@ -230,7 +240,8 @@ class CacheState:
                 self.model = event.model
                 return Changed.MODEL
             case EngineDied():
-                self.dead, self.running, self.model = True, frozenset(), None
+                self.dead, self.model = True, None
+                self.answering.clear()
                 return Changed.DEAD | Changed.RUNNING | Changed.MODEL
             case EngineRestarted():
                 self.context = None
@@ -283,6 +294,11 @@ class CacheState:
         return Changed.CELLS
 
     # --- readings -------------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> frozenset[ConversationId]:
+        """The conversations that are being answered: each until its last answer has ended."""
+        return frozenset(self.answering.values())
 
     def missing(self, feature: Feature) -> str:
         """What to say where the back end does not have it; empty where it has."""

@@ -8,10 +8,10 @@ from functools import partial
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
-from kvdesk.protocol.chat import PreviewTurn, TurnPreview
+from kvdesk.protocol.chat import PreviewTurn, TextDelta, TurnEnded, TurnPreview, TurnStarted
 from kvdesk.store.listener import read_tree
 from tests.app.conftest import Rig, over_both
-from tests.app.test_controller import answer, say, stored
+from tests.app.test_controller import STATS, answer, say, stored
 
 
 def _stored(rig: Rig, n: int) -> Conversation:
@@ -107,6 +107,29 @@ def test_three_more_answers_are_asked_for_at_once(rig: Rig, qtbot: QtBot) -> Non
     assert len({command.messages for command in sent}) == 1
     rig.window.stop_requested.emit(asked.conversation)
     assert set(rig.worker.stopped) >= {command.answer for command in sent}
+
+
+@over_both
+def test_what_is_left_of_three_answers_can_be_stopped(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Joke?")
+    answer(rig, qtbot, asked, "First joke")
+    rig.window.regenerate_requested.emit(asked.conversation, 3)
+    first, *others = rig.worker.asked[1:]
+    rig.worker.give(
+        *(TurnStarted(command.conversation, command.answer, 0, 10, 0) for command in (first, *others)),
+        TextDelta(first.conversation, first.answer, "Second joke", (1,)),
+        TurnEnded(first.conversation, first.answer, "complete", STATS),
+    )
+    composer, intents = rig.window.chat.composer, rig.window.intents
+    qtbot.waitUntil(lambda: len(rig.controller.conversations.answers_of(asked.conversation)) == 2)
+    assert (composer.is_running, intents.is_answering) == (True, True)
+    rig.controller.chats.select(asked.conversation)
+    assert intents.is_answering, "shown again"
+    intents.escape()
+    assert set(rig.worker.stopped) == {command.answer for command in others}
+    rig.worker.give(*(TurnEnded(c.conversation, c.answer, "stopped", STATS) for c in others))
+    qtbot.waitUntil(lambda: not composer.is_running)
+    assert not intents.is_answering
 
 
 def test_what_is_typed_is_priced(rig: Rig, qtbot: QtBot) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import kvdesk
@@ -15,6 +15,7 @@ from kvdesk.protocol.chat import (
     ContextUse,
     EngineDied,
     EngineRestarted,
+    Generate,
     MessageRetention,
     ModelLoaded,
     TextDelta,
@@ -22,9 +23,11 @@ from kvdesk.protocol.chat import (
     TurnStarted,
 )
 from kvdesk.protocol.features import Feature
+from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import Capability, Effect
+from kvdesk.settings import Sampling
 from kvdesk.viewmodel.cache_state import MAX_EFFECTS, CacheState, Changed
-from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 
 ANSWER = MessageId("a")
 
@@ -80,6 +83,22 @@ def test_another_context_knows_nothing_of_the_one_before() -> None:
     assert state.history.effects, "what was done can be read until there is another context"
     state.apply(ContextReady(CONTEXT, rebuilt=True))
     assert (state.history.effects, state.leases, state.retention, state.possible) == ({}, {}, {}, {})
+
+
+def test_a_conversation_is_answered_until_the_last_of_its_answers_has_ended() -> None:
+    state = with_context()
+    first, second, third = (message(name, "assistant", "", "streaming") for name in ("a", "b", "c"))
+    for answer in (first, second, third):
+        assert state.take_messages([answer]) is Changed.RUNNING
+    state.apply(TurnStarted(ONE, first.id, 0, 100, 0))
+    state.apply(TurnEnded(ONE, first.id, "complete", STATS))
+    assert state.running == {ONE}, "two are still being written"
+    state.apply(CommandFailed(Generate(ONE, second.id, (), Sampling()), "No room."))
+    assert state.running == {ONE}
+    state.take_messages([message("q", "user", "Joke?"), replace(first, state="complete")])
+    assert state.running == {ONE}, "the branch that is shown is not the one that is being written"
+    assert state.take_messages([replace(third, state="stopped")]) is Changed.RUNNING
+    assert state.running == frozenset()
 
 
 def test_a_dead_engine_answers_nobody() -> None:

@@ -137,17 +137,18 @@ class EventRouter(QObject):
             return
         self._chat.show_messages(messages)
         self._chat.view.show_retention(self._state.retention_of(conversation))
-        self._set_running(conversation, any(message.state == "streaming" for message in messages))
+        self._state.take_messages(messages)
+        self._show_running()
 
     def append_message(self, message: Message) -> None:
-        if message.state == "streaming":
-            self._set_running(message.conversation, True)
+        if self._state.take_messages([message]):
+            self._show_running()
         if message.conversation == self._state.selected:
             self._chat.append_message(message)
 
     def update_message(self, message: Message) -> None:
-        if message.state == "streaming":
-            self._set_running(message.conversation, True)
+        if self._state.take_messages([message]):
+            self._show_running()
         if message.conversation == self._state.selected:
             self._chat.view.update_message(message)
 
@@ -344,10 +345,6 @@ class EventRouter(QObject):
             self._inspector.set_rebuilding(False)
             self._chat.show_working(False)
         self._show_state()
-
-    def _set_running(self, conversation: ConversationId, running: bool) -> None:
-        self._state.set_running(conversation, running)
-        self._show_running()
 
     def _show_running(self) -> None:
         self._list.show_running(self._state.running)
