@@ -65,10 +65,15 @@ class WholeResponse(Response):
         await response(scope, receive, send)
 
 
+class _TakesNothing(Exception):
+    """The client has taken nothing for as long as it may: there is nobody to tell anything."""
+
+
 class EventStream(Response):
     """Server-sent events. What fails before the first of them is an error of the request; later it is the last event.
 
-    write_s  so long a client may take nothing: then the connection is closed
+    write_s  so long a client may take nothing: then its work ends. The response is not complete: uvicorn closes the
+             connection, as soon as what was written before has gone out or the client has
     """
 
     def __init__(self, events: AsyncGenerator[bytes, None], write_s: float) -> None:
@@ -78,6 +83,8 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await until_gone(self._respond(scope, receive, send), receive)
+        except _TakesNothing:
+            _log.info("a client took nothing of its answer for %g seconds", self._write_s)
         finally:
             await self._events.aclose()
 
@@ -94,16 +101,21 @@ class EventStream(Response):
         try:
             async for part in self._events:
                 await self._send(send, part)
+        except _TakesNothing:
+            raise
         except ApiError as error:
             await self._send(send, sse(error.body()))
         except Exception:  # noqa: BLE001 - the edge of the server: its client must hear of it
             _log.exception("a stream failed")
             await self._send(send, sse(UNEXPECTED.body()))
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._send(send, b"", more=False)
 
-    async def _send(self, send: Send, part: bytes) -> None:
-        async with asyncio.timeout(self._write_s):
-            await send({"type": "http.response.body", "body": part, "more_body": True})
+    async def _send(self, send: Send, part: bytes, *, more: bool = True) -> None:
+        try:
+            async with asyncio.timeout(self._write_s):
+                await send({"type": "http.response.body", "body": part, "more_body": more})
+        except TimeoutError:
+            raise _TakesNothing from None
 
 
 async def until_gone(work: Awaitable[None], receive: Receive) -> None:
