@@ -10,10 +10,11 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 
+from kvdesk import paths
 from kvdesk.cli import options, sampling_options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError, UserError
-from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.cache import ContextReady, UsePolicy
 from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.translation import tr
@@ -107,6 +108,7 @@ def _serve(args: argparse.Namespace) -> int:
     check(config)
     load = LoadModel(LocalFile(options.model_path(args)), options.context_settings(args))
     sampling = sampling_options.chosen(args).sampling
+    policy = _policy()
     sys.setswitchinterval(GIL_SWITCH_S)
     host = Host(Engine)
     over = threading.Event()
@@ -116,6 +118,7 @@ def _serve(args: argparse.Namespace) -> int:
     server = Server(host, config, sampling)
     engine.start()
     try:
+        host.submit(policy)
         host.submit(load)
         ready.wait()
         gc.collect()
@@ -133,6 +136,18 @@ def _serve(args: argparse.Namespace) -> int:
         host.shut_down()
         engine.join()
     return 0
+
+
+def _policy() -> UsePolicy:
+    """What the person wants kvdesk to do with the cache by itself. States stay in memory: those on the disk are the
+    window's, which may be open at the same time. Model, context and sampling are those of the command line alone.
+    """
+    from kvdesk.store.settings_file import load_settings
+
+    settings, complaint = load_settings(paths.settings_file())
+    if complaint:
+        print(complaint, file=sys.stderr)
+    return UsePolicy(settings.cache)
 
 
 class _Ready:

@@ -1,0 +1,70 @@
+"""What `kvdesk serve` tells its engine before the model, without an engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.__main__ import main
+from kvdesk.protocol.cache import UsePolicy
+from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.features import OF_ENGINE
+from kvdesk.protocol.messages import Command, CommandFailed
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
+from kvdesk.store.settings_file import save_settings
+from tests.backends.scripted import ScriptedBackend
+
+CHOSEN = CachePolicy(save_idle_requests=False, memory_mb=8, follow_load=False)
+
+
+class WithoutModels(ScriptedBackend):
+    """Takes every command down, and opens no model."""
+
+    commands: list[Command]
+    features = OF_ENGINE
+
+    def handle(self, command: Command, at_s: float | None = None) -> None:  # noqa: ARG002 - as any back end
+        self.commands.append(command)
+        if isinstance(command, LoadModel):
+            self._emit(CommandFailed(command, "There is no model."))
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Command]:
+    """The commands that reach the engine. The settings are those of a folder of its own."""
+    commands: list[Command] = []
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    monkeypatch.setattr(WithoutModels, "commands", commands, raising=False)
+    monkeypatch.setattr("kvdesk.backends.local.engine.Engine", WithoutModels)
+    return commands
+
+
+def serve(capsys: pytest.CaptureFixture[str]) -> str:
+    """Start it in vain; what it says on standard error."""
+    assert main(["serve", "--port", "0", "--model", "none.gguf", "--n-ctx", "512"]) == 2
+    return capsys.readouterr().err
+
+
+def test_the_engine_does_with_the_cache_what_the_settings_say(
+    told: list[Command], capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = Settings(cache=CHOSEN, context=ContextSettings(n_ctx=2048), sampling=Sampling(temperature=0.1))
+    save_settings(others, paths.settings_file())
+    assert serve(capsys) == "There is no model.\n"
+    policy, load = told
+    assert policy == UsePolicy(CHOSEN, None), "states on the disk belong to the window"
+    assert isinstance(load, LoadModel)
+    assert load.context.n_ctx == 512, "the command line's, not the window's"
+
+
+def test_without_settings_it_has_the_defaults(told: list[Command], capsys: pytest.CaptureFixture[str]) -> None:
+    assert serve(capsys) == "There is no model.\n"
+    assert told[0] == UsePolicy(CachePolicy())
+
+
+def test_damaged_settings_are_told_and_end_nothing(told: list[Command], capsys: pytest.CaptureFixture[str]) -> None:
+    paths.settings_file().write_text("{", encoding="utf-8")
+    assert serve(capsys).startswith("The settings in settings.json are damaged; defaults are used.")
+    assert told[0] == UsePolicy(CachePolicy())
