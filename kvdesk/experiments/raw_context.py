@@ -132,6 +132,10 @@ class RawContext:
                 break
         return answer._replace(seconds=seconds)
 
+    def read(self, tokens: Sequence[int], start: int, seq_id: int = 0) -> Answer:
+        """`append`, where a refused call would be measured as one that was done. Raises ContextError."""
+        return _taken(self.append(tokens, start, seq_id), len(tokens))
+
     def logits(self) -> NDArray[np.float32]:
         """After the last token of the last decode, which succeeded; shape (n_vocab,)."""
         pointer = lib.llama_get_logits_ith(self._ctx, -1)
@@ -143,12 +147,7 @@ class RawContext:
         Raises ContextError.
         """
         n = len(tokens) - first
-        if (answer := self.decode(tokens, range(start, start + len(tokens)), n_logits=n)).rc != 0:
-            raise ContextError(
-                tr("llama.cpp could not read {n:,} tokens: {why}.").format(
-                    n=len(tokens), why=answer.refusal or answer.rc
-                )
-            )
+        _taken(self.decode(tokens, range(start, start + len(tokens)), n_logits=n), len(tokens))
         pointer = lib.llama_get_logits(self._ctx)
         return np.ctypeslib.as_array(pointer, shape=(n, self._model.vocab.n_tokens)).copy()
 
@@ -241,6 +240,15 @@ class RawContext:
             lib.llama_batch_free(self._batch)
             lib.llama_free(self._ctx)
             self._ctx = None
+
+
+def _taken(answer: Answer, n: int) -> Answer:
+    """The answer to `n` tokens. Raises ContextError where llama.cpp refused them."""
+    if answer.rc != 0:
+        raise ContextError(
+            tr("llama.cpp could not read {n:,} tokens: {why}.").format(n=n, why=answer.refusal or answer.rc)
+        )
+    return answer
 
 
 def _batch(tokens: Sequence[int], pos: Sequence[int], seq_ids: Sequence[int], n_logits: int) -> Batch:

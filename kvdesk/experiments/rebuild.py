@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
+from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, median
+from kvdesk.experiments.statistics import figure, median, uncertain
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -44,38 +45,51 @@ def _settings(values: Values) -> ContextSettings:
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     text, other = bench.tokens(bench.whole("text")), bench.tokens(bench.whole("others"))
     with bench.context() as context:
-        context.append(other, 0, 1)
+        context.read(other, 0, 1)
         others = context.saved(1)
     for number in bench.rounds(bench.whole("rounds")):
         for at, way in enumerate(WAYS):
             yield bench.progress(number, at, len(WAYS), tr("{what}, round {n}").format(what=tr(way), n=number + 1))
+            held = list(text)
             with bench.context() as context:
-                context.restore(1, others)
-                context.append(text, 0, 0)
+                _restore(context, 1, others, len(other))
+                context.read(text, 0, 0)
                 context.remove(1)
-                yield Sample(f"{TOKEN}: {BEFORE}", at, _token(context, bench, text), number, unit="s")
+                yield Sample(f"{TOKEN}: {BEFORE}", at, _token(context, bench, held), number, unit="s")
                 start = time.perf_counter()
                 if way == COMPACTED:
                     context.compact()
                     yield Sample(f"{COST}: {way}", at, time.perf_counter() - start, number, unit="s")
-                    yield Sample(f"{TOKEN}: {way}", at, _token(context, bench, text), number, unit="s")
+                    yield Sample(f"{TOKEN}: {way}", at, _token(context, bench, held), number, unit="s")
                     continue
                 state = context.saved(0) if way == RESTORED else b""
             with bench.context() as new:
                 if way == RESTORED:
-                    new.restore(0, state)
+                    _restore(new, 0, state, len(held))
                 else:
-                    new.append(text, 0, 0)
+                    new.read(held, 0, 0)
                 yield Sample(f"{COST}: {way}", at, time.perf_counter() - start, number, unit="s")
-                yield Sample(f"{TOKEN}: {way}", at, _token(new, bench, text), number, unit="s")
+                yield Sample(f"{TOKEN}: {way}", at, _token(new, bench, held), number, unit="s")
 
 
-def _token(context: RawContext, bench: Bench, text: list[int]) -> float:
-    """Median seconds of one token behind the text, which is removed again."""
+def _restore(context: RawContext, seq_id: int, state: bytes, n: int) -> None:
+    """A state of `n` tokens. Raises ContextError."""
+    if not context.restore(seq_id, state):
+        raise ContextError(tr("llama.cpp has no room for a saved state of {n:,} tokens.").format(n=n))
+
+
+def _token(context: RawContext, bench: Bench, held: list[int]) -> float:
+    """Median seconds of one token behind what the sequence holds, which is removed again.
+
+    Of a recurrent state no part can be removed (docs/questions/positions.md): in a hybrid memory the token stays,
+    `held` gets it, and the next one goes behind it. There are cells: those of the others, who are gone. Raises
+    ContextError.
+    """
     seconds = []
     for _ in range(bench.whole("tokens")):
-        seconds.append(context.append(text[:1], len(text)).seconds)
-        context.remove(0, len(text), -1)
+        seconds.append(context.read(held[:1], len(held)).seconds)
+        if not context.remove(0, len(held), -1):
+            held.append(held[0])
     return median(seconds)
 
 
@@ -123,6 +137,10 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         figures=(*ratio.values(), *cost.values()),
         plots=(Plot(tr("Cost of each way"), names, "s", (Series(tr("seconds"), points),)),),
         tables=(Table(tr("Ways"), (tr("way"), tr("a token over before"), tr(COST), tr("pays after tokens")), rows),),
+        remarks=uncertain(
+            (ratio[COMPACTED], 1 - SAME),
+            *((ratio[READ], ratio[COMPACTED].value + by_much) for by_much in (-SAME, SAME)),
+        ),
     )
 
 

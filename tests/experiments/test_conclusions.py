@@ -264,14 +264,15 @@ def test_a_context_is_slower_when_its_tokens_are() -> None:
 # --- rebuild ----------------------------------------------------------------------------------------------------------
 
 
-def rebuild_said(compacted: float, read: float) -> Result:
+def rebuild_said(compacted: float, read: float, spread: float = 0.0) -> Result:
+    """spread: of the times after a cure, to both sides."""
     samples = []
     after = {rebuild.COMPACTED: compacted, rebuild.RESTORED: compacted, rebuild.READ: read}
     for number in range(2):
         for at, way in enumerate(rebuild.WAYS):
             samples += [
                 Sample(f"{rebuild.TOKEN}: {rebuild.BEFORE}", at, 1.0, number),
-                Sample(f"{rebuild.TOKEN}: {way}", at, after[way], number),
+                Sample(f"{rebuild.TOKEN}: {way}", at, after[way] + (-spread, spread)[number], number),
                 Sample(f"{rebuild.COST}: {way}", at, 5.0, number),
             ]
     return concluded(rebuild.EXPERIMENT, samples)
@@ -283,3 +284,11 @@ def test_a_rebuild_cures_what_becomes_faster() -> None:
     assert result.tables[0].rows[0][3] == "10"  # 5 s for half a second a token
     assert rebuild_said(1.0, 0.5).verdict.key == "compaction cures nothing, a rebuild differs"
     assert rebuild_said(1.0, 1.0).tables[0].rows[0][3] == "never"
+
+
+def test_a_cure_near_a_bar_is_not_certain() -> None:
+    (cures,) = rebuild_said(0.87, 0.87, spread=0.005).remarks
+    assert cures.startswith("Not certain: a token, compacted over before, 0.87 (95 %: ")
+    (same,) = rebuild_said(0.5, 0.62, spread=0.005).remarks
+    assert same.startswith("Not certain: a token, rebuilt, text read again over before, 0.62 (95 %: ")
+    assert rebuild_said(0.5, 0.5, spread=0.005).remarks == ()

@@ -58,6 +58,7 @@ def test_it_runs_on_the_embedded_model(name: str) -> None:
         ("kv-types", "qwen2-dense", "matters more"),
         ("kv-types", "gemma3-dense", "matters more"),
         ("rebuild", "mamba-dense", "This model is recurrent"),
+        ("rebuild", "lfm2-dense", "a rebuild"),  # parts of its sequences cannot be removed
         ("move-cost", "mamba-dense", "This model is recurrent"),
         ("move-cost", "gemma3-dense", "This model's cache is not one of plain attention"),
         ("move-cost", "gpt2-dense", "This model has learned its positions, 0 to 255"),

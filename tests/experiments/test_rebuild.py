@@ -1,0 +1,57 @@
+"""Rebuilding the context: no call that llama.cpp refuses is timed, whatever its memory can remove."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.errors import ContextError
+from kvdesk.experiments import rebuild
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.raw_context import Answer, RawContext
+from kvdesk.library.gguf_header import read_header
+from kvdesk.protocol.experiment import Sample, chosen
+from kvdesk.settings import ContextSettings
+from tests.cache.models import write_model
+
+VALUES = chosen(rebuild.PARAMETERS, {"text": 64, "others": 256, "tokens": 4, "rounds": 2}, short=True)
+
+
+@pytest.mark.parametrize("kind", ["attention", "iswa", "hybrid"])
+def test_every_call_is_taken(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    codes: list[int] = []
+    decode = RawContext.decode
+
+    def told(self: RawContext, tokens: Sequence[int], pos: Sequence[int], seq_id: int = 0, n_logits: int = 1) -> Answer:
+        answer = decode(self, tokens, pos, seq_id, n_logits)
+        codes.append(answer.rc)
+        return answer
+
+    monkeypatch.setattr(RawContext, "decode", told)
+    path = write_model(tmp_path / f"{kind}.gguf", kind)
+    model = Model(path)
+    try:
+        bench = Bench(model, read_header(path), rebuild.EXPERIMENT.settings(VALUES), VALUES)
+        samples = [event for event in rebuild.EXPERIMENT.measure(bench) if isinstance(event, Sample)]
+    finally:
+        model.close()
+    assert set(codes) == {0}
+    n_rounds = 1 + max(sample.round for sample in samples)
+    assert len(samples) == 3 * len(rebuild.WAYS) * n_rounds
+
+
+def test_a_refused_call_is_an_error(tmp_path: Path) -> None:
+    model = Model(write_model(tmp_path / "attention.gguf", "attention"))
+    try:
+        context = RawContext(model, ContextSettings(n_ctx=256, n_batch=64, n_threads=1))
+        try:
+            assert context.read([5, 6, 7], 0).rc == 0
+            with pytest.raises(ContextError, match="could not read 2 tokens: "):
+                context.read([8, 9], 100)  # a gap
+        finally:
+            context.close()
+    finally:
+        model.close()
