@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import psutil
 
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure
+from kvdesk.experiments.statistics import figure, uncertain
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -19,7 +20,9 @@ STEPS = (
     *(marked("filled again"), marked("closed")),
 )
 FREES = 0.5
-"""Share of the K and V that were filled from which removal is said to give memory back."""
+"""Share of the K and V of the filled cells from which removal is said to give memory back."""
+LEAST_MB = 1.0
+"""K and V of the filled cells with which that can be told: resident memory changes by some 0.1 MB by itself."""
 BYTES, CELLS, KV = marked("private resident MB"), marked("cells in use"), marked("K and V MB")
 
 PARAMETERS = (
@@ -39,7 +42,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
             yield Sample(KV, 0, context.buffers.get("KV", 0) / 1e6, number, unit="MB")
             yield Sample(BYTES, 1, _resident_mb(), number, unit="MB")
             for step in (2, 5):
-                context.append(tokens, 0)
+                context.read(tokens, 0)
                 yield Sample(BYTES, step, _resident_mb(), number, unit="MB")
                 yield Sample(CELLS, step, _cells(context, len(tokens)), number, unit="cells")
                 if step == 2:
@@ -53,7 +56,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
 
 def _cells(context: RawContext, n: int) -> int:
     """Cells in use, as the engine says at the next decode; the token it takes is removed again."""
-    slot = context.append([1], n).slot
+    slot = context.read([1], n).slot
     context.remove(0, n, -1)
     return slot.used if slot else 0
 
@@ -64,7 +67,7 @@ def _resident_mb() -> float:
     return float(info.rss - getattr(info, "shared", 0)) / 1e6
 
 
-def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
+def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     by_round: dict[int, dict[tuple[str, float], float]] = {}
     for sample in samples:
         by_round.setdefault(sample.round, {})[sample.series, sample.x] = sample.y
@@ -72,43 +75,68 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     filled = figure(tr("cells when filled"), [r[CELLS, 2] for r in rounds])
     left = figure(tr("cells when removed"), [r[CELLS, 3] for r in rounds])
     kv = figure(tr("K and V of the context"), [r[KV, 0] for r in rounds], "MB")
+    n_cells = pad(int(values["n_ctx"]), CTX_PAD)
+    held = figure(tr("K and V of the filled cells"), [r[KV, 0] * r[CELLS, 2] / n_cells for r in rounds], "MB")
     freed = figure(tr("given back by removal"), [r[BYTES, 2] - r[BYTES, 3] for r in rounds], "MB")
     closed = figure(tr("given back by closing"), [r[BYTES, 5] - r[BYTES, 6] for r in rounds], "MB")
     grown = figure(tr("taken by filling again"), [r[BYTES, 5] - r[BYTES, 2] for r in rounds], "MB")
     made = figure(tr("taken by making the context"), [r[BYTES, 1] - r[BYTES, 0] for r in rounds], "MB")
     steps = [figure(tr(name), [r[BYTES, i] for r in rounds], "MB") for i, name in enumerate(STEPS)]
-    frees = freed.value >= FREES * kv.value
+    known = held.value >= LEAST_MB
+    frees = freed.value >= FREES * held.value
+    memory = ("gives memory" if frees else "keeps memory") if known else "too little memory to tell"
     cells = left.value < filled.value
     points = tuple(Point(i, step.value, step.low, step.high) for i, step in enumerate(steps))
     labels = ", ".join(f"{i} {tr(name)}" for i, name in enumerate(STEPS))
     plot = Plot(tr("Private resident memory"), labels, "MB", (Series("MB", points),))
     return Result(
         Verdict(
-            f"{'frees' if cells else 'keeps'} cells, {'gives' if frees else 'keeps'} memory",
-            _said(whole=closed.value >= kv.value / 2).format(
-                left=left.value, filled=filled.value, freed=freed, kv=kv.value, closed=closed, grown=grown
+            f"{'frees' if cells else 'keeps'} cells, {memory}",
+            _said(known=known, frees=frees, whole=closed.value >= kv.value / 2).format(
+                left=left.value,
+                filled=filled.value,
+                freed=freed,
+                held=held.value,
+                kv=kv.value,
+                closed=closed,
+                grown=grown,
             ),
         ),
-        figures=(filled, left, kv, made, freed, grown, closed),
+        figures=(filled, left, kv, held, made, freed, grown, closed),
         plots=(plot,),
         tables=(
             Table(tr("Private resident memory"), (tr("when"), "MB"), tuple((step.name, str(step)) for step in steps)),
         ),
+        remarks=uncertain((left, filled.value), *([(freed, FREES * held.value)] if known else [])),
     )
 
 
-def _said(*, whole: bool) -> str:
-    """`whole`: closing gives back what it took."""
+def _said(*, known: bool, frees: bool, whole: bool) -> str:
+    """known: the filled cells are enough to tell whether removal gives memory back, which `frees` says; whole: closing
+    gives back what was taken.
+    """
+    if not known:
+        return tr(
+            "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use. Whether it gives memory back cannot "
+            "be told: the {held:.2g} MB of K and V in the filled cells are too little beside what a process's memory "
+            "changes by itself. Choose more tokens, or a larger model."
+        )
+    if frees:
+        return tr(
+            "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {held:.3g} "
+            "MB of K and V in the filled cells. Filled again it takes {grown} more than the first time; the end of the "
+            "context gives {closed} back."
+        )
     if whole:
         return tr(
-            "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, "
-            "of {kv:.3g} MB of K and V: the buffer belongs to the context from its making to its end, "
-            "which gives {closed} back. Filled again it grows by {grown}: what was removed is used again."
+            "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {held:.3g} "
+            "MB of K and V in the filled cells: the buffer of {kv:.3g} MB belongs to the context from its making to "
+            "its end, which gives {closed} back. Filled again it grows by {grown}: what was removed is used again."
         )
     return tr(
-        "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, "
-        "of {kv:.3g} MB of K and V: the buffer belongs to the context from its making to its end, "
-        "which gives {closed} back; the rest stays with the C library, which keeps small blocks. "
+        "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {held:.3g} "
+        "MB of K and V in the filled cells: the buffer of {kv:.3g} MB belongs to the context from its making to "
+        "its end, which gives {closed} back; the rest stays with the C library, which keeps small blocks. "
         "Filled again it grows by {grown}: what was removed is used again."
     )
 

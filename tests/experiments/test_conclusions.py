@@ -83,18 +83,40 @@ def test_ids_differ_when_their_times_do() -> None:
 # --- seq-rm-memory ----------------------------------------------------------------------------------------------------
 
 
-def seq_rm_said(removed_mb: float, cells: float) -> str:
-    resident = (10.0, 110.0, 115.0, removed_mb, removed_mb, 115.0, 10.0)
-    samples = [Sample(seq_rm_memory.BYTES, i, mb) for i, mb in enumerate(resident)]
-    samples += [Sample(seq_rm_memory.CELLS, 2, 256), Sample(seq_rm_memory.CELLS, 3, cells)]
-    samples += [Sample(seq_rm_memory.CELLS, 5, 256), Sample(seq_rm_memory.KV, 0, 100)]
-    return concluded(seq_rm_memory.EXPERIMENT, samples).verdict.key
+def seq_rm_result(*freed_mb: float, cells: float = 0, kv_mb: float = 128.0) -> Result:
+    """freed_mb: by removal, in each round; cells: still in use then. Before it 256 of 4,096 are, a 16th of K and V."""
+    samples = []
+    for number, freed in enumerate(freed_mb):
+        resident = (10.0, 10.0 + kv_mb, 15.0 + kv_mb, 15.0 + kv_mb - freed, 15.0 + kv_mb - freed, 15.0 + kv_mb, 10.0)
+        samples += [Sample(seq_rm_memory.BYTES, i, mb, number) for i, mb in enumerate(resident)]
+        samples += [Sample(seq_rm_memory.CELLS, i, n, number) for i, n in ((2, 256), (3, cells), (5, 256))]
+        samples.append(Sample(seq_rm_memory.KV, 0, kv_mb, number))
+    return concluded(seq_rm_memory.EXPERIMENT, samples)
 
 
-def test_memory_is_given_back_when_it_falls() -> None:
-    assert seq_rm_said(115, 0) == "frees cells, keeps memory"
-    assert seq_rm_said(20, 0) == "frees cells, gives memory"
-    assert seq_rm_said(115, 256) == "keeps cells, keeps memory"
+def test_memory_is_given_back_when_that_of_the_filled_cells_is() -> None:
+    assert seq_rm_result(0).verdict.key == "frees cells, keeps memory"
+    assert seq_rm_result(0, cells=256).verdict.key == "keeps cells, keeps memory"
+    assert seq_rm_result(3).verdict.key == "frees cells, keeps memory"
+    given = seq_rm_result(7.5)
+    assert given.verdict.key == "frees cells, gives memory"
+    assert "gives 7.5 MB (95 %: 7.5 to 7.5) back, of 8 MB" in given.verdict.sentence
+    assert "belongs to the context" not in given.verdict.sentence
+
+
+def test_too_little_memory_tells_nothing() -> None:
+    for freed in (0.0, 0.5):
+        result = seq_rm_result(freed, freed, kv_mb=8.0)
+        assert result.verdict.key == "frees cells, too little memory to tell"
+        assert "the 0.5 MB of K and V in the filled cells are too little" in result.verdict.sentence
+        assert result.remarks == ()
+
+
+def test_memory_that_is_given_back_now_and_then_is_not_certain() -> None:
+    (remark,) = seq_rm_result(0.0, 5.0, 8.0).remarks
+    assert remark.startswith("Not certain: given back by removal, 5 MB ")
+    assert "judged by 4," in remark
+    assert seq_rm_result(0.0, 0.1, 0.0).remarks == ()
 
 
 # --- size-formula -----------------------------------------------------------------------------------------------------
