@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, median
+from kvdesk.experiments.statistics import figure, median, uncertain
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -45,15 +45,28 @@ POLICIES = (
 
 PARAMETERS = (
     Parameter("n_seq_max", marked("n_seq_max"), 4, 2, 16, 4, marked("Sequence ids the context has")),
-    Parameter("requests", marked("Requests"), 8, 3, 24, 6, marked("Requests, one after another")),
+    Parameter(
+        "requests",
+        marked("Requests"),
+        8,
+        3,
+        24,
+        6,
+        marked("Requests, one after another; at least one more than there are ids"),
+    ),
     Parameter("prompt", marked("Prompt"), 100, 1, 200, 100, marked("Tokens in each prompt")),
     Parameter("tokens", marked("Answer"), 16, 1, 64, 8, marked("Tokens written for each request")),
     Parameter("rounds", marked("Rounds"), 7, 2, 30, 3, marked("How often everything is repeated")),
 )
 
 
+def _requests(values: Values) -> int:
+    """One more than there are ids at least: the first fresh id beyond n_seq_max comes with request n_seq_max + 1."""
+    return max(int(values["requests"]), int(values["n_seq_max"]) + 1)
+
+
 def _settings(values: Values) -> ContextSettings:
-    cells = int(values["requests"] * (values["prompt"] + values["tokens"]))
+    cells = int(_requests(values) * (values["prompt"] + values["tokens"]))
     return ContextSettings(n_ctx=max(512, -(-cells // 256) * 256), n_seq_max=int(values["n_seq_max"]))
 
 
@@ -69,7 +82,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
 
 def _run(context: RawContext, bench: Bench, policy: Policy, prompt: list[int], number: int) -> Iterator[Sample]:
     context.clear()
-    for request in range(bench.whole("requests")):
+    for request in range(_requests(bench.values)):
         seq_id = {"one": 0, "fresh": request, "recycled": request % context.n_seq_max}[policy.ids]
         answer = context.append(prompt, 0, seq_id)
         seconds, used = answer.seconds, answer.slot.used if answer.slot else 0
@@ -105,7 +118,8 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         own = [(seconds.get((policy.name, n)), seconds[ONE.name, n]) for n in rounds]
         found = [median(mine) / median(one) for mine, one in own if mine]
         ratios[policy.name] = figure(tr("{a} over {b}").format(a=tr(policy.name), b=tr(ONE.name)), found or [0.0])
-    differ = ratios[RECYCLED.name].value >= DIFFERS or ratios[RECYCLED.name].value <= 1 / DIFFERS
+    recycled = ratios[RECYCLED.name]
+    differ = recycled.value >= DIFFERS or recycled.value <= 1 / DIFFERS
     n_seq_max = int(values["n_seq_max"])
     at, said = refused.get(FRESH.name, (0, ""))
     limit = tr("Fresh ids for ever are not refused behind n_seq_max.")
@@ -126,11 +140,12 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     return Result(
         Verdict(
             f"{'ids differ' if differ else 'ids do not differ'}; {'refused' if at == n_seq_max + 1 else 'not refused'}",
-            f"{_said(differ).format(ratio=ratios[RECYCLED.name])} {limit}",
+            f"{_said(differ).format(ratio=recycled)} {limit}",
         ),
         figures=tuple(ratio for ratio in ratios.values() if ratio.value),
         plots=(_plot(samples),),
         tables=(Table(tr("Seconds of a request over one with a single id, cleaned"), columns, rows),),
+        remarks=uncertain((recycled, DIFFERS), (recycled, 1 / DIFFERS)),
     )
 
 
@@ -154,7 +169,7 @@ def _plot(samples: Sequence[Sample]) -> Plot:
 
 
 def _work(values: Values) -> Work:
-    times = values["rounds"] * values["requests"] * len(POLICIES)
+    times = values["rounds"] * _requests(values) * len(POLICIES)
     return Work(times * values["prompt"], times * values["tokens"])
 
 

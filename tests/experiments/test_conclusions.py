@@ -63,21 +63,38 @@ def test_names_of_positions_are_numbers() -> None:
 # --- seq-ids ----------------------------------------------------------------------------------------------------------
 
 
-def seq_ids_said(recycled: float, *, refused: bool) -> str:
+def seq_ids_result(*recycled: float, refused: bool) -> Result:
+    """recycled: seconds of a request with recycled ids, in each round; of the others 1."""
     samples = []
-    for policy in seq_ids.POLICIES:
-        for request in range(1, 7):
-            note = "code -1: invalid" if refused and policy.ids == "fresh" and request == 5 else ""
-            seconds = recycled if policy is seq_ids.RECYCLED else 1.0
-            samples.append(Sample(policy.name, request, seconds, 0, note))
-            if note:
-                break
-    return concluded(seq_ids.EXPERIMENT, samples).verdict.key
+    for number, of_recycled in enumerate(recycled):
+        for policy in seq_ids.POLICIES:
+            for request in range(1, 7):
+                note = "code -1: invalid" if refused and policy.ids == "fresh" and request == 5 else ""
+                seconds = of_recycled if policy is seq_ids.RECYCLED else 1.0
+                samples.append(Sample(policy.name, request, seconds, number, note))
+                if note:
+                    break
+    return concluded(seq_ids.EXPERIMENT, samples)
 
 
 def test_ids_differ_when_their_times_do() -> None:
-    assert seq_ids_said(1.05, refused=True) == "ids do not differ; refused"
-    assert seq_ids_said(2.0, refused=False) == "ids differ; not refused"
+    assert seq_ids_result(1.05, refused=True).verdict.key == "ids do not differ; refused"
+    assert seq_ids_result(2.0, refused=False).verdict.key == "ids differ; not refused"
+
+
+def test_ids_near_a_bar_are_not_certain() -> None:
+    (remark,) = seq_ids_result(1.25, 1.27, refused=True).remarks
+    assert remark.startswith("Not certain: ids recycled, cleaned over one id, cleaned, 1.26 (95 %: ")
+    assert seq_ids_result(1.0, 1.01, refused=True).remarks == ()
+
+
+def test_there_are_more_requests_than_ids() -> None:
+    few = chosen(seq_ids.PARAMETERS, {"n_seq_max": 8}, short=True)
+    enough = chosen(seq_ids.PARAMETERS, {"n_seq_max": 8, "requests": 9}, short=True)
+    assert (few["requests"], seq_ids._requests(few)) == (6, 9)
+    assert seq_ids.EXPERIMENT.work(few) == seq_ids.EXPERIMENT.work(enough)
+    assert seq_ids.EXPERIMENT.settings(few) == seq_ids.EXPERIMENT.settings(enough)
+    assert seq_ids._requests(chosen(seq_ids.PARAMETERS, {"requests": 24}, short=True)) == 24
 
 
 # --- seq-rm-memory ----------------------------------------------------------------------------------------------------

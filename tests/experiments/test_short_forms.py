@@ -12,7 +12,7 @@ from tests.places import SHARED_MODELS
 
 SMALL: dict[str, tuple[dict[str, float], str]] = {
     "positions": ({}, "any start; no gaps; no going back; nothing stacks"),
-    "seq-ids": ({"n_seq_max": 2, "requests": 4, "prompt": 20, "tokens": 1, "rounds": 2}, "; refused"),
+    "seq-ids": ({"n_seq_max": 4, "requests": 3, "prompt": 20, "tokens": 1, "rounds": 2}, "; refused"),
     "seq-rm-memory": ({"n_ctx": 1024, "fill": 128, "rounds": 1}, "frees cells, keeps memory"),
     "size-formula": ({"n_ctx": 1024}, "right with K/V heads; the estimate is right"),
     "fragmentation": ({"per_filler": 32, "tokens": 4, "rounds": 2}, "compaction heals"),
