@@ -11,7 +11,7 @@ from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.busy import busy_processes
 from kvdesk.experiments.experiment import Experiment, Work
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, median
+from kvdesk.experiments.statistics import figure, median, uncertain
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
@@ -107,11 +107,12 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     quiet, loaded = f"{WRITTEN}, {QUIET}", f"{WRITTEN}, {ONE}"
     most, logical = counts[-1], counts[-2] if len(counts) > 1 else counts[-1]
     slower = over[quiet, most].value >= MUCH
-    fewer = next((count for count in counts if count < logical and over[loaded, logical].value >= MUCH), None)
+    beside = "as many are best"
+    if over[loaded, logical].value >= MUCH:
+        beside = "fewer threads are faster" if best[loaded] < logical else "more threads are faster"
     return Result(
         Verdict(
-            f"more threads than cores are {'slower' if slower else 'not slower'};"
-            f" beside a busy process {'fewer threads are faster' if fewer is not None else 'as many are best'}",
+            f"more threads than cores are {'slower' if slower else 'not slower'}; beside a busy process {beside}",
             tr(
                 "A token is written fastest with {quiet} of {counts} threads on the quiet machine and with "
                 "{loaded} beside one busy process; {most} threads, more than there are processors, take "
@@ -134,6 +135,7 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
         tables=(Table(tr("Medians"), (tr("what"), tr("threads"), "ms", tr("over the best")), tuple(rows)),),
         remarks=(
             tr("Every number of threads was tried in turn within each round: {steps}.").format(steps=_steps(counts)),
+            *uncertain((over[quiet, most], MUCH), (over[loaded, logical], MUCH)),
         ),
     )
 
