@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import psutil
@@ -18,7 +19,7 @@ from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.soak_use import MixedUse, Rate
-from kvdesk.experiments.statistics import figure, median, percentiles, slope_figure
+from kvdesk.experiments.statistics import figure, median, percentiles, slope_figure, uncertain
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.protocol.experiment import (
     Figure,
@@ -46,7 +47,7 @@ ACTS = marked("done")
 N_PROBES = 3
 SLOWER, LARGER, SCATTERED = 0.05, 0.02, 0.1
 """Growth over the whole time from which it counts, if its interval excludes none: share of a token's time, share of the
-memory, difference of the hole ratio."""
+memory, difference of the hole ratio. Where it does not count and the interval reaches so much, it cannot be told."""
 WARM = 0.2
 """Share of the time at the beginning that does not count for memory: what is made once is made then."""
 COPY_BYTES = 64 * 2**20
@@ -157,6 +158,29 @@ def _copy_bytes_s(source: NDArray[np.float64], target: NDArray[np.float64]) -> f
 # --- what follows from it ---------------------------------------------------------------------------------------------
 
 
+class Judged(NamedTuple):
+    """A growth and the value from which it counts. word: of the verdict, where it does; said: that value as text."""
+
+    growth: Figure
+    least: float
+    word: str
+    said: str
+
+    @property
+    def grows(self) -> bool:
+        return self.growth.value >= self.least and self.growth.low is not None and self.growth.low > 0
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it cannot be told: it does not count, and the interval reaches one that would."""
+        return not self.grows and self.growth.high is not None and self.growth.high >= self.least
+
+    def __str__(self) -> str:
+        if self.undecided:
+            return f"cannot be told whether {self.word}"
+        return self.word if self.grows else f"not {self.word}"
+
+
 def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     by: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
@@ -165,17 +189,22 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     speed = _growth(tr("growth of a token's time"), by[PROBE], end, relative=True)
     memory = _growth(tr("growth of the memory"), [s for s in by[MEMORY] if s.x >= WARM * end], end, relative=True)
     holes = _growth(tr("growth of the hole ratio"), by[HOLES], end, relative=False) if by[HOLES] else None
-    slower, larger = _grows(speed, SLOWER), _grows(memory, LARGER)
-    scattered = holes is not None and _grows(holes, SCATTERED)
+    judged = [
+        Judged(speed, SLOWER, "slower", f"{100 * SLOWER:g} %"),
+        Judged(memory, LARGER, "larger", f"{100 * LARGER:g} %"),
+    ]
+    if holes is not None:
+        judged.append(Judged(holes, SCATTERED, "more scattered", f"{SCATTERED:g}"))
+    *firsts, last = [str(part) for part in judged]
     gaps = {name: median([s.y for s in by[name]]) for name in (P50, P95, P99)}
     used = figure(tr("share of a copy's bandwidth"), _shares(by))
     return Result(
         Verdict(
-            f"{'slower' if slower else 'not slower'}, {'larger' if larger else 'not larger'} and"
-            f" {'more' if scattered else 'not more'} scattered with time",
+            f"{', '.join(firsts)} and {last} with time",
             " ".join(
                 (
                     _grown(holes).format(minutes=end, speed=_percent(speed), memory=_percent(memory), holes=holes),
+                    *_not_told(judged),
                     tr(
                         "Tokens came every {p50:.3g} ms (median; P95 {p95:.3g}, P99 {p99:.3g}). A token moved "
                         "{mb:,.0f} MB, at {share} of the speed of a plain copy on one thread."
@@ -199,7 +228,10 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
             _plot(tr("Processor time"), tr("cores"), by, (OWN,)),
         ),
         tables=(_over_time(by, end), _acts(by)),
-        remarks=tuple(tr(remark).format(warm=WARM) for remark in REMARKS),
+        remarks=(
+            *(tr(remark).format(warm=WARM) for remark in REMARKS),
+            *uncertain(*((part.growth, part.least) for part in judged)),
+        ),
     )
 
 
@@ -212,14 +244,25 @@ def _grown(holes: Figure | None) -> str:
     )
 
 
+def _not_told(judged: Sequence[Judged]) -> tuple[str, ...]:
+    """What cannot be told, and what would help, in a sentence."""
+    names = [f"{part.growth.name} ({part.said})" for part in judged if part.undecided]
+    if not names:
+        return ()
+    said = tr(
+        "Cannot be told from this run: {names}. The interval reaches beyond the value in brackets, from which growth"
+        " counts; a longer run would make it narrower."
+    )
+    return (said.format(names=", ".join(names)),)
+
+
 def _growth(name: str, samples: Sequence[Sample], end: float, *, relative: bool) -> Figure:
-    """Of a straight line over the whole time; as a share of the median where it is `relative`."""
-    scale = median([s.y for s in samples]) if relative else 1.0
-    return slope_figure(name, [s.x / end for s in samples], [s.y / scale for s in samples])
+    """Of a straight line over the whole time; as a share of the median where it is `relative`.
 
-
-def _grows(growth: Figure, least: float) -> bool:
-    return growth.value >= least and growth.low is not None and growth.low > 0
+    A look is one point: what is measured several times in it has the same disturbance.
+    """
+    points = _points(samples, 1 / median([s.y for s in samples]) if relative else 1.0)
+    return slope_figure(name, [point.x / end for point in points], [point.y for point in points])
 
 
 def _percent(growth: Figure) -> str:

@@ -16,13 +16,19 @@ from kvdesk.settings import ContextSettings
 LOOKS = 24
 
 
-def said(*, slower: float = 0.0, larger: float = 0.0, holes: float = 0.0, cells: bool = True) -> Result:
-    """The result where a token's time grows by the share `slower` over the whole time, and so on; with some noise."""
+def said(
+    *, slower: float = 0.0, larger: float = 0.0, holes: float = 0.0, unsteady: float = 0.0, cells: bool = True
+) -> Result:
+    """The result where a token's time grows by the share `slower` over the whole time, and so on; with some noise.
+
+    unsteady: share by which all probes of a look are above and below, in turn
+    """
     random, samples = Random(1), []
     for number in range(LOOKS):
         x, share = (number + 1) / 4, (number + 1) / LOOKS
         noise = random.uniform(0.995, 1.005)
-        ratios = [(1 + slower * share) * random.uniform(0.99, 1.01) for _ in range(soak.N_PROBES)]
+        swing = 1 + unsteady * (-1) ** number
+        ratios = [(1 + slower * share) * swing * random.uniform(0.99, 1.01) for _ in range(soak.N_PROBES)]
         samples += [Sample(soak.PROBE, x, ratio, number) for ratio in ratios]
         samples.append(Sample(soak.MEMORY, x, 3e8 * (1 + larger * share) * noise, number))
         samples.append(Sample(soak.STORES, x, 1e7, number))
@@ -54,6 +60,22 @@ def test_what_stays_is_not_slower_and_not_larger() -> None:
 )
 def test_what_grows_is_said(grown: dict[str, float], key: str) -> None:
     assert said(**grown).verdict.key == key  # type: ignore[arg-type]
+
+
+def test_what_the_interval_does_not_exclude_cannot_be_told() -> None:
+    result = said(unsteady=0.3)
+    assert result.verdict.key == "cannot be told whether slower, not larger and not more scattered with time"
+    assert "Cannot be told from this run: growth of a token's time (5 %)." in result.verdict.sentence
+    assert "a longer run" in result.verdict.sentence
+    assert result.remarks[-1].startswith("Not certain: growth of a token's time, ")
+    assert "Cannot be told" not in said(slower=0.2).verdict.sentence
+
+
+def test_the_probes_of_a_look_are_one_point() -> None:
+    """They have the same disturbance: three of them make the interval of the slope no narrower than one does."""
+    looks = [Sample(soak.PROBE, x, 1.0 + 0.3 * (-1) ** x, x) for x in range(1, 13)]
+    one = soak._growth("", looks, 12, relative=True)
+    assert soak._growth("", [s for s in looks for _ in range(soak.N_PROBES)], 12, relative=True) == one
 
 
 def test_what_is_made_at_the_beginning_is_no_growth() -> None:
