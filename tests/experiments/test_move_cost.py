@@ -15,6 +15,7 @@ from kvdesk.experiments.move_cost import (
     HOT,
     KEPT,
     KINDS,
+    NEAR,
     PARTIAL,
     SWAP_IN,
     SWAP_OUT,
@@ -36,8 +37,10 @@ ALONE = {KEPT: 4.0, HOT: 6.0, SWAP_OUT: 1.2, SWAP_IN: 1.2, PARTIAL: 0.5}
 """kvdesk's own, where each part takes a time of 1, or a fifth for the short conversation."""
 
 
-def concluded(*, wrong: str = "", slow_v: float = 3.0, **others: float) -> Result:
-    """others: times of `TIMES` and `ALONE` by the names of the constants."""
+def concluded(*, wrong: str = "", slow_v: float = 3.0, unsteady: float = 0.0, **others: float) -> Result:
+    """others: times of `TIMES` and `ALONE` by the names of the constants; unsteady: share by which those of `ALONE`
+    grow with each round.
+    """
     named = {getattr(move_cost, name): value for name, value in others.items()}
     values = chosen(move_cost.PARAMETERS, {}, short=True)
     samples = []
@@ -48,6 +51,7 @@ def concluded(*, wrong: str = "", slow_v: float = 3.0, **others: float) -> Resul
             samples.append(Sample(f"{kind.name}: {move_cost.WRONG}", size, float(bool(wrong)), note=wrong))
             for number in range(3):
                 times = {**TIMES, **ALONE, **named}
+                times |= {what: times[what] * (1 + unsteady * number) for what in ALONE}
                 if not kind.flash_attn:
                     times[GET] = slow_v
                 for whole, parts in WHOLE.items():
@@ -56,12 +60,30 @@ def concluded(*, wrong: str = "", slow_v: float = 3.0, **others: float) -> Resul
     return move_cost.EXPERIMENT.conclude(values, samples)
 
 
-def test_what_is_slower_than_its_parts_is_named() -> None:
-    said = concluded(KEPT=2.5, HOT=4.0).verdict.key
-    assert said.startswith("kvdesk is near its parts; new memory is slower; transposed V is slower; ")
-    assert said.endswith("one conversation alone is cheaper")
-    behind = concluded(KEPT=3.0, HOT=4.0, SWAP_IN=1.5).verdict.key
-    assert behind.startswith("kvdesk is behind in compaction, order kept, swap in; ")
+def test_the_key_is_the_same_on_both_sides_of_the_limit_and_another_far_from_it() -> None:
+    near = concluded(KEPT=2.5, HOT=4.0).verdict
+    assert near.key.startswith("kvdesk moves within 3 times its parts; new memory is slower; transposed V is slower; ")
+    assert near.key.endswith("one conversation alone is cheaper")
+    below = concluded(KEPT=3.0, HOT=4.4, SWAP_IN=1.5).verdict
+    assert below.key == near.key
+    assert below.sentence != near.sentence
+    assert concluded(SWAP_IN=3.5).verdict.key.startswith("kvdesk moves in more than 3 times its parts; ")
+
+
+def test_what_is_below_the_limit_is_named_in_the_sentence_and_the_table() -> None:
+    near = concluded(KEPT=2.5, HOT=4.0)
+    assert f"kvdesk takes at most 1.3 times the least; {NEAR} counts as near it. Nothing is" in near.verdict.sentence
+    below = concluded(KEPT=2.5, HOT=4.0, SWAP_IN=1.6)
+    assert "kvdesk takes at most 1.6 times the least; " in below.verdict.sentence
+    assert "Below that: swap in, flash attention; swap in, no flash attention." in below.verdict.sentence
+    assert below.tables[0].columns[-1] == "0.7 or more"
+    assert [row[-1] for row in below.tables[0].rows] == ["yes", "yes", "yes", "no", "–"] * 2
+
+
+def test_what_lies_about_the_limit_is_not_certain() -> None:
+    assert not [remark for remark in concluded(KEPT=2.5, HOT=4.0).remarks if remark.startswith("Not certain")]
+    remarks = concluded(KEPT=2.5, HOT=3.5, unsteady=0.15).remarks
+    assert any(remark.startswith("Not certain: swap in, flash attention: its parts over kvdesk") for remark in remarks)
 
 
 def test_every_other_answer_can_come_out() -> None:
