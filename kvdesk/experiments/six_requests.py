@@ -15,7 +15,7 @@ from typing import Literal
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import exponent, figure, line_slope, median
+from kvdesk.experiments.statistics import exponent, figure, line_slope, median, uncertain
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
@@ -209,10 +209,18 @@ def _request(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A program's requests. Ratios and slopes are within one round; slope: in requests of the right way."""
+    """A program's requests. Ratios and slopes are within one round; slope: in requests of the right way.
+
+    reached    the request that was the last one in some round: fewer than were asked where the program was stopped
+    n_rounds   all of them; n_stopped: those in which it was stopped. These count only where there are no others, and
+               then up to `reached`
+    """
 
     name: str
     refusal: str
+    reached: int
+    n_rounds: int
+    n_stopped: int
     cells: int
     first: float
     last: Figure
@@ -225,32 +233,55 @@ class Row:
     def grows(self) -> bool:
         return not self.refusal and self.ratio.value >= GROWS
 
+    @property
+    def whole(self) -> bool:
+        """Whether some round came to its last request."""
+        return self.n_stopped < self.n_rounds
+
+    @property
+    def judged(self) -> bool:
+        """A program that was stopped in every round grows if it had grown until then; else nothing is known."""
+        return not self.refusal and (self.whole or self.grows)
+
+    def __str__(self) -> str:
+        """The last request over the first."""
+        if self.whole:
+            return str(self.ratio)
+        return tr("{ratio} (at request {n}, where it was stopped)").format(ratio=self.ratio, n=self.reached)
+
 
 def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    rows = [_row(program.name, samples) for program in (RIGHT, *PROGRAMS)]
+    rows = [_row(program.name, samples, int(values["requests"])) for program in (RIGHT, *PROGRAMS)]
+    figures = tuple(
+        replace(row.ratio, name=tr("last over first request: {name}").format(name=tr(row.name)))
+        for row in rows
+        if not row.refusal and row.whole
+    )
     return Result(
         verdict=_verdict(rows),
-        figures=tuple(
-            replace(row.ratio, name=tr("last over first request: {name}").format(name=tr(row.name)))
-            for row in rows
-            if not row.refusal
-        ),
+        figures=figures,
         plots=(_plot(rows),),
         tables=(_table(rows),),
-        remarks=_remarks(values, rows),
+        remarks=(*_remarks(values, rows), *uncertain(*((ratio, GROWS) for ratio in figures))),
     )
 
 
-def _row(name: str, samples: Sequence[Sample]) -> Row:
+def _row(name: str, samples: Sequence[Sample], n_requests: int) -> Row:
     mine = [sample for sample in samples if sample.series == name]
     refusal = next((sample.note for sample in mine if sample.note), "")
     cells = max((int(sample.y) for sample in samples if sample.series == CELLS + name), default=0)
     yardstick = [
         s for s in samples if s.series == YARDSTICK and s.note == (name if name != RIGHT.name else PROGRAMS[0].name)
     ]
+    rounds = {
+        number: [sample.y for sample in mine if sample.round == number]
+        for number in sorted({sample.round for sample in mine})
+    }
+    reached = min(map(len, rounds.values()))
+    whole = {number: seconds for number, seconds in rounds.items() if len(seconds) == n_requests}
+    counted = whole or {number: seconds[:reached] for number, seconds in rounds.items()}
     ratios, slopes, powers, lasts, shapes = [], [], [], [], []
-    for number in sorted({sample.round for sample in mine}):
-        seconds = [sample.y for sample in mine if sample.round == number]
+    for number, seconds in counted.items():
         unit = median([sample.y for sample in yardstick if sample.round == number])
         x = range(1, len(seconds) + 1)
         ratios.append(seconds[-1] / seconds[0])
@@ -261,6 +292,9 @@ def _row(name: str, samples: Sequence[Sample]) -> Row:
     return Row(
         name,
         refusal,
+        reached,
+        len(rounds),
+        0 if refusal else len(rounds) - len(whole),
         cells,
         median([sample.y for sample in mine if sample.x == 1]),
         figure(tr("last request"), lasts, "s"),
@@ -278,19 +312,22 @@ def _verdict(rows: list[Row]) -> Verdict:
     single = [p.name for p in (RIGHT, *PROGRAMS) if p.threads == "one" and p != RECORD]
     others = [row for name in single if (row := by_name[name]).grows]
     refused = sum(bool(row.refusal) for row in rows)
-    most = max((by_name[name] for name in single if not by_name[name].refusal), key=lambda row: row.ratio.value)
+    most = max((by_name[name] for name in single if by_name[name].judged), key=lambda row: row.ratio.value)
     rest = tr("llama.cpp refuses {n} of the suspects with an error, and the right way stays at {ratio} times.").format(
         n=refused, ratio=rows[0].ratio
     )
+    if unknown := [tr(row.name) for row in rows if not row.refusal and not row.judged]:
+        stopped = tr("Not judged, since they took too long and were stopped: {names}.")
+        rest += " " + stopped.format(names="; ".join(unknown))
     if others:
-        said = "; ".join(tr("{name}: {ratio} times").format(name=tr(row.name), ratio=row.ratio) for row in others)
+        said = "; ".join(tr("{name}: {ratio} times").format(name=tr(row.name), ratio=row) for row in others)
         found = tr("The last request over the first: {said}.").format(said=said)
         return Verdict(f"grows: {', '.join(row.name for row in others)}", f"{found} {rest}")
     if not record.grows:
         found = tr(
             "None of the suspects makes equal requests slower: at most the last takes {most} times the "
             "first ({name}), and {record} times where earlier tokens are kept and sent again."
-        ).format(most=most.ratio, name=tr(most.name), record=record.ratio)
+        ).format(most=most, name=tr(most.name), record=record)
         return Verdict("nothing grows", f"{found} {rest}")
     found = tr(
         "Equal requests become slower where the tokens of earlier requests are kept and all are sent "
@@ -298,10 +335,10 @@ def _verdict(rows: list[Row]) -> Verdict:
         "{together}, in the story {story:.1f}. Nothing else does it with one thread: the most is "
         "{most} times ({name})."
     ).format(
-        record=record.ratio,
-        together=together.ratio,
+        record=record,
+        together=together,
         story=STORY_S[-1] / STORY_S[0],
-        most=most.ratio,
+        most=most,
         name=tr(most.name),
     )
     return Verdict("the record sent again", f"{found} {rest}")
@@ -329,14 +366,29 @@ def _remarks(values: Values, rows: list[Row]) -> tuple[str, ...]:
         )
     refused = tr("Refused — {name}: {why}")
     remarks += [refused.format(name=tr(row.name), why=row.refusal) for row in rows if row.refusal]
+    remarks += [_stopped(row) for row in rows if row.n_stopped]
     times = tr("{name}: {n:.1f} times")
     slower = [times.format(name=tr(row.name), n=row.first / rows[0].first) for row in rows if not row.refusal]
     remarks.append(tr("The first request over that of the right way — {said}.").format(said="; ".join(slower)))
     return tuple(remarks)
 
 
+def _stopped(row: Row) -> str:
+    """That a program was not let run to its last request, and what counts of it."""
+    said = tr(
+        "Stopped — {name}: in {n} of {rounds} rounds, at the earliest after request {reached}, when it had taken {most}"
+        " times as long as the right way takes for all."
+    ).format(name=tr(row.name), n=row.n_stopped, rounds=row.n_rounds, reached=row.reached, most=MOST_TIMES)
+    if row.whole:
+        counts = tr("Only the other rounds count.")
+    elif row.judged:
+        counts = tr("What is called its last request is that one.")
+    else:
+        counts = tr("Whether it grows is not judged.")
+    return f"{said} {counts}"
+
+
 def _table(rows: list[Row]) -> Table:
-    n_requests = len(rows[0].shape)
     columns = (
         tr("program"),
         tr("cells at the end"),
@@ -350,25 +402,18 @@ def _table(rows: list[Row]) -> Table:
     lines = []
     for row in rows:
         if row.refusal:
-            said = tr("refused at request {n}").format(n=len(row.shape))
+            said = tr("refused at request {n}").format(n=row.reached)
             lines.append((tr(row.name), *("–" for _ in range(6)), said))
             continue
-        answer = tr("grows") if row.grows else tr("does not grow")
-        if len(row.shape) < n_requests:
-            answer += tr(" (stopped after request {n})").format(n=len(row.shape))
-        power, slope = f"{row.power.value:.2f}", f"{row.slope.value:+.2f}"
-        lines.append(
-            (
-                tr(row.name),
-                f"{row.cells:,}",
-                f"{row.first:.3f}",
-                f"{row.last.value:.3f}",
-                str(row.ratio),
-                slope,
-                power,
-                answer,
+        answer = tr("not judged") if not row.judged else tr("grows") if row.grows else tr("does not grow")
+        if row.n_stopped:
+            answer += tr(" (stopped after request {n} in {stopped} of {rounds} rounds)").format(
+                n=row.reached, stopped=row.n_stopped, rounds=row.n_rounds
             )
-        )
+        growth = ("–",) * 4
+        if row.judged:
+            growth = f"{row.last.value:.3f}", str(row.ratio), f"{row.slope.value:+.2f}", f"{row.power.value:.2f}"
+        lines.append((tr(row.name), f"{row.cells:,}", f"{row.first:.3f}", *growth, answer))
     return Table(tr("Each suspect alone, and together (slope in requests of the right way)"), columns, tuple(lines))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from kvdesk.experiments import six_requests
 from kvdesk.experiments.six_requests import EXPERIMENT, PROGRAMS, RECORD, RIGHT, YARDSTICK, Program
 from kvdesk.protocol.experiment import Result, Sample, chosen
@@ -10,11 +12,17 @@ VALUES = chosen(EXPERIMENT.parameters, {}, short=True)
 REFUSED = ("from 0, nothing removed", "another sequence removed, from 0")
 
 
-def concluded(*growing: Program) -> Result:
-    """Six requests of each program in two rounds; those of the growing ones take longer and longer."""
+def concluded(*growing: Program, others: Mapping[tuple[Program, int], Sequence[float]] | None = None) -> Result:
+    """Six requests of each program in two rounds; those of the growing ones take longer and longer.
+
+    others: seconds of a program in a round that are others, of fewer requests where it was stopped
+    """
     samples = []
     for number in range(2):
         for program in (RIGHT, *PROGRAMS):
+            if (seconds_of := (others or {}).get((program, number))) is not None:
+                samples += [Sample(program.name, k + 1, s, number) for k, s in enumerate(seconds_of)]
+                continue
             refusal = "Y = X + 1" if program.name.endswith(REFUSED) else ""
             for request in range(1, 3 if refusal else 7):
                 seconds = 0.1 * request if program in growing else 0.1
@@ -42,6 +50,44 @@ def test_without_growth_nothing_is_found() -> None:
 def test_another_suspect_is_found() -> None:
     stacked = next(program for program in PROGRAMS if program.name.startswith("a fresh id"))
     assert concluded(RECORD, stacked).verdict.key == f"grows: {stacked.name}"
+
+
+def row_of(result: Result, program: Program) -> tuple[str, ...]:
+    return next(row for row in result.tables[0].rows if row[0] == program.name)
+
+
+def test_a_round_in_which_a_program_was_stopped_does_not_count_beside_whole_ones() -> None:
+    threads = next(program for program in PROGRAMS if program.threads == "too many")
+    result = concluded(RECORD, others={(threads, 1): (0.1, 0.9)})
+    row = row_of(result, threads)
+    assert row[4].startswith("1 ")
+    assert row[-1] == "does not grow (stopped after request 2 in 1 of 2 rounds)"
+    (said,) = [remark for remark in result.remarks if remark.startswith("Stopped")]
+    assert said.startswith(f"Stopped — {threads.name}: in 1 of 2 rounds, at the earliest after request 2, when it had")
+    assert said.endswith("Only the other rounds count.")
+
+
+def test_a_program_that_was_always_stopped_is_not_judged_by_what_came_last() -> None:
+    threads = next(program for program in PROGRAMS if program.threads == "added")
+    result = concluded(RECORD, others={(threads, number): (8.8, 0.1) for number in range(2)})
+    assert row_of(result, threads)[3:] == ("–", "–", "–", "–", "not judged (stopped after request 2 in 2 of 2 rounds)")
+    assert result.verdict.key == "the record sent again"
+    assert result.verdict.sentence.endswith(f"Not judged, since they took too long and were stopped: {threads.name}.")
+    assert not any(threads.name in figure.name for figure in result.figures)
+
+
+def test_a_program_that_had_grown_until_it_was_stopped_grows() -> None:
+    result = concluded(others={(RECORD, number): (0.1, 0.2, 0.3) for number in range(2)})
+    assert result.verdict.key == "the record sent again"
+    assert "(at request 3, where it was stopped)" in result.verdict.sentence
+    assert row_of(result, RECORD)[-1] == "grows (stopped after request 3 in 2 of 2 rounds)"
+
+
+def test_growth_about_the_limit_is_not_certain() -> None:
+    seconds = [(0.1, 0.11, 0.12, 0.13, 0.14, last) for last in (0.15, 0.3)]
+    result = concluded(others={(RECORD, number): each for number, each in enumerate(seconds)})
+    (said,) = [remark for remark in result.remarks if remark.startswith("Not certain")]
+    assert said.startswith(f"Not certain: last over first request: {RECORD.name}, 2.25 ")
 
 
 def test_the_context_has_room_for_the_greediest_program() -> None:
