@@ -23,8 +23,11 @@ def concluded(
     seconds: dict[Policy, float] | None = None,
     answers: dict[Policy, float] | None = None,
     compacted: float = 1.0,
+    unsteady: float = 0.0,
 ) -> Result:
-    """Of each policy: nats a token, s a message, nats of the codes that its window no longer holds."""
+    """Of each policy: nats a token, s a message, nats of the codes that its window no longer holds. unsteady: share by
+    which a token before the compaction takes longer with each round.
+    """
     surprises = {Policy.RING: 4.0, **(surprise or {})}
     times = {Policy.RECOMPUTE: 3.0, **(seconds or {})}
     known = {Policy.ALL: -0.1, **(answers or {})}
@@ -48,7 +51,8 @@ def concluded(
             samples.append(Sample(f"{ring_buffer.SURPRISE}: {policy}", at, surprises.get(policy, 3.0)))
             samples += [Sample(f"{ring_buffer.SECONDS}: {policy}", at, times.get(policy, 1.0), n) for n in range(3)]
     for n in range(3):
-        samples += [Sample(ring_buffer.BEFORE, n, compacted, n), Sample(ring_buffer.AFTER, n, 1.0, n)]
+        before = compacted * (1 + unsteady * n)
+        samples += [Sample(ring_buffer.BEFORE, n, before, n), Sample(ring_buffer.AFTER, n, 1.0, n)]
     return ring_buffer.EXPERIMENT.conclude(chosen(ring_buffer.PARAMETERS, {}, short=True), samples)
 
 
@@ -66,6 +70,19 @@ def test_the_verdict_follows_what_was_measured() -> None:
     assert other.verdict.key == (
         "a window forgets nothing; a bare ring reads on as well; moving is worse than reading again;"
         " reading again is as fast; compaction gains something in a full window"
+    )
+
+
+def test_what_lies_about_its_limit_is_not_certain() -> None:
+    assert not [remark for remark in concluded().remarks if remark.startswith("Not certain")]
+    (said,) = [remark for remark in concluded(unsteady=0.1).remarks if remark.startswith("Not certain")]
+    assert said.startswith("Not certain: a token in the ring, before over after a compaction, 1.1 ")
+
+
+def test_a_code_is_known_by_the_mean_of_its_tokens() -> None:
+    """`Window.answers` gives the mean, and so it is said."""
+    assert concluded().remarks[0] == (
+        "A code is known when its tokens are on average 1 nats likelier than those of codes nobody told."
     )
 
 
