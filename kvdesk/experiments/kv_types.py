@@ -19,7 +19,7 @@ from kvdesk.errors import ContextError, UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, mean_figure, median
+from kvdesk.experiments.statistics import figure, mean_figure, median, uncertain
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
@@ -60,8 +60,9 @@ class Pair(NamedTuple):
 F16 = CacheType.F16
 BASE = Pair(F16, F16)
 ROUNDING = Pair(F16, F16, EXACT_UBATCH)
-"""The same types, summed up in another order: what differs is rounding. What differs no more than twice as much is not
-told apart from it."""
+"""The same types, summed up in another order: what differs is rounding."""
+SAME = 2
+"""Times the divergence of `ROUNDING` up to which types are not told apart from it; the verdict says this number."""
 QUANTIZED = (CacheType.Q8_0, CacheType.Q4_0)
 PAIRS = (BASE, ROUNDING, *(pair for kind in QUANTIZED for pair in (Pair(kind, F16), Pair(F16, kind), Pair(kind, kind))))
 
@@ -276,9 +277,12 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         figures=tuple(f for pair in measured if pair != BASE for f in (found[pair].kl, found[pair].perplexity)),
         plots=(_kl_plot(by, measured), _speed_plot(found, values)),
         tables=(Table(tr("Types of K and V"), columns, tuple(rows)),),
-        remarks=tuple(
-            tr("{types} is not possible with this model: {why}").format(types=pair, why=why)
-            for pair, why in refused.items()
+        remarks=(
+            *(
+                tr("{types} is not possible with this model: {why}").format(types=pair, why=why)
+                for pair, why in refused.items()
+            ),
+            *uncertain(*_compared(found, both)),
         ),
     )
 
@@ -316,6 +320,19 @@ def _found(values: Values, by: Mapping[tuple[str, float, int], Sample], pair: Pa
     }
     tok_s = {depth: 1 / median(list(own.values())) for depth, own in times.items()}
     return Found(kl, perplexity, top, mean(FIRST), over, tok_s, mean(BYTES)[0])
+
+
+def _compared(found: Mapping[Pair, Found], both: Sequence[Pair]) -> Iterator[tuple[Figure, float]]:
+    """Each divergence that `_answer` compares, with what it is compared with."""
+    if not both:
+        return
+    rounding = SAME * found[ROUNDING].kl.value
+    for pair in both:
+        yield found[pair].kl, rounding
+        yield from ((found[pair].kl, limit) for limit in (CHANGES_KL, STRONG_KL) if limit > rounding)
+    kind = both[-1].k
+    if (k_only := found.get(Pair(kind, F16))) is not None and (v_only := found.get(Pair(F16, kind))) is not None:
+        yield k_only.kl, v_only.kl.value
 
 
 def _answer(found: Mapping[Pair, Found], both: Sequence[Pair]) -> tuple[str, str]:
@@ -359,8 +376,8 @@ def _title(pair: Pair) -> str:
 
 
 def _word(kl: float, rounding: float) -> str:
-    if kl <= 2 * rounding:
-        return marked("changes no more than rounding does")
+    if kl <= SAME * rounding:
+        return marked("changes at most twice as much as by rounding alone")
     if kl < CHANGES_KL:
         return marked("hardly changes")
     return marked("changes strongly") if kl >= STRONG_KL else marked("changes")

@@ -21,7 +21,7 @@ from kvdesk.settings import CacheType, ContextSettings
 ENOUGH = 4096
 """Tokens of context that one wants at least; less is offered where there is no memory for more."""
 KV_TYPES = (CacheType.F16, CacheType.Q8_0, CacheType.Q4_0)
-"""Types of K and V that are tried, the best first. q8_0 changes answers no more than rounding does
+"""Types of K and V that are tried, the best first. q8_0 changes answers about as much as rounding alone does
 (docs/questions/kv-types.md)."""
 _EXPERTS = re.compile(r"\.ffn_(gate_up|gate|up|down)_exps\.")
 

@@ -176,7 +176,10 @@ def test_the_faster_one_is_named() -> None:
 # --- kv-types ---------------------------------------------------------------------------------------------------------
 
 
-def kv_types_result(kl: dict[kv_types.Pair, float], *, refused: tuple[kv_types.Pair, ...] = ()) -> Result:
+def kv_types_result(
+    kl: dict[kv_types.Pair, float], *, refused: tuple[kv_types.Pair, ...] = (), unsteady: float = 0.0
+) -> Result:
+    """unsteady: share by which the divergence of a block is above and below, in turn."""
     values = chosen(kv_types.PARAMETERS, {}, short=True)
     samples = []
     for pair in kv_types.PAIRS:
@@ -186,9 +189,10 @@ def kv_types_result(kl: dict[kv_types.Pair, float], *, refused: tuple[kv_types.P
         samples.append(Sample(f"{pair}: {kv_types.BYTES}", 0, 100.0))
         for number in range(2):
             samples.append(Sample(f"{pair}: {kv_types.FIRST}", number, 24, number))
-            for start, _ in kv_types._blocks(int(values["chunk"])):
+            for i, (start, _) in enumerate(kv_types._blocks(int(values["chunk"]))):
+                swing = 1 + unsteady * (-1) ** i
                 samples.append(Sample(f"{pair}: {kv_types.NLL}", start, 1.0 + kl.get(pair, 0.0), number))
-                samples.append(Sample(f"{pair}: {kv_types.KL}", start, kl.get(pair, 0.0), number))
+                samples.append(Sample(f"{pair}: {kv_types.KL}", start, kl.get(pair, 0.0) * swing, number))
                 samples.append(Sample(f"{pair}: {kv_types.TOP}", start, 1.0, number))
         if pair != kv_types.ROUNDING:
             for depth in kv_types._depths(values):
@@ -205,10 +209,19 @@ def kv_types_said(q8: float, q4: float, k: float, v: float, rounding: float = 0.
 
 
 def test_types_lose_what_their_divergence_says() -> None:
-    rounding = "changes no more than rounding does"
+    rounding = "changes at most twice as much as by rounding alone"
     assert kv_types_said(0.002, 0.05, 0.04, 0.01) == f"q8_0 {rounding}, q4_0 changes; K matters more"
     assert kv_types_said(0.005, 0.9, 0.01, 0.04) == "q8_0 hardly changes, q4_0 changes strongly; V matters more"
     assert kv_types_said(0.05, 0.05, 0.01, 0.04, rounding=0.03) == f"q8_0 {rounding}, q4_0 {rounding}; V matters more"
+
+
+def test_a_divergence_about_a_limit_is_not_certain() -> None:
+    q8, q4 = (kv_types.Pair(kind, kind) for kind in kv_types.QUANTIZED)
+    kl = {kv_types.ROUNDING: 0.001, q8: 0.009, q4: 0.05, kv_types.Pair(q4.k, kv_types.F16): 0.04}
+    assert not kv_types_result(kl).remarks
+    (said,) = kv_types_result(kl, unsteady=0.6).remarks
+    assert said.startswith("Not certain: KL divergence, K q8_0, V q8_0, 0.00904 nats (95 %: ")
+    assert said.endswith("was judged by 0.01, which is within its interval.")
 
 
 def test_the_mean_of_blocks_is_that_of_their_tokens() -> None:
