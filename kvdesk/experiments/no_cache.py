@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import exponent, figure
+from kvdesk.experiments.statistics import exponent, figure, uncertain
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -112,6 +112,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         tables=(
             Table(tr("Medians"), ("", *(tr("{n} tokens").format(n=n) for n in lengths), tr("exponent")), tuple(rows)),
         ),
+        remarks=uncertain((longest, 1.0), (powers[WITHOUT], powers[WITH].value)),
     )
 
 

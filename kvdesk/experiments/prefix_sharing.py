@@ -10,7 +10,7 @@ from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.simulators.paged_cache import PagedCache
 from kvdesk.experiments.simulators.radix_cache import RadixCache
-from kvdesk.experiments.statistics import figure, median
+from kvdesk.experiments.statistics import figure, median, uncertain
 from kvdesk.policies.prefix_tree import PrefixTree
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
@@ -187,6 +187,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
             tr("The first prompt finds nothing in either way: read whole it takes {ratio} times as long.").format(
                 ratio=over["first"]
             ),
+            *uncertain((over["chat"], MUCH)),
         ),
     )
 

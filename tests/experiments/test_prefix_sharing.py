@@ -7,12 +7,14 @@ from kvdesk.experiments.prefix_sharing import BLOCKS, CELLS, EXPERIMENT, FIRST, 
 from kvdesk.protocol.experiment import Result, Sample, chosen
 
 
-def said(*, shared_s: float, tree: float) -> Result:
-    """Three chats and a branch: a first token takes a second when read whole."""
+def said(*, shared_s: float, tree: float, unsteady: float = 0.0) -> Result:
+    """Three chats and a branch: a first token takes a second when read whole, in each round longer by the share
+    `unsteady`.
+    """
     samples = [Sample(f"{READ}: {name}", 0, n) for name, n in ((TREE, tree), (BLOCKS, 120))]
     samples += [Sample(f"{CELLS}: {name}", 0, n) for name, n in ((TREE, tree), (BLOCKS, 128))]
     for number in range(2):
-        for way, seconds, n in ((WHOLE, 1.0, 400), (SHARED, shared_s, 100)):
+        for way, seconds, n in ((WHOLE, 1.0 + unsteady * number, 400), (SHARED, shared_s, 100)):
             for x, note in enumerate(("first", "chat", "chat", "branch")):
                 own = 1.0 if note == "first" else seconds
                 samples.append(Sample(f"{FIRST}: {way}", x, own, number, note))
@@ -32,6 +34,15 @@ def test_sharing_saves_what_it_does_not_read() -> None:
 
 def test_it_saves_nothing_where_times_and_tokens_say_so() -> None:
     assert said(shared_s=1.0, tree=90).verdict.key == "sharing saves no time; as many tokens as in SGLang's tree: no"
+
+
+def test_what_lies_about_its_limit_is_not_certain() -> None:
+    assert not [remark for remark in said(shared_s=0.125, tree=100).remarks if remark.startswith("Not certain")]
+    assert (
+        said(shared_s=1.0, tree=100, unsteady=0.4)
+        .remarks[-1]
+        .startswith("Not certain: first token of a chat, read whole over shared, 1.2 ")
+    )
 
 
 def test_a_recurrent_state_has_no_prefix() -> None:
