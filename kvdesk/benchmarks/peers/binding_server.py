@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from kvdesk.backends.local.llama.binding import engine_version
-from kvdesk.benchmarks.peers.peer import PeerFailed
+from kvdesk.benchmarks.peers.peer import PeerFailed, wrote_with
 from kvdesk.benchmarks.peers.server import ServerPeer
 from kvdesk.settings import ContextSettings
 
@@ -45,6 +45,7 @@ class BindingServer(ServerPeer):
             raise PeerFailed(why, gone=True)
         port = free_port()
         super().__init__(f"http://127.0.0.1:{port}", name=NAME)
+        self.how = wrote_with(settings.decode_threads)
         options = {
             "model": path,
             "port": port,

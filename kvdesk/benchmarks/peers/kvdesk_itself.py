@@ -12,10 +12,10 @@ from pathlib import Path
 
 from kvdesk import __version__
 from kvdesk.backends.local.engine import Engine
-from kvdesk.benchmarks.peers.peer import PeerFailed, Piece
-from kvdesk.chat import ConversationId, Message, MessageId, new_conversation_id, new_message_id
+from kvdesk.benchmarks.peers.peer import PeerFailed, Piece, wrote_with
+from kvdesk.chat import ConversationId, Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.host.host import IDLE_S, Host
-from kvdesk.protocol.cache import UsePolicy
+from kvdesk.protocol.cache import LoadSample, UsePolicy
 from kvdesk.protocol.chat import (
     EngineDied,
     EngineRestarted,
@@ -57,7 +57,7 @@ class Kvdesk:
         said = self._said.setdefault(chat, [])
         asked = Message(new_message_id(), conversation, said[-1].id if said else None, "user", text)
         sampling = Sampling(temperature=0.0, max_tokens=n_tokens)
-        command = Generate(conversation, new_message_id(), (*said, asked), sampling)
+        command, asked_s = Generate(conversation, new_message_id(), (*said, asked), sampling), time.monotonic()
         events = self._answers[command.answer] = queue.SimpleQueue[Event]()
         self._host.submit(command)
         words, tokens, running = "", list[int](), True
@@ -75,7 +75,8 @@ class Kvdesk:
                         ids, self.n_prompt = tuple(tokens), stats.prompt_tokens
                         answer = Message(command.answer, conversation, asked.id, "assistant", words, state, ids, stats)
                         said += [asked, answer]
-                        yield Piece("", stats.generated_tokens - len(tokens), stats.prefilled_tokens)
+                        n_more, how = stats.generated_tokens - len(tokens), self._how(stats, asked_s)
+                        yield Piece("", n_more, stats.prefilled_tokens, how)
                     case _:
                         pass
         except PeerFailed:
@@ -114,6 +115,7 @@ class Kvdesk:
         """An engine with the model, and its idle work done."""
         self._answers: dict[MessageId, queue.SimpleQueue[Event]] = {}
         self._others = queue.SimpleQueue[Event]()
+        self._load: LoadSample | None = None
         self._host = Host(Engine)
         self._subscription = self._host.subscribe(self._take)
         self._switch_s = sys.getswitchinterval()
@@ -131,6 +133,16 @@ class Kvdesk:
             self.close()
             raise
 
+    def _how(self, stats: TurnStats, asked_s: float) -> str:
+        """See `Piece.how`."""
+        said, load = [], self._load
+        if stats.n_kv:
+            n_own = stats.prompt_tokens + stats.generated_tokens
+            said.append(f"had attention over {stats.n_kv:,} cells for a chat of {n_own:,} tokens")
+        if load is not None and load.at_s >= asked_s:
+            said.append(f"{wrote_with(load.n_threads)} while other processes took {load.others:.1f} cores")
+        return ", ".join(said)
+
     def _take(self) -> None:
         """On the host's thread: each event to whoever waits for it."""
         for event in self._subscription.take():
@@ -142,6 +154,8 @@ class Kvdesk:
                     waiting.put(event)
             elif isinstance(event, CommandFailed | ModelLoaded):
                 self._others.put(event)
+            elif isinstance(event, LoadSample):
+                self._load = event
             elif isinstance(event, EngineRestarted | EngineDied):
                 for waiting in (self._others, *self._answers.values()):
                     waiting.put(event)

@@ -12,7 +12,7 @@ from typing import Any
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.benchmarks.peers.history import History
 from kvdesk.benchmarks.peers.llama_child import FLAG
-from kvdesk.benchmarks.peers.peer import PeerFailed, Piece
+from kvdesk.benchmarks.peers.peer import PeerFailed, Piece, wrote_with
 from kvdesk.library.child import child_command, start_child
 from kvdesk.settings import ContextSettings
 
@@ -25,6 +25,7 @@ class LlamaPeer:
 
     def __init__(self, path: Path, settings: ContextSettings) -> None:
         self.about = f"llama-cpp-python {engine_version().binding}, {path.name}"
+        self._how = f"{wrote_with(settings.decode_threads)}, with this chat alone in its cache"
         self._command = child_command(FLAG, str(path), settings.model_dump_json())
         self._history, self._one = History(), threading.Lock()
         self._child = self._started()
@@ -48,7 +49,8 @@ class LlamaPeer:
                 raise
         self._history.answered(chat, text, words)
         cut = line["end"] == "length"
-        yield Piece("", n_tokens - n_pieces if cut else 0)  # its last pieces may hold several tokens
+        n_more = n_tokens - n_pieces if cut else 0  # its last pieces may hold several tokens
+        yield Piece("", n_more, how=self._how)
 
     def forget(self, chat: str) -> None:
         self._history.forget(chat)

@@ -21,13 +21,16 @@ class PeerFailed(UserError):
 
 
 class Piece(NamedTuple):
-    """What came at once: text, and the tokens it was made of. n_read: the tokens of the prompt that were computed, told
-    with the last piece where the peer tells it.
+    """What came at once: text, and the tokens it was made of.
+
+    Told with the last piece, where they are known: n_read, the tokens of the prompt that were computed; how, what else
+    is known of how the answer was made, in words that follow the peer's name.
     """
 
     text: str
     n_tokens: int = 1
     n_read: int | None = None
+    how: str = ""
 
 
 class Peer(Protocol):
@@ -59,12 +62,18 @@ class Peer(Protocol):
     def close(self) -> None: ...
 
 
+def wrote_with(n_threads: int) -> str:
+    """For `Piece.how`."""
+    return f"wrote with {n_threads} thread{'s' if n_threads != 1 else ''}"
+
+
 @dataclass(slots=True)
 class Answer:
     """An answer as its reader saw it. Times are those of time.perf_counter().
 
     times    of every piece with text
     n_read   tokens of the prompt that were computed; None where the peer does not tell
+    how      see `Piece`
     problem  why it failed
     """
 
@@ -73,6 +82,7 @@ class Answer:
     n_tokens: int = 0
     text: str = ""
     n_read: int | None = None
+    how: str = ""
     problem: PeerFailed | None = None
 
     @property
@@ -109,6 +119,7 @@ def answer(
                 done.text += piece.text
             done.n_tokens += piece.n_tokens
             done.n_read = piece.n_read if piece.n_read is not None else done.n_read
+            done.how = piece.how or done.how
             on_piece(done)
             if stop is not None and stop.is_set():
                 break

@@ -42,13 +42,14 @@ WORDS = "The keeper wrote down what the sea brought: a rope, a bottle, a plank, 
 
 class Measured(NamedTuple):
     """One value of a row. unit: "s", where less is better, or "tok/s". n_read: tokens of prompts that were computed for
-    it, where the peer tells.
+    it, where the peer tells; how: what is known of how it came about, in words that follow the peer's name.
     """
 
     name: str
     value: float
     unit: str
     n_read: int | None = None
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def _decode(peer: Peer, texts: Texts) -> list[Measured]:
     peer.forget(texts.chat())
     if done.n_tokens < STORY_TOKENS // 4:
         raise PeerFailed(f"{peer.name} ended its story after {done.n_tokens} tokens, too few to measure its speed.")
-    return [Measured("one token after another", done.tok_s, "tok/s")]
+    return [Measured("one token after another", done.tok_s, "tok/s", how=done.how)]
 
 
 def _prefill(peer: Peer, texts: Texts) -> list[Measured]:
@@ -132,7 +133,8 @@ def _in_turn(peer: Peer, texts: Texts) -> list[Measured]:
         peer.forget(texts.chat(which))
     n_read = [done.n_read for done in later if done.n_read is not None]
     median = statistics.median(done.first_s for done in later)
-    return [Measured(IN_TURN_NAME, median, "s", round(statistics.median(n_read)) if n_read else None)]
+    how = min(later, key=lambda done: abs(done.first_s - median)).how
+    return [Measured(IN_TURN_NAME, median, "s", round(statistics.median(n_read)) if n_read else None, how)]
 
 
 def _beside(peer: Peer, texts: Texts) -> list[Measured]:
@@ -144,15 +146,23 @@ def _beside(peer: Peer, texts: Texts) -> list[Measured]:
         asked = time.perf_counter()
         done = answer(peer, texts.chat(1), texts.long(1, LONG), 1)
         first = done.times[0]
-        problem, times = story.answer.problem, list(story.answer.times)
-        gap = story.answer.longest_gap_s(asked, min(first, times[-1]) if story.over() else first)
+        over, problem, times = story.over(), story.answer.problem, list(story.answer.times)
+        gap = story.answer.longest_gap_s(asked, min(first, times[-1]) if over else first)
     for which in (0, 1):
         peer.forget(texts.chat(which))
     if problem is not None:
         raise problem
     speed = max(1, sum(asked < at <= first for at in times)) / (first - asked)  # the one under way counts
+    told_first = over and times[-1] <= first
+    meanwhile = "ended the answer before" if told_first else f"wrote {speed:.2g} tok/s of the answer meanwhile"
+    prompt = f"brought the prompt's first token after {first - asked:.1f} s"
+    prompt += ", when the answer had ended" if told_first else ""
     read, wrote, waited = BESIDE_NAMES
-    return [_first(read, done), Measured(wrote, speed, "tok/s"), Measured(waited, gap, "s")]
+    return [
+        _first(read, done, meanwhile),
+        Measured(wrote, speed, "tok/s", how=prompt),
+        Measured(waited, gap, "s", how=prompt),
+    ]
 
 
 def _back(peer: Peer, texts: Texts) -> list[Measured]:
@@ -176,8 +186,9 @@ def _restarted(peer: Peer, texts: Texts) -> list[Measured]:
     return [_first(RESTART_NAME, done)]
 
 
-def _first(name: str, done: Answer) -> Measured:
-    return Measured(name, done.first_s, "s", done.n_read)
+def _first(name: str, done: Answer, how: str = "") -> Measured:
+    """how: what the row knows beside what the peer tells."""
+    return Measured(name, done.first_s, "s", done.n_read, ", ".join(filter(None, (how, done.how))))
 
 
 TURN_NAMES = tuple(f"first token of turn {turn + 1}" for turn in range(TURNS))

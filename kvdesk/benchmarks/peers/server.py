@@ -26,6 +26,8 @@ class ServerPeer:
     """
 
     no_restart = "a server that was given by its address cannot be restarted from here"
+    how = ""
+    """See `Piece`: of a server that was given by its address nothing is known."""
 
     def __init__(self, url: str, model: str = "", name: str = "", *, silent_s: float = SILENT_S) -> None:
         parts = urlsplit(url)
@@ -72,7 +74,7 @@ class ServerPeer:
                     yield Piece(new)
                 n_made, n_read = _counted(chunk, n_made, n_read)
         self._history.answered(chat, text, words)
-        yield Piece("", (n_made or n_told) - n_told, n_read)
+        yield Piece("", (n_made or n_told) - n_told, n_read, self.how)
 
     def forget(self, chat: str) -> None:
         self._history.forget(chat)

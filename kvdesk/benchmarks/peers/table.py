@@ -49,15 +49,26 @@ class Line:
         if ratio is None or ratio.high is None or ratio.high >= 1:
             return ""
         said = f"kvdesk is behind {peer} by {100 * (1 - ratio.value):.0f} %"
+        how = [f"{name} {told}" for name in (PRIMARY, peer) if (told := self._how(name))]
+        known = [part for part in (self._read(peer), *how) if part]
+        return f"{said}: {'; '.join(known)}." if known else f"{said}; nothing that was measured tells why."
+
+    def _read(self, peer: str) -> str:
+        """The tokens of prompts that were computed, where kvdesk's are known."""
         ours, theirs = self._n_read(PRIMARY), self._n_read(peer)
         if ours is None:
-            return f"{said}."
+            return ""
         read = f"it computed {ours:,} tokens of the prompt"
         if theirs is None:
-            return f"{said}: {read}; {peer} does not tell how many it did."
+            return f"{read}; {peer} does not tell how many it did"
         if ours > theirs:
-            return f"{said}: {read}, {peer} {theirs:,}."
-        return f"{said}: {read}, {peer} {theirs:,}, so each token took longer, or what comes before and after."
+            return f"{read}, {peer} {theirs:,}"
+        return f"{read}, {peer} {theirs:,}, so each token took longer, or what comes before and after"
+
+    def _how(self, peer: str) -> str:
+        """What is known of the value in the middle."""
+        median = self.median(peer)
+        return min(self.values[peer].values(), key=lambda measured: abs(measured.value - median)).how
 
     def _n_read(self, peer: str) -> int | None:
         told = [m.n_read for m in self.values.get(peer, {}).values() if m.n_read is not None]
@@ -90,7 +101,12 @@ def _compared(line: Line, peer: str) -> dict[str, Any]:
 def _values(line: Line, peer: str) -> dict[str, Any]:
     measured = [line.values.get(peer, {})[n] for n in sorted(line.values.get(peer, {}))]
     read = [m.n_read for m in measured if m.n_read is not None]
-    return {"values": [_rounded(m.value) for m in measured], **({"computed_tokens": read} if read else {})}
+    how = [m.how for m in measured if m.how]
+    return {
+        "values": [_rounded(m.value) for m in measured],
+        **({"computed_tokens": read} if read else {}),
+        **({"how": how} if how else {}),
+    }
 
 
 def _rounded(value: float | None) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 import time
 from collections.abc import Generator
 
@@ -47,6 +48,19 @@ class MadeUp:
 
     def close(self) -> None:
         pass
+
+
+class OneAtATime(MadeUp):
+    """The next request waits for the end of the one before."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._one = threading.Lock()
+
+    def ask(self, chat: str, text: str, n_tokens: int) -> Generator[Piece]:
+        with self._one:
+            time.sleep(0.02)  # until all know that the one before has ended
+            yield from super().ask(chat, text, n_tokens)
 
 
 def plan(*only: str, rounds: int = 1, minutes: float = 1.0) -> run.Plan:
@@ -94,16 +108,23 @@ def test_another_peer_begins_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(began[::3]) == ["a", "b", "kvdesk"]
 
 
-def line_of(unit: str, ours: list[float], theirs: list[float], read: tuple[int | None, int | None] = (7, 7)) -> Line:
+def line_of(
+    unit: str,
+    ours: list[float],
+    theirs: list[float],
+    read: tuple[int | None, int | None] = (7, 7),
+    how: tuple[str, str] = ("", ""),
+) -> Line:
     line = Line(0, "it")
-    for name, values, n_read in (("kvdesk", ours, read[0]), ("other", theirs, read[1])):
+    for name, values, n_read, told in (("kvdesk", ours, read[0], how[0]), ("other", theirs, read[1], how[1])):
         for number, value in enumerate(values):
-            line.add(name, number, Measured("it", value, unit, n_read))
+            line.add(name, number, Measured("it", value, unit, n_read, told and f"{told} in round {number}"))
     return line
 
 
 def test_times_and_speeds_become_the_same_ratio() -> None:
-    for line in (line_of("s", [1.0, 1.0, 1.0], [2.0, 3.0, 2.5]), line_of("tok/s", [2.0, 3.0, 2.5], [1.0, 1.0, 1.0])):
+    ones, others = [1.0] * 5, [2.0, 3.0, 2.5, 2.5, 2.5]
+    for line in (line_of("s", ones, others), line_of("tok/s", others, ones)):
         ratio = line.times_as_fast("other")
         assert ratio is not None
         assert ratio.value == pytest.approx(2.5)
@@ -126,6 +147,36 @@ def test_where_kvdesk_is_behind_the_row_says_by_how_much_and_why(read: tuple[int
     line = line_of("s", [2.0, 2.0], [1.0, 1.0], read)
     assert line.behind("other") == f"kvdesk is behind other by 50 %: {said}."
     assert line.behind("other") in "\n".join(text([line], {"kvdesk": "", "other": ""}))
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (("wrote", "wrote"), ": kvdesk wrote in round 1; other wrote in round 1."),
+        (("wrote", ""), ": kvdesk wrote in round 1."),
+        (("", ""), "; nothing that was measured tells why."),
+    ],
+)
+def test_a_row_without_a_prompt_says_how_its_middle_value_came(how: tuple[str, str], said: str) -> None:
+    line = line_of("tok/s", [0.9, 1.0, 1.1], [1.8, 2.0, 2.2], (None, None), how)
+    assert line.behind("other") == f"kvdesk is behind other by 50 %{said}"
+
+
+def test_what_is_known_of_a_prompt_follows_its_tokens() -> None:
+    said = line_of("s", [2.0], [1.0], (70, 7), ("walked", "")).behind("other")
+    assert (
+        said
+        == "kvdesk is behind other by 50 %: it computed 70 tokens of the prompt, other 7; kvdesk walked in round 0."
+    )
+
+
+def test_a_prompt_beside_an_answer_says_what_became_of_the_other() -> None:
+    prompt, *answers = compared(plan("beside"), MadeUp("kvdesk"), OneAtATime("other"))
+    assert prompt.values["kvdesk"][0].how.endswith(" tok/s of the answer meanwhile")
+    assert prompt.values["other"][0].how == "ended the answer before"
+    for line in answers:
+        assert line.values["kvdesk"][0].how.startswith("brought the prompt's first token after ")
+        assert line.values["other"][0].how.endswith(" s, when the answer had ended")
 
 
 def test_a_difference_within_the_interval_is_none() -> None:

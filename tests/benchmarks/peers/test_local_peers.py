@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def test_both_say_the_same(kvdesk: Kvdesk, llama: LlamaPeer) -> None:
         assert ours.text.strip() == theirs.text.strip()
         assert 1 < ours.n_tokens == theirs.n_tokens <= 4
         assert ours.n_read is not None
+        assert re.match(r"had attention over \d+ cells for a chat of \d+ tokens", ours.how)
+        assert theirs.how.startswith("wrote with ")
 
 
 def test_a_second_turn_computes_only_what_is_new(kvdesk: Kvdesk) -> None:
