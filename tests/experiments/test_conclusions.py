@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvdesk.cache.geometry import ModelFacts
+from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.experiments import (
     context_size,
     fragmentation,
@@ -322,20 +322,58 @@ def test_threads_near_the_bar_are_not_certain() -> None:
 # --- context-size -----------------------------------------------------------------------------------------------------
 
 
-def context_size_said(largest: float, small_cut: float) -> str:
-    sizes = context_size._sizes(chosen(context_size.PARAMETERS, {}, short=True))
+def context_size_said(largest: float, small_cut: float, calls: float, noise: float = 0.0) -> Result:
+    """`largest`, `small_cut`, `calls`: times over those in the smallest context, with the largest n_ubatch, and in one
+    call; `noise`: share by which the first differs from round to round.
+    """
+    values = chosen(context_size.PARAMETERS, {}, short=True)
+    sizes = context_size._sizes(values)
     samples = [Sample(context_size.BYTES, size, 1e3 * size) for size in sizes]
-    for number in range(2):
+    for number in range(3):
         samples += [Sample(context_size.TOKEN, size, 1.0, number) for size in sizes[:-1]]
-        samples.append(Sample(context_size.TOKEN, sizes[-1], largest, number))
-        cuts = zip(context_size.UBATCHES, (small_cut, 1.0, 1.0), strict=True)
-        samples += [Sample(context_size.PROMPT, cut, seconds, number) for cut, seconds in cuts]
-    return concluded(context_size.EXPERIMENT, samples).verdict.key
+        samples.append(Sample(context_size.TOKEN, sizes[-1], largest * (1 + noise * (number - 1)), number))
+        for series, x in context_size._readings(values):
+            seconds = calls if series == context_size.CALLS else small_cut if x == context_size.UBATCHES[0] else 1.0
+            samples.append(Sample(series, x, seconds, number))
+    return concluded(context_size.EXPERIMENT, samples)
 
 
 def test_a_context_is_slower_when_its_tokens_are() -> None:
-    assert context_size_said(1.02, 1.8) == "a larger context is as fast; small physical batches cost much"
-    assert context_size_said(2.0, 1.2) == "a larger context is slower; small physical batches cost little"
+    assert context_size_said(1.02, 1.8, 1.04).verdict.key == (
+        "a larger context is as fast; small physical batches cost much; a small n_batch costs little or nothing"
+    )
+    assert context_size_said(2.0, 1.2, 1.8).verdict.key == (
+        "a larger context is slower; small physical batches cost little; a small n_batch costs much"
+    )
+
+
+def test_n_batch_has_a_figure_a_table_and_a_sentence_of_its_own() -> None:
+    result = context_size_said(1.0, 1.2, 1.25)
+    assert {f.name: f.value for f in result.figures}["a prompt, n_batch 64 over 256"] == pytest.approx(1.25)
+    _, by_ubatch, by_batch = result.tables
+    assert [row[0] for row in by_ubatch.rows] == ["8", "64", "256"]  # of a prompt of 256 tokens
+    assert [row[0] for row in by_batch.rows] == ["64", "256"]
+    assert "by n_batch 64 it takes 1.25" in result.verdict.sentence
+    assert "n_ubatch 8 as with 256" in result.verdict.sentence
+
+
+@pytest.mark.parametrize("prompt", [128, 256, 600, 2048])
+def test_a_prompt_is_read_with_the_batches_that_are_told(prompt: int) -> None:
+    values = chosen(context_size.PARAMETERS, {"prompt": prompt}, short=True)
+    readings = context_size._readings(values)
+    for (series, x), (n_batch, n_ubatch) in readings.items():
+        asked = ContextParams(context_size._prompt_cells(values), n_batch=n_batch, n_ubatch=n_ubatch)
+        made = plan(ModelFacts("llama", "attention"), asked)
+        assert (made.n_batch, made.n_ubatch) == (n_batch, n_ubatch)
+        assert x == (n_batch if series == context_size.CALLS else n_ubatch) <= prompt
+    assert (context_size.PROMPT, context_size.UBATCH) in readings  # one call, beside the several
+    assert any(series == context_size.CALLS for series, _ in readings)
+
+
+def test_a_context_that_was_judged_within_the_noise_is_said_to_be() -> None:
+    assert context_size_said(1.0, 1.2, 1.0).remarks == ()
+    (remark,) = context_size_said(context_size.MUCH, 1.2, 1.0, noise=0.1).remarks
+    assert remark.startswith("Not certain: one token, 8,192 over 1,024 cells")
 
 
 # --- rebuild ----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
     "fragmentation": ({"per_filler": 32, "tokens": 4, "rounds": 2}, "compaction heals"),
     "kv-types": ({"chunk": 64, "chunks": 1, "written": 4, "deepest": 64, "rounds": 2}, "matters more"),
     "threads": ({"tokens": 4, "prompt": 32, "rounds": 2}, "beside a busy process"),
-    "context-size": ({"n_ctx": 2048, "used": 16, "tokens": 4, "prompt": 64, "rounds": 2}, "a larger context is"),
+    "context-size": ({"n_ctx": 2048, "used": 16, "tokens": 4, "prompt": 128, "rounds": 2}, "a small n_batch costs"),
     "rebuild": ({"text": 64, "others": 256, "tokens": 4, "rounds": 2}, "a rebuild"),
     "batching": (
         {"text": 16, "tokens": 2, "longest": 16, "cut": 16, "prompt": 32, "rounds": 2},
