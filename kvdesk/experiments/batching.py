@@ -55,6 +55,10 @@ WAYS = (AT_ONCE, ALONE, MIXED, SMALL)
 PIECES = {ALONE: 4, MIXED: 4, SMALL: 16}
 """Into how many pieces the prompt is cut."""
 
+ENOUGH = 100
+"""Values of which P95 and P99 are told: of fewer, P99 lies between the two longest."""
+NOT_TOLD = "–"
+
 PARAMETERS = (
     Parameter("text", marked("Text"), 128, 16, 2048, 64, marked("Tokens of the longest chat that goes on")),
     Parameter("tokens", marked("Tokens"), 16, 2, 128, 8, marked("Written for each chat in each round")),
@@ -370,15 +374,14 @@ def _at_once_table(held: _Samples, kinds: Sequence[str], gains: Mapping[int, Fig
     for n in COUNTS:
         names = (*(f"{kind}, {TOGETHER}" for kind in kinds), f"{UNIFIED}, {IN_TURN}")
         speeds = [f"{n / median(held.all(name, n)):.4g}" for name in names]
-        rows.append((str(n), *speeds, str(gains[n]), _gaps(held.all(f"{UNIFIED}, {TOGETHER}", n))))
+        rows.append((str(n), *speeds, str(gains[n]), *_gaps(held.rounds(f"{UNIFIED}, {TOGETHER}", n))))
     columns = (
         tr("chats"),
         *(f"tok/s {tr(kind)}" for kind in kinds),
         f"tok/s {tr(IN_TURN)}",
         tr("together over in turn"),
-        tr("gaps P50/95/99 ms"),
     )
-    return Table(tr("Answers at once"), columns, tuple(rows))
+    return _table_with_gaps(tr("Answers at once"), columns, rows)
 
 
 def _order_table(waits: Mapping[tuple[str, str], _Waits]) -> Table:
@@ -403,15 +406,26 @@ def _among_table(held: _Samples) -> Table:
     rows = []
     for way in WAYS:
         pieces = PIECES.get(way, 1)
-        read, gaps = held.all(f"{way}: {PROMPT}", pieces), held.all(f"{way}: {GAP}", pieces)
+        read = held.all(f"{way}: {PROMPT}", pieces)
         speed = WRITERS * pieces / median(read)
-        rows.append((tr(way), str(pieces), f"{1000 * median(read):.4g}", _gaps(gaps), f"{speed:.4g}"))
-    columns = (tr("way"), tr("pieces"), tr("prompt read ms"), tr("gaps P50/95/99 ms"), tr("tok/s of the answers"))
-    return Table(tr("A prompt among {n} answers").format(n=WRITERS), columns, tuple(rows))
+        gaps = _gaps(held.rounds(f"{way}: {GAP}", pieces))
+        rows.append((tr(way), str(pieces), f"{1000 * median(read):.4g}", f"{speed:.4g}", *gaps))
+    columns = (tr("way"), tr("pieces"), tr("prompt read ms"), tr("tok/s of the answers"))
+    return _table_with_gaps(tr("A prompt among {n} answers").format(n=WRITERS), columns, rows)
 
 
-def _gaps(seconds: Sequence[float]) -> str:
-    return " / ".join(f"{1000 * value:.3g}" for value in percentiles(seconds))
+def _gaps(rounds: Sequence[Sequence[float]]) -> tuple[str, str]:
+    """In ms: the longest gap of the median round; P50, P95 and P99 of all gaps, where there are `ENOUGH`."""
+    longest, gaps = median([max(seconds) for seconds in rounds]), [gap for seconds in rounds for gap in seconds]
+    told = " / ".join(f"{1000 * value:.4g}" for value in percentiles(gaps)) if len(gaps) >= ENOUGH else ""
+    return f"{1000 * longest:.4g}", told or NOT_TOLD
+
+
+def _table_with_gaps(title: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    """`rows` end with the two of `_gaps`. Percentiles have a column where any row has them."""
+    columns = (*columns, tr("longest gap ms"), tr("gaps P50/95/99 ms"))
+    n = len(columns) if any(row[-1] != NOT_TOLD for row in rows) else len(columns) - 1
+    return Table(title, columns[:n], tuple(row[:n] for row in rows))
 
 
 def _remarks(samples: Sequence[Sample]) -> Iterator[str]:

@@ -115,4 +115,13 @@ def test_the_tables_tell_gaps_and_fairness() -> None:
     assert len(orders.rows) == 2 * len(ORDERS)
     assert 0 < float(orders.rows[0][-1].split()[0]) < 1
     assert [row[0] for row in among.rows] == list(WAYS)
-    assert among.rows[-1][-2] == "200 / 200 / 200"
+    assert [row[among.columns.index("longest gap ms")] for row in among.rows] == ["1000", "1000", "1000", "200"]
+
+
+def test_percentiles_are_told_of_a_hundred_values_and_more() -> None:
+    for table in said(rounds=3).tables:  # 3 values in each row of answers, 48 gaps among 16 pieces at most
+        assert "gaps P50/95/99 ms" not in table.columns
+    at_once, _, among = said(rounds=7).tables  # 112 gaps among 16 pieces, 28 among 4
+    assert "gaps P50/95/99 ms" not in at_once.columns
+    assert among.columns[-1] == "gaps P50/95/99 ms"
+    assert [row[-1] for row in among.rows] == ["–", "–", "–", "200 / 200 / 200"]
