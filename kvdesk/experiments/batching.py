@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import product
 from typing import NamedTuple
 
 from kvdesk.errors import ContextError
@@ -136,9 +137,10 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
                 for order in ORDERS if number % 2 == 0 else reversed(ORDERS):
                     yield from _prompts(bench, context, kind, order, text, number)
             yield bench.progress(number, 2, 3, tr("a prompt among answers, round {n}").format(n=number + 1))
-            chats = _Chats(contexts[UNIFIED], text[: bench.whole("text")])
-            for way in WAYS if number % 2 == 0 else reversed(WAYS):
-                yield from _prompt_among(bench, contexts[UNIFIED], chats, way, number)
+            for kind, context in contexts.items():
+                chats = _Chats(context, text[: bench.whole("text")])
+                for way in WAYS if number % 2 == 0 else reversed(WAYS):
+                    yield from _prompt_among(bench, context, chats, kind, way, number)
 
 
 def _answers(bench: Bench, contexts: Mapping[str, RawContext], text: Sequence[int], number: int) -> Iterator[Sample]:
@@ -200,7 +202,9 @@ def cut_prompts(lengths: Sequence[int], order: str, size: int) -> list[list[tupl
     return batches
 
 
-def _prompt_among(bench: Bench, context: RawContext, chats: _Chats, way: str, number: int) -> Iterator[Sample]:
+def _prompt_among(
+    bench: Bench, context: RawContext, chats: _Chats, kind: str, way: str, number: int
+) -> Iterator[Sample]:
     """A prompt is read while four answers go on: the time until it is read, and gaps between their tokens."""
     seq_id, n, writers = max(COUNTS), bench.whole("prompt"), range(WRITERS)
     pieces = PIECES.get(way, 1)
@@ -216,9 +220,9 @@ def _prompt_among(bench: Bench, context: RawContext, chats: _Chats, way: str, nu
             chats.step(writers)
         gaps.append(time.perf_counter() - start)
         at = end
-    yield Sample(f"{way}: {PROMPT}", pieces, time.perf_counter() - began, number, unit="s")
+    yield Sample(f"{kind}, {way}: {PROMPT}", pieces, time.perf_counter() - began, number, unit="s")
     for gap in gaps:
-        yield Sample(f"{way}: {GAP}", pieces, gap, number, unit="s")
+        yield Sample(f"{kind}, {way}: {GAP}", pieces, gap, number, unit="s")
     context.remove(seq_id)
     chats.set_back()
 
@@ -289,15 +293,15 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         tr("mean wait, shortest first over as they came"),
         [a / b for a, b in zip(shortest.mean, came.mean, strict=True)],
     )
-    gaps = {way: [max(ys) for ys in held.rounds(f"{way}: {GAP}", PIECES.get(way, 1))] for way in WAYS}
+    gaps = {way: [max(ys) for ys in held.rounds(f"{UNIFIED}, {way}: {GAP}", PIECES.get(way, 1))] for way in WAYS}
     gap = figure(
         tr("longest gap, small pieces over the whole prompt"),
         [a / b for a, b in zip(gaps[SMALL], gaps[AT_ONCE], strict=True)],
     )
     read = held.ratio(
         tr("prompt read, small pieces over the whole prompt"),
-        (f"{SMALL}: {PROMPT}", PIECES[SMALL]),
-        (f"{AT_ONCE}: {PROMPT}", 1),
+        (f"{UNIFIED}, {SMALL}: {PROMPT}", PIECES[SMALL]),
+        (f"{UNIFIED}, {AT_ONCE}: {PROMPT}", 1),
     )
     return Result(
         Verdict(
@@ -325,7 +329,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         ),
         figures=tuple(f for f in (*gains.values(), streams, sooner, gap, read) if f is not None),
         plots=(_plot(held),),
-        tables=(_at_once_table(held, kinds, gains), _order_table(waits), _among_table(held)),
+        tables=(_at_once_table(held, kinds, gains), _order_table(waits), _among_table(held, kinds)),
         remarks=(
             *_remarks(samples),
             *uncertain(*((gains[most], limit) for limit in (SLIGHTLY_MORE, MORE))),
@@ -402,15 +406,15 @@ def _order_table(waits: Mapping[tuple[str, str], _Waits]) -> Table:
     )
 
 
-def _among_table(held: _Samples) -> Table:
+def _among_table(held: _Samples, kinds: Sequence[str]) -> Table:
     rows = []
-    for way in WAYS:
-        pieces = PIECES.get(way, 1)
-        read = held.all(f"{way}: {PROMPT}", pieces)
-        speed = WRITERS * pieces / median(read)
-        gaps = _gaps(held.rounds(f"{way}: {GAP}", pieces))
-        rows.append((tr(way), str(pieces), f"{1000 * median(read):.4g}", f"{speed:.4g}", *gaps))
-    columns = (tr("way"), tr("pieces"), tr("prompt read ms"), tr("tok/s of the answers"))
+    for kind, way in product(kinds, WAYS):
+        name, pieces = f"{kind}, {way}", PIECES.get(way, 1)
+        read = median(held.all(f"{name}: {PROMPT}", pieces))
+        speed = f"{WRITERS * pieces / read:.4g}"
+        gaps = _gaps(held.rounds(f"{name}: {GAP}", pieces))
+        rows.append((tr(kind), tr(way), str(pieces), f"{1000 * read:.4g}", speed, *gaps))
+    columns = (tr("cache"), tr("way"), tr("pieces"), tr("prompt read ms"), tr("tok/s of the answers"))
     return _table_with_gaps(tr("A prompt among {n} answers").format(n=WRITERS), columns, rows)
 
 
@@ -450,12 +454,12 @@ EXPERIMENT = Experiment(
     work=lambda values: Work(
         values["rounds"]
         * (
-            3 * values["text"] * sum(SHARES)
+            4 * values["text"] * sum(SHARES)
             + 2 * len(ORDERS) * values["longest"] * sum(SHARES)
-            + len(WAYS) * values["prompt"]
+            + 2 * len(WAYS) * values["prompt"]
             + sum(COUNTS) * values["tokens"]
         ),
-        values["rounds"] * (sum(COUNTS) * values["tokens"] + WRITERS * len(WAYS)),
+        values["rounds"] * (sum(COUNTS) * values["tokens"] + 2 * WRITERS * len(WAYS)),
     ),
     measure=_measure,
     conclude=_conclude,

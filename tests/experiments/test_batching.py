@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from kvdesk.experiments import batching
@@ -68,10 +70,11 @@ def said(
                 for seq_id in range(8):
                     wait = (seq_id + 1) * (short if order == SHORTEST else 1.0)
                     samples.append(Sample(f"{kind}, {order}", seq_id, wait, number))
-        for way in WAYS:
-            n = PIECES.get(way, 1)
-            samples.append(Sample(f"{way}: prompt", n, 1.0 if way == AT_ONCE else 1.5, number))
-            samples += [Sample(f"{way}: gap", n, pieces if way == SMALL else 1.0, number) for _ in range(n)]
+        for kind, way in product(kinds, WAYS):
+            name, n = f"{kind}, {way}", PIECES.get(way, 1)
+            samples.append(Sample(f"{name}: prompt", n, 1.0 if way == AT_ONCE else 1.5, number))
+            gap = pieces if (kind, way) == (batching.UNIFIED, SMALL) else 1.0
+            samples += [Sample(f"{name}: gap", n, gap, number) for _ in range(n)]
     if streams is None:
         samples.append(Sample(batching.REFUSED, 0, 1, note="No streams here."))
     experiment = batching.EXPERIMENT
@@ -107,6 +110,7 @@ def test_a_memory_without_streams_is_measured_without_them() -> None:
     assert "no streams" in result.verdict.key
     assert "Streams are not measured: No streams here." in result.remarks
     assert "streams" not in " ".join(result.tables[0].columns)
+    assert {row[0] for row in result.tables[2].rows} == {"unified"}
 
 
 def test_the_tables_tell_gaps_and_fairness() -> None:
@@ -114,8 +118,9 @@ def test_the_tables_tell_gaps_and_fairness() -> None:
     assert [row[0] for row in at_once.rows] == [str(n) for n in COUNTS]
     assert len(orders.rows) == 2 * len(ORDERS)
     assert 0 < float(orders.rows[0][-1].split()[0]) < 1
-    assert [row[0] for row in among.rows] == list(WAYS)
-    assert [row[among.columns.index("longest gap ms")] for row in among.rows] == ["1000", "1000", "1000", "200"]
+    assert [row[:2] for row in among.rows] == list(product(("unified", "streams"), WAYS))
+    longest = [row[among.columns.index("longest gap ms")] for row in among.rows]
+    assert longest == ["1000", "1000", "1000", "200", *["1000"] * 4]  # in streams small pieces change nothing here
 
 
 def test_percentiles_are_told_of_a_hundred_values_and_more() -> None:
@@ -124,4 +129,4 @@ def test_percentiles_are_told_of_a_hundred_values_and_more() -> None:
     at_once, _, among = said(rounds=7).tables  # 112 gaps among 16 pieces, 28 among 4
     assert "gaps P50/95/99 ms" not in at_once.columns
     assert among.columns[-1] == "gaps P50/95/99 ms"
-    assert [row[-1] for row in among.rows] == ["–", "–", "–", "200 / 200 / 200"]
+    assert [row[-1] for row in among.rows] == [*["–"] * 3, "200 / 200 / 200", *["–"] * 3, "1000 / 1000 / 1000"]
