@@ -23,6 +23,7 @@ from kvdesk.experiments import (
 from kvdesk.experiments.experiment import Experiment
 from kvdesk.experiments.six_requests import EXPERIMENT as SIX_REQUESTS
 from kvdesk.protocol.experiment import Result, Sample, chosen
+from kvdesk.settings import CacheType
 
 
 def concluded(experiment: Experiment, samples: list[Sample]) -> Result:
@@ -262,22 +263,48 @@ def test_a_recurrent_model_has_no_keys_to_measure() -> None:
 # --- fragmentation ----------------------------------------------------------------------------------------------------
 
 
-def fragmentation_said(slow: float, compacted: float) -> str:
+def fragmentation_said(slow: float, compacted: float, rebuilt: float = 1.0, noise: float = 0.0) -> Result:
+    """`slow`, `compacted`, `rebuilt`: times over those side by side, without flash attention; `noise`: share by which
+    the first differs from round to round.
+    """
     samples = []
     for kind in fragmentation.KINDS:
         for layout in fragmentation.LAYOUTS:
             name = f"{kind.name}: {layout}"
-            seconds = {fragmentation.COMPACT: 1.0, fragmentation.COMPACTED: compacted}.get(layout, slow)
+            known = {
+                fragmentation.COMPACT: 1.0,
+                fragmentation.COMPACTED: compacted,
+                fragmentation.REBUILT: rebuilt,
+            }
             for size in (8, 16, 32, 64):
-                samples += [Sample(name, size, 1.0 if kind.flash_attn else seconds, n) for n in range(2)]
+                for n in range(3):
+                    seconds = known.get(layout, slow * (1 + noise * (n - 1)))
+                    samples.append(Sample(name, size, 1.0 if kind.flash_attn else seconds, n))
                 samples.append(Sample(fragmentation.HIGH_WATER + name, size, 63.0 * size))
-    return concluded(fragmentation.EXPERIMENT, samples).verdict.key
+    return concluded(fragmentation.EXPERIMENT, samples)
 
 
 def test_a_scattered_cache_is_slow_when_its_tokens_are() -> None:
-    assert fragmentation_said(3, 1) == "slower: no flash attention, f16; compaction heals"
-    assert fragmentation_said(3, 3) == "slower: no flash attention, f16; compaction does not heal"
-    assert fragmentation_said(1.1, 1) == "slower: none; compaction heals"
+    slower = "slower: no flash attention, f16 and no flash attention, K q8_0"
+    assert fragmentation_said(3, 1).verdict.key == f"{slower}; compaction heals; a rebuild heals"
+    assert fragmentation_said(3, 3).verdict.key == f"{slower}; compaction does not heal; a rebuild heals"
+    assert fragmentation_said(3, 1, 3).verdict.key == f"{slower}; compaction heals; a rebuild does not heal"
+    assert fragmentation_said(1.1, 1).verdict.key == "slower: none; compaction heals; a rebuild heals"
+
+
+def test_quantized_keys_are_measured_with_and_without_flash_attention() -> None:
+    kinds = {(kind.flash_attn, kind.type_k, kind.type_v) for kind in fragmentation.KINDS}
+    f16, q8_0 = CacheType.F16, CacheType.Q8_0
+    assert kinds == {(True, f16, f16), (True, q8_0, q8_0), (False, f16, f16), (False, q8_0, f16)}
+    (table,) = fragmentation_said(3, 1, 1.2).tables
+    assert len(table.rows) == len(kinds) * len(fragmentation.LAYOUTS)
+    assert [row[-1].split()[0] for row in table.rows if row[1] == "rebuilt"] == ["1", "1", "1.2", "1.2"]
+
+
+def test_a_layout_that_was_judged_within_the_noise_is_said_to_be() -> None:
+    assert fragmentation_said(3, 1).remarks == ()
+    remarks = fragmentation_said(fragmentation.SLOWER, 1, noise=0.1).remarks
+    assert [remark.split(": ")[1] for remark in remarks] == ["no flash attention, f16", "no flash attention, K q8_0"]
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------
