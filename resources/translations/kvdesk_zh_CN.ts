@@ -16,8 +16,8 @@
         <translation>（于 {rebuilt_at} 重建）</translation>
     </message>
     <message>
-        <source> (stopped after request {n})</source>
-        <translation>（在第 {n} 个请求后停止）</translation>
+        <source> (stopped after request {n} in {stopped} of {rounds} rounds)</source>
+        <translation>（在 {rounds} 轮中的 {stopped} 轮，于第 {n} 个请求后停止）</translation>
     </message>
     <message>
         <source> ({decode_tok_s} tok/s)</source>
@@ -264,8 +264,8 @@
         <translation>一个 q8_0 单元每 32 个数占 34 字节，q4_0 占 18 字节：公式已计入这一点。</translation>
     </message>
     <message>
-        <source>A code is known when each of its tokens is {n:g} nats likelier than in codes nobody told.</source>
-        <translation>如果代码的每个 token 的可能性比没有人说过的代码高 {n:g} nat，就算知道该代码。</translation>
+        <source>A code is known when its tokens are on average {n:g} nats likelier than those of codes nobody told.</source>
+        <translation>如果代码的 token 平均比没有人说过的代码的 token 可能性高 {n:g} nat，就算知道该代码。</translation>
     </message>
     <message>
         <source>A context of {n_ctx:,} cells needs {gb} with this model, and {gb2} are free. </source>
@@ -346,6 +346,10 @@
     <message>
         <source>A prompt among {n} answers</source>
         <translation>{n} 个回答之间的一段提示词</translation>
+    </message>
+    <message>
+        <source>A prompt in calls of n_batch tokens, n_ubatch {n}</source>
+        <translation>按每次调用 n_batch 个 token 读取的提示词，n_ubatch {n}</translation>
     </message>
     <message>
         <source>A prompt must have some text.</source>
@@ -1008,6 +1012,10 @@
         <translation>取消这条排队的消息</translation>
     </message>
     <message>
+        <source>Cannot be told from this run: {names}. The interval reaches beyond the value in brackets, from which growth counts; a longer run would make it narrower.</source>
+        <translation>这次运行无法判断：{names}。区间超出了括号中的值，从该值起才算增长；运行更久会使区间变窄。</translation>
+    </message>
+    <message>
         <source>Carry over their saved state</source>
         <translation>保留其保存的状态</translation>
     </message>
@@ -1498,6 +1506,10 @@
     <message>
         <source>Ctrl and the wheel zoom, a drag moves the time axis; keys: Left, Right, Ctrl+Left, Ctrl+Right, +, -, End</source>
         <translation>Ctrl 加滚轮缩放，拖动移动时间轴；按键：Left、Right、Ctrl+Left、Ctrl+Right、+、-、End</translation>
+    </message>
+    <message>
+        <source>Cut into calls by n_batch {n_batch} it takes {calls_over} times as long as in one call, with n_ubatch {n_ubatch} in both.</source>
+        <translation>按 n_batch {n_batch} 分成多次调用时，用时是一次调用的 {calls_over} 倍，两者的 n_ubatch 都是 {n_ubatch}。</translation>
     </message>
     <message>
         <source>DRY</source>
@@ -2584,6 +2596,10 @@
         <translation>上下文的 K 和 V</translation>
     </message>
     <message>
+        <source>K and V of the filled cells</source>
+        <translation>已填充单元的 K 和 V</translation>
+    </message>
+    <message>
         <source>K cache type</source>
         <translation>K 缓存类型</translation>
     </message>
@@ -3352,8 +3368,16 @@
         <translation>如果服务器不要求密钥，则留空</translation>
     </message>
     <message>
+        <source>Not certain: {name}, {figure}, was judged by {limit:.3g}, which is within its interval.</source>
+        <translation>不确定：{name} 为 {figure}，判断所依据的值 {limit:.3g} 在其区间之内。</translation>
+    </message>
+    <message>
         <source>Not even the smallest context fits: close other programs, or take a smaller model.</source>
         <translation>连最小的上下文也放不下：请关闭其他程序，或使用更小的模型。</translation>
+    </message>
+    <message>
+        <source>Not judged, since they took too long and were stopped: {names}.</source>
+        <translation>因用时过长而被停止、未作判断：{names}。</translation>
     </message>
     <message>
         <source>Not with this model and context.</source>
@@ -3558,6 +3582,10 @@
     <message>
         <source>Only the cell map and four numbers (Ctrl+Shift+I)</source>
         <translation>只显示单元图和四个数值 (Ctrl+Shift+I)</translation>
+    </message>
+    <message>
+        <source>Only the other rounds count.</source>
+        <translation>只计其余各轮。</translation>
     </message>
     <message>
         <source>Only this one: what follows stays. It can be undone</source>
@@ -4268,8 +4296,8 @@
         <translation>大小相同、依次进行的请求</translation>
     </message>
     <message>
-        <source>Requests, one after another</source>
-        <translation>依次进行的请求</translation>
+        <source>Requests, one after another; at least one more than there are ids</source>
+        <translation>依次进行的请求；至少比 id 的数量多一个</translation>
     </message>
     <message>
         <source>Reset the zoom</source>
@@ -4922,6 +4950,10 @@
     <message>
         <source>Stopped by you</source>
         <translation>由你停止</translation>
+    </message>
+    <message>
+        <source>Stopped — {name}: in {n} of {rounds} rounds, at the earliest after request {reached}, when it had taken {most} times as long as the right way takes for all.</source>
+        <translation>已停止 — {name}：{rounds} 轮中的 {n} 轮，最早在第 {reached} 个请求之后，此时用时已是正确做法完成全部请求的 {most} 倍。</translation>
     </message>
     <message>
         <source>Stored {age} ago</source>
@@ -6704,8 +6736,8 @@
         <translation>每一轮读取的提示词的 token 数</translation>
     </message>
     <message>
-        <source>Tokens of the prompt that is read with each n_ubatch</source>
-        <translation>用每个 n_ubatch 读取的提示词的 token 数</translation>
+        <source>Tokens of the prompt that is read with each n_batch and n_ubatch</source>
+        <translation>用每个 n_batch 和 n_ubatch 读取的提示词的 token 数</translation>
     </message>
     <message>
         <source>Tokens of the text in each message</source>
@@ -7104,6 +7136,10 @@
         <translation>编辑消息时，其附件保持不变</translation>
     </message>
     <message>
+        <source>What is called its last request is that one.</source>
+        <translation>这里所说的最后一个请求就是那一个。</translation>
+    </message>
+    <message>
         <source>What it is good for, and its licence</source>
         <translation>适合的用途及其许可证</translation>
     </message>
@@ -7190,6 +7226,10 @@
     <message>
         <source>Where their states are kept, nothing is read again.</source>
         <translation>保留其状态的对话无需重新读取。</translation>
+    </message>
+    <message>
+        <source>Whether it grows is not judged.</source>
+        <translation>不判断它是否增长。</translation>
     </message>
     <message>
         <source>Whether the file and 0.5 GB for a context fit into the memory that is free now</source>
@@ -7488,8 +7528,16 @@
         <translation>回答之间的一段提示词，第 {n} 轮</translation>
     </message>
     <message>
+        <source>a prompt in calls</source>
+        <translation>分多次调用的一段提示词</translation>
+    </message>
+    <message>
         <source>a prompt must have some text</source>
         <translation>提示词不能为空</translation>
+    </message>
+    <message>
+        <source>a prompt, n_batch {size} over {whole}</source>
+        <translation>一段提示词，n_batch {size} 与 {whole} 之比</translation>
     </message>
     <message>
         <source>a prompt, n_ubatch {cut} over {most}</source>
@@ -7916,8 +7964,8 @@
         <translation>有变化</translation>
     </message>
     <message>
-        <source>changes no more than rounding does</source>
-        <translation>的变化不超过舍入</translation>
+        <source>changes at most twice as much as by rounding alone</source>
+        <translation>的变化最多为仅由舍入引起的两倍</translation>
     </message>
     <message>
         <source>changes strongly</source>
@@ -8798,6 +8846,14 @@
 </translation>
     </message>
     <message>
+        <source>kvdesk takes at most {most:.2g} times the least; {near:g} counts as near it. Below that: {below}.</source>
+        <translation>kvdesk 的用时最多是最少用时的 {most:.2g} 倍；比值达到 {near:g} 算作接近。低于它的有：{below}。</translation>
+    </message>
+    <message>
+        <source>kvdesk takes at most {most:.2g} times the least; {near:g} counts as near it. Nothing is below that.</source>
+        <translation>kvdesk 的用时最多是最少用时的 {most:.2g} 倍；比值达到 {near:g} 算作接近。没有低于它的。</translation>
+    </message>
+    <message>
         <source>kvdesk was closed, and {what} could not be saved. {why}
 </source>
         <translation>kvdesk 已关闭，{what}无法保存。{why}
@@ -8984,12 +9040,20 @@
         <translation>llama_decode 返回 {rc}。</translation>
     </message>
     <message>
-        <source>llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {kv:.3g} MB of K and V: the buffer belongs to the context from its making to its end, which gives {closed} back. Filled again it grows by {grown}: what was removed is used again.</source>
-        <translation>llama_memory_seq_rm 之后，{filled:.0f} 个单元中仍有 {left:.0f} 个在使用，归还 {freed}，而 K 和 V 共 {kv:.3g} MB：缓冲区从创建到结束都属于上下文，关闭上下文时归还 {closed}。再次填充时增加 {grown}：被移除的部分得到重新使用。</translation>
+        <source>llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {held:.3g} MB of K and V in the filled cells. Filled again it takes {grown} more than the first time; the end of the context gives {closed} back.</source>
+        <translation>llama_memory_seq_rm 之后，{filled:.0f} 个单元中仍有 {left:.0f} 个在使用，归还 {freed}，而已填充单元的 K 和 V 共 {held:.3g} MB。再次填充时比第一次多占用 {grown}；关闭上下文时归还 {closed}。</translation>
     </message>
     <message>
-        <source>llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {kv:.3g} MB of K and V: the buffer belongs to the context from its making to its end, which gives {closed} back; the rest stays with the C library, which keeps small blocks. Filled again it grows by {grown}: what was removed is used again.</source>
-        <translation>llama_memory_seq_rm 之后，{filled:.0f} 个单元中仍有 {left:.0f} 个在使用，归还 {freed}，而 K 和 V 共 {kv:.3g} MB：缓冲区从创建到结束都属于上下文，关闭上下文时归还 {closed}；其余留在 C 库中，它会保留小块内存。再次填充时增加 {grown}：被移除的部分得到重新使用。</translation>
+        <source>llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {held:.3g} MB of K and V in the filled cells: the buffer of {kv:.3g} MB belongs to the context from its making to its end, which gives {closed} back. Filled again it grows by {grown}: what was removed is used again.</source>
+        <translation>llama_memory_seq_rm 之后，{filled:.0f} 个单元中仍有 {left:.0f} 个在使用，归还 {freed}，而已填充单元的 K 和 V 共 {held:.3g} MB：{kv:.3g} MB 的缓冲区从创建到结束都属于上下文，关闭上下文时归还 {closed}。再次填充时增加 {grown}：被移除的部分得到重新使用。</translation>
+    </message>
+    <message>
+        <source>llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {held:.3g} MB of K and V in the filled cells: the buffer of {kv:.3g} MB belongs to the context from its making to its end, which gives {closed} back; the rest stays with the C library, which keeps small blocks. Filled again it grows by {grown}: what was removed is used again.</source>
+        <translation>llama_memory_seq_rm 之后，{filled:.0f} 个单元中仍有 {left:.0f} 个在使用，归还 {freed}，而已填充单元的 K 和 V 共 {held:.3g} MB：{kv:.3g} MB 的缓冲区从创建到结束都属于上下文，关闭上下文时归还 {closed}；其余留在 C 库中，它会保留小块内存。再次填充时增加 {grown}：被移除的部分得到重新使用。</translation>
+    </message>
+    <message>
+        <source>llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use. Whether it gives memory back cannot be told: the {held:.2g} MB of K and V in the filled cells are too little beside what a process&apos;s memory changes by itself. Choose more tokens, or a larger model.</source>
+        <translation>llama_memory_seq_rm 之后，{filled:.0f} 个单元中仍有 {left:.0f} 个在使用。无法判断它是否归还内存：与进程内存自身的变化相比，已填充单元的 K 和 V 只有 {held:.2g} MB，太少了。请选择更多 token 或更大的模型。</translation>
     </message>
     <message>
         <source>llama_memory_seq_rm returned false: this memory cannot remove a part.</source>
@@ -9002,6 +9066,10 @@
     <message>
         <source>longest first</source>
         <translation>最长的在前</translation>
+    </message>
+    <message>
+        <source>longest gap ms</source>
+        <translation>最长间隔（毫秒）</translation>
     </message>
     <message>
         <source>longest gap, small pieces over the whole prompt</source>
@@ -9220,6 +9288,10 @@
         <translation>无 flash attention</translation>
     </message>
     <message>
+        <source>no flash attention, K q8_0</source>
+        <translation>无 flash attention，K q8_0</translation>
+    </message>
+    <message>
         <source>no flash attention, f16</source>
         <translation>无 flash attention，f16</translation>
     </message>
@@ -9274,6 +9346,10 @@
     <message>
         <source>not in the cache</source>
         <translation>不在缓存中</translation>
+    </message>
+    <message>
+        <source>not judged</source>
+        <translation>未判断</translation>
     </message>
     <message>
         <source>not known</source>
@@ -9716,6 +9792,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>read as {encoding}</source>
         <translation>按 {encoding} 读取</translation>
+    </message>
+    <message>
+        <source>rebuilt</source>
+        <translation>已重建</translation>
     </message>
     <message>
         <source>rebuilt, state kept</source>
@@ -11292,6 +11372,10 @@ next valid position {end}</source>
         <translation>{name}：{sentence}</translation>
     </message>
     <message>
+        <source>{near:g} or more</source>
+        <translation>{near:g} 或以上</translation>
+    </message>
+    <message>
         <source>{n} %</source>
         <translation>{n} %</translation>
     </message>
@@ -11540,6 +11624,10 @@ It takes {total:,.0f} MB of memory at most.</source>
 最多占用 {total:,.0f} MB 内存。</translation>
     </message>
     <message>
+        <source>{ratio} (at request {n}, where it was stopped)</source>
+        <translation>{ratio}（到被停止的第 {n} 个请求为止）</translation>
+    </message>
+    <message>
         <source>{repo} has no GGUF files.</source>
         <translation>{repo} 中没有 GGUF 文件。</translation>
     </message>
@@ -11758,6 +11846,10 @@ It takes {total:,.0f} MB of memory at most.</source>
     <message>
         <source>{whole} {flash} ({plain} without flash attention)</source>
         <translation>{whole} {flash}（无 flash attention 时为 {plain}）</translation>
+    </message>
+    <message>
+        <source>{whole}, {kind}</source>
+        <translation>{whole}，{kind}</translation>
     </message>
     <message>
         <source>{whole}, {kind}: its parts over kvdesk</source>
