@@ -33,7 +33,7 @@ PARAMETERS = (
         marked("Removed again: holes below and above the text"),
     ),
     Parameter("tokens", marked("Tokens"), 16, 4, 256, 8, marked("Timed in each state and round")),
-    Parameter("rounds", marked("Rounds"), 7, 2, 50, 3, marked("How often everything is repeated")),
+    Parameter("rounds", marked("Rounds"), 7, 2, 50, 6, marked("How often everything is repeated")),
 )
 
 
