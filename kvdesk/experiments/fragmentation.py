@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from kvdesk.cache.geometry import ModelFacts
+from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
 from kvdesk.experiments.raw_context import RawContext
@@ -77,7 +77,7 @@ PARAMETERS = (
 
 
 def _cells(values: Values) -> int:
-    return -(-(N_FILLERS * int(values["per_filler"]) + N_TEXT + int(values["tokens"])) // 256) * 256
+    return pad(N_FILLERS * int(values["per_filler"]) + N_TEXT + int(values["tokens"]), CTX_PAD)
 
 
 def _sizes(values: Values) -> list[int]:
@@ -134,12 +134,12 @@ def _place(context: RawContext, layout: str, text: list[int], filler: list[int])
     context.append(filler, 0, 1)
     other = context.saved(1)
     for seq_id in range(2, N_FILLERS + 1):
-        context.restore(seq_id, other)
+        context.restore(seq_id, other, filler)
     if layout != BEHIND:
         for seq_id in range(1, N_FILLERS + 1):
             for at in (0, len(filler) // 2):
                 context.remove(seq_id, at, at + 1)
-    context.restore(0, state)
+    context.restore(0, state, text)
     for seq_id in range(1, N_FILLERS + 1):
         context.remove(seq_id)
     if layout == COMPACTED:

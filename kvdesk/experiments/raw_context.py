@@ -194,17 +194,17 @@ class RawContext:
         n = lib.llama_state_seq_get_data(self._ctx, _bytes(memory), len(memory), seq_id)
         return memory.raw[:n]
 
-    def restore(self, seq_id: int, state: bytes, tokens: Sequence[int] = ()) -> bool:
-        """llama_state_seq_set_data: into free cells, wherever they are. False where there is no room.
-
-        tokens: of the state, for a recording.
+    def restore(self, seq_id: int, state: bytes, tokens: Sequence[int] = ()) -> None:
+        """llama_state_seq_set_data: the state of these tokens into free cells, wherever they are. Raises ContextError
+        where there is no room.
         """
         assert 0 <= seq_id < self.n_seq_max
         memory = ctypes.create_string_buffer(state, len(state))
         done = bool(lib.llama_state_seq_set_data(self._ctx, _bytes(memory), len(state), seq_id))
         call = calls.state_seq_set(seq_id)
         self._follow(lambda mirror: mirror.restore_seq(seq_id, state, tokens).ok == done, call)
-        return done
+        if not done:
+            raise ContextError(tr("llama.cpp has no room for a saved state of {n:,} tokens.").format(n=len(tokens)))
 
     def compact(self) -> tuple[float, int]:
         """The whole state saved and set again, which puts all used cells in front: seconds, bytes read and written."""

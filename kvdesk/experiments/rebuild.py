@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from kvdesk.errors import ContextError
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
 from kvdesk.experiments.raw_context import RawContext
@@ -38,7 +38,7 @@ PARAMETERS = (
 
 
 def _settings(values: Values) -> ContextSettings:
-    cells = -(-int(values["text"] + values["others"] + values["tokens"]) // 256) * 256
+    cells = pad(int(values["text"] + values["others"] + values["tokens"]), CTX_PAD)
     return ContextSettings(n_ctx=cells, n_seq_max=2, n_batch=512, n_ubatch=512, flash_attn=False)
 
 
@@ -52,7 +52,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
             yield bench.progress(number, at, len(WAYS), tr("{what}, round {n}").format(what=tr(way), n=number + 1))
             held = list(text)
             with bench.context() as context:
-                _restore(context, 1, others, len(other))
+                context.restore(1, others, other)
                 context.read(text, 0, 0)
                 context.remove(1)
                 yield Sample(f"{TOKEN}: {BEFORE}", at, _token(context, bench, held), number, unit="s")
@@ -65,17 +65,11 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
                 state = context.saved(0) if way == RESTORED else b""
             with bench.context() as new:
                 if way == RESTORED:
-                    _restore(new, 0, state, len(held))
+                    new.restore(0, state, held)
                 else:
                     new.read(held, 0, 0)
                 yield Sample(f"{COST}: {way}", at, time.perf_counter() - start, number, unit="s")
                 yield Sample(f"{TOKEN}: {way}", at, _token(new, bench, held), number, unit="s")
-
-
-def _restore(context: RawContext, seq_id: int, state: bytes, n: int) -> None:
-    """A state of `n` tokens. Raises ContextError."""
-    if not context.restore(seq_id, state):
-        raise ContextError(tr("llama.cpp has no room for a saved state of {n:,} tokens.").format(n=n))
 
 
 def _token(context: RawContext, bench: Bench, held: list[int]) -> float:

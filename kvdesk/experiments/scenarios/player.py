@@ -58,8 +58,8 @@ class Player:
             _done(self._context.append(known, len(before), seq_id))
             if not before:
                 self._states[tokens] = self._context.saved(seq_id)
-        elif not self._context.restore(seq_id, state, known):
-            raise ContextError(tr("llama.cpp has no room for a saved state of {n:,} tokens.").format(n=len(tokens)))
+        else:
+            self._context.restore(seq_id, state, known)
 
     def _known(self, tokens: tuple[int, ...]) -> list[int]:
         return [token % self._n_vocab for token in tokens]
