@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from itertools import product
 from typing import NamedTuple
 
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
@@ -73,7 +74,7 @@ PARAMETERS = (
 def _settings(values: Values) -> ContextSettings:
     """Room also in a memory from which nothing can be removed until it is cleared."""
     written = values["text"] + max(2 * len(COUNTS) * values["tokens"], len(WAYS) * (max(PIECES.values()) + 1))
-    cells = -(-int(max(written, values["longest"], values["prompt"])) // 256) * 256
+    cells = pad(int(max(written, values["longest"], values["prompt"])), CTX_PAD)
     n_seq = max(COUNTS) + 1
     return ContextSettings(n_ctx=n_seq * cells, n_seq_max=n_seq, n_batch=2048, n_ubatch=512)
 

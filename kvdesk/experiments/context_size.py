@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
 from kvdesk.experiments.raw_context import RawContext
@@ -82,7 +83,7 @@ def _readings(values: Values) -> dict[tuple[str, int], tuple[int, int]]:
 
 
 def _prompt_cells(values: Values) -> int:
-    return -(-int(values["prompt"]) // 256) * 256
+    return pad(int(values["prompt"]), CTX_PAD)
 
 
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.compare import STRONG_KL, divergence
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import ContextError, UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
@@ -100,7 +101,7 @@ def _depths(values: Values) -> list[int]:
 def _cells(values: Values) -> int:
     judged = values["chunk"] + values["written"]
     timed = values["deepest"] + (values["rounds"] + 8) * len(_depths(values))
-    return -(-int(max(judged, timed)) // 256) * 256
+    return pad(int(max(judged, timed)), CTX_PAD)
 
 
 def _settings(values: Values) -> ContextSettings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
 from kvdesk.experiments.raw_context import RawContext
@@ -33,7 +34,7 @@ def _lengths(values: Values) -> list[int]:
 
 
 def _settings(values: Values) -> ContextSettings:
-    cells = max(256, -(-int(values["longest"] + 1) // 256) * 256)
+    cells = max(256, pad(int(values["longest"] + 1), CTX_PAD))
     return ContextSettings(n_ctx=cells, n_seq_max=1, n_batch=cells, n_ubatch=min(cells, 512))
 
 

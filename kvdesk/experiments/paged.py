@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.cache.recording import Recording
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
@@ -84,7 +85,7 @@ NAMES = tuple(field.name for field in fields(Row))
 
 
 def _settings(values: Values) -> ContextSettings:
-    cells = -(-int(values["cells"]) // 256) * 256
+    cells = pad(int(values["cells"]), CTX_PAD)
     return ContextSettings(n_ctx=cells, n_seq_max=int(values["chats"]), n_batch=512, n_ubatch=512)
 
 

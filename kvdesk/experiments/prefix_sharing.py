@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
 from kvdesk.experiments.raw_context import RawContext
@@ -54,7 +55,7 @@ def _settings(values: Values) -> ContextSettings:
     each = int(values["system"] + values["prompt"])
     n_cells = n_chats * each + n_forks * (each + int(values["prompt"]))
     return ContextSettings(
-        n_ctx=-(-n_cells // 256) * 256, n_seq_max=n_chats + n_forks, n_batch=512, n_ubatch=512, kv_unified=True
+        n_ctx=pad(n_cells, CTX_PAD), n_seq_max=n_chats + n_forks, n_batch=512, n_ubatch=512, kv_unified=True
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from kvdesk.backends.local.llama.capabilities import capabilities
 from kvdesk.backends.local.llama.params import planned
 from kvdesk.backends.local.llama.traits import context_traits
-from kvdesk.cache.geometry import ModelFacts
+from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
@@ -91,7 +91,7 @@ def _settings(values: Values) -> ContextSettings:
 
 def _room(text: Text) -> int:
     """Cells for all of it."""
-    return -(-(sum(map(len, text.messages)) + ASKED) // 256) * 256
+    return pad(sum(map(len, text.messages)) + ASKED, CTX_PAD)
 
 
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:

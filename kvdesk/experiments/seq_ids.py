@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
 from kvdesk.experiments.raw_context import RawContext
@@ -67,7 +68,7 @@ def _requests(values: Values) -> int:
 
 def _settings(values: Values) -> ContextSettings:
     cells = int(_requests(values) * (values["prompt"] + values["tokens"]))
-    return ContextSettings(n_ctx=max(512, -(-cells // 256) * 256), n_seq_max=int(values["n_seq_max"]))
+    return ContextSettings(n_ctx=max(512, pad(cells, CTX_PAD)), n_seq_max=int(values["n_seq_max"]))
 
 
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:

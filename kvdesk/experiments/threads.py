@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.busy import busy_processes
 from kvdesk.experiments.experiment import Experiment, Work
@@ -155,7 +156,7 @@ EXPERIMENT = Experiment(
     supposed=marked("More threads write faster."),
     parameters=PARAMETERS,
     settings=lambda values: ContextSettings(
-        n_ctx=-(-int(values["prompt"] + values["tokens"]) // 256) * 256, n_seq_max=1, n_batch=512
+        n_ctx=pad(int(values["prompt"] + values["tokens"]), CTX_PAD), n_seq_max=1, n_batch=512
     ),
     work=lambda values: Work(
         2 * len(_counts()) * values["rounds"] * values["prompt"],
