@@ -62,14 +62,16 @@ class BareLoop:
         """The times of a whole request: prefill in an empty cache, then `n_tokens`."""
         return sum(self._answer(prompt, n_tokens))
 
-    def read_s(self, prompt: Sequence[int], n_chunk: int) -> float:
-        """Seconds that `prompt` takes in an empty cache, in chunks of so many tokens, with the logits of the last."""
+    def read_ms(self, prompt: Sequence[int], n_chunk: int) -> list[float]:
+        """ms of each chunk of so many tokens that `prompt` is read in, from an empty cache on."""
         lib.llama_memory_clear(lib.llama_get_memory(self.ctx), False)
-        start = time.perf_counter()
+        times = []
         for position in range(0, len(prompt), n_chunk):
+            start = time.perf_counter()
             self._run(prompt[position : position + n_chunk], position)
-        lib.llama_sampler_sample(self._sampler, self.ctx, -1)
-        return time.perf_counter() - start
+            lib.llama_synchronize(self.ctx)
+            times.append((time.perf_counter() - start) * 1e3)
+        return times
 
     def _answer(self, prompt: Sequence[int], n_tokens: int) -> tuple[float, float]:
         """Seconds until the first token, and from the first to the last."""

@@ -21,13 +21,17 @@ LONGEST_GAP_MS = 400.0
 LEAST_TOK_S = 5.0
 """Speed of that answer; or `LEAST_SHARE` of its speed alone, where that is less."""
 LEAST_SHARE = 0.5
+STILL_FITS = 0.85
+"""Share of the longest gap that the smallest tiled chunk may take where a token costs more in smaller ones."""
+FAR_DEARER = 1.9
+"""Times that a token costs in smaller chunks, from which on the gap may be exceeded by as much. Less than is guessed
+(`batch_times`) where none was measured: to try one could cost a longer gap than the one to be avoided."""
 
 BatchMs = Callable[[int, int], float | None]
 """Expected ms of a batch of n_tokens over n_kv cells (`BatchTimes.ms`); None where nothing is known."""
 
 _AIM = 0.7  # share of the longest gap that is planned: single batches take up to 0.4 longer than the median
-_STILL_FITS = 0.9  # share of the longest gap that the smallest tiled chunk may take where it costs less a token
-_MOST_GAPS = 2.5  # planned gaps that the smallest tiled chunk may take where smaller ones are as much dearer
+_MOST_GAPS = 2.5  # planned gaps that the smallest tiled chunk may take then
 _GRAIN = 16  # a large chunk is a multiple of it: kernels compute rows of tokens four or more at a time
 _UNKNOWN_CHUNK = 16  # tokens of prompt beside answers while no time is known
 
@@ -94,10 +98,11 @@ def compose(
 def _chunk(n_ones: int, n_along: int, most: int, n_left: int, batch_ms: Callable[[int], float | None]) -> _Chunk:
     """The largest chunk of at most `most` tokens with which no answer waits too long: large ones cost least a token.
 
-    Where `TILE` tokens do not fit, smaller chunks may be much dearer. Then the smallest tiled one is taken if it is
-    shorter than the longest gap after all, or if the gap grows by less than the prompt's time would: of gap times time
-    that is the least, the knee of their curve. n_ones: tokens of answers in every step; n_along: tokens of prompts for
-    which there is room beside them, at most; n_left: tokens that are left of all prompts.
+    Where `TILE` tokens do not fit, smaller chunks may be far dearer. The smallest tiled one is taken if it is shorter
+    than the longest gap after all; or, where a token costs `FAR_DEARER` times as much in smaller ones, if the gap grows
+    by less than the prompt's time would: of gap times time that is the least, the knee of their curve. n_ones: tokens
+    of answers in every step; n_along: tokens of prompts for which there is room beside them, at most; n_left: tokens
+    that are left of all prompts.
     """
     step_ms = batch_ms(n_ones)
     if step_ms is None:
@@ -118,7 +123,8 @@ def _chunk(n_ones: int, n_along: int, most: int, n_left: int, batch_ms: Callable
     if not tiled and most >= TILE:
         n_gaps = (ms(TILE) + step_ms) / gap_ms
         times_dearer = (ms(n_ones + n) - step_ms) / n / (ms(TILE) / TILE)
-        allowed = max(times_dearer, _STILL_FITS / _AIM) if times_dearer > 1 else 0
+        still_fits = STILL_FITS / _AIM if times_dearer > 1 else 0
+        allowed = times_dearer if times_dearer >= FAR_DEARER else still_fits
         tiled = TILE if n_gaps <= min(_MOST_GAPS, allowed) else 0
     if tiled:
         tiled, odd = _whole_tiles(tiled, n_left)

@@ -217,10 +217,22 @@ def test_what_a_large_batch_takes_is_drawn_anew_once_a_small_one_was_measured() 
 
 def test_a_tiled_chunk_is_taken_while_it_is_within_the_longest_gap() -> None:
     """Planned gaps are shorter than that; smaller chunks would cost the prompt more."""
-    wants, late = [Want(0, 0), Want(1, N_PROMPT)], slower(small, 2.1)
+    wants, late = [Want(0, 0), Want(1, N_PROMPT)], slower(small, 1.95)
     gap_ms = late(TILE, 500) + late(1, 500)
-    assert 0.85 * LONGEST_GAP_MS < gap_ms < 0.9 * LONGEST_GAP_MS
+    assert 0.7 * LONGEST_GAP_MS < gap_ms < 0.85 * LONGEST_GAP_MS
     assert [share.n_tokens for share in compose(wants, late, 500, 512, 9)] == [TILE]
+
+
+@pytest.mark.parametrize(("times_dearer", "tiled"), [(1.5, False), (2.5, True)])
+def test_the_gap_is_exceeded_only_where_smaller_chunks_are_far_dearer(times_dearer: float, tiled: bool) -> None:
+    """64 tokens take 0.9 of the longest gap: with what single batches take longer than usual that is too much."""
+    wants, tile_ms = [Want(0, 0), Want(1, N_PROMPT)], 0.9 * LONGEST_GAP_MS
+
+    def batch_ms(n: int, _n_kv: int) -> float:
+        return 10.0 if n == 1 else n * tile_ms / TILE * (1 if n >= TILE else times_dearer)
+
+    chunk = next(share for share in compose(wants, batch_ms, 2048, 512, 9) if share.seq_id == 1)
+    assert (chunk.n_tokens == TILE) == tiled
 
 
 def test_larger_chunks_have_a_batch_of_their_own() -> None:

@@ -19,7 +19,7 @@ from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.policies.batch_times import TILE
-from kvdesk.policies.batching import LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS
+from kvdesk.policies.batching import FAR_DEARER, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, STILL_FITS
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event
@@ -45,6 +45,8 @@ ALONE_S = 2.0
 PROMPT_OVER_ALONE = 1.4
 OVER_PARTS = 1.05
 """Where the parts alone take longer than that: so many times these."""
+OVER_CHUNK = 1.2
+"""Where the longest gap cannot be kept: so many times what the chunk and a step take in the bare loop."""
 
 
 def four(bench: Bench) -> Outcome:
@@ -85,9 +87,9 @@ def four(bench: Bench) -> Outcome:
 def beside_prefill(bench: Bench) -> Outcome:
     """A conversation generates while another one reads 2,000 tokens: how its answer goes on, and what the prompt takes.
 
-    Each reading is judged over the same one alone, before and after it. How much dearer the smallest tiled chunks are
-    than whole batches the processor decides: where these and the answer's tokens, each by itself, take more than the
-    bar, that is the bar. Gaps are without what other processes took of the processor, where the system tells it, and of
+    Each reading is judged over the same one alone, before and after it. How much dearer small chunks are than whole
+    batches the processor decides: where these and the answer's tokens, each by itself, take more than the bar, that is
+    the bar (`_parts`). Gaps are without what other processes took of the processor, where the system tells it, and of
     the longest ones the median round's counts: one hiccup of the system is nobody's fault.
     """
     settings = bench.settings.model_copy(update={"n_ctx": max(8192, bench.settings.n_ctx)})
@@ -96,20 +98,20 @@ def beside_prefill(bench: Bench) -> Outcome:
         prompt = prompt_of(headless, asked(text, ONE_TOKEN))
         bare = BareLoop(session_of(headless).loaded.model, settings)
         _read_alone(headless, text)  # warms up; the engine learns what prompts take
-        alone_s, beside, parts_s = [_read_alone(headless, text)], list[_Beside](), list[float]()
+        alone_s, beside, parts = [_read_alone(headless, text)], list[_Beside](), list[_Parts]()
         try:
             for _ in range(bench.rounds):
                 beside.append(_read_beside(headless, text))
-                parts_s.append(bare.read_s(prompt, TILE) + beside[-1].n_tokens * beside[-1].step_ms / 1e3)
+                parts.append(_parts(bare, prompt, beside[-1]))
                 alone_s.append(_read_alone(headless, text))
-                bench.say(f"{beside[-1]}, {alone_s[-1]:.2f} s alone, the parts {parts_s[-1]:.2f} s")
+                bench.say(f"{beside[-1]}, {alone_s[-1]:.2f} s alone, the parts {parts[-1].read_s:.2f} s")
         finally:
             bare.close()
     step_ms = statistics.median(b.step_ms for b in beside)
     least = min(LEAST_TOK_S, LEAST_SHARE * 1e3 / step_ms)
-    longest = max(LONGEST_GAP_MS, 2 * step_ms)
+    longest = statistics.median(p.longest_ms for p in parts)
     over = against([b.read_s for b in beside], alone_s)
-    most = max(PROMPT_OVER_ALONE, OVER_PARTS * statistics.median(against(parts_s, alone_s)))
+    most = max(PROMPT_OVER_ALONE, OVER_PARTS * statistics.median(against([p.read_s for p in parts], alone_s)))
     return Outcome(
         {
             "prompt_over_alone": Threshold(statistics.median(over), most, at_least=False),
@@ -119,7 +121,7 @@ def beside_prefill(bench: Bench) -> Outcome:
         {
             "prompt_over_alone": over,
             "read_alone_s": alone_s,
-            "parts_s": parts_s,
+            "parts": [asdict(p) for p in parts],
             "decode_step_alone_ms": step_ms,
             "beside": [asdict(b) for b in beside],
         },
@@ -142,6 +144,33 @@ class _Beside:
 
     def __str__(self) -> str:
         return f"read in {self.read_s:.2f} s beside {self.tok_s:.1f} tok/s, longest gap {max(self.gaps_ms):.0f} ms"
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What one reading can take: each chunk and each of the answer's tokens by itself, and the gap that it allows."""
+
+    read_s: float
+    longest_ms: float
+
+
+def _parts(bare: BareLoop, prompt: list[int], beside: _Beside) -> _Parts:
+    """`prompt` in the bare loop in tiled chunks, and in halves of those that do not keep the longest gap; where halves
+    are far dearer no chunk is right, and the gap may be as long as the tiled one needs (`kvdesk.policies.batching`).
+    """
+    longest = gap_ms = max(LONGEST_GAP_MS, 2 * beside.step_ms)
+    tiles = bare.read_ms(prompt, TILE)
+    if max(tiles) + beside.step_ms > STILL_FITS * longest:
+        halves = bare.read_ms(prompt, TILE // 2)
+        for i, tile_ms in enumerate(tiles):
+            halved_ms, needed = sum(halves[2 * i : 2 * i + 2]), tile_ms + beside.step_ms
+            if needed <= STILL_FITS * longest:
+                continue
+            if halved_ms >= FAR_DEARER * tile_ms:
+                gap_ms = max(gap_ms, OVER_CHUNK * needed)
+            else:
+                tiles[i] = halved_ms
+    return _Parts((sum(tiles) + beside.n_tokens * beside.step_ms) / 1e3, gap_ms)
 
 
 def _read_alone(headless: HeadlessEngine, text: str) -> float:
