@@ -108,8 +108,10 @@ class _DrivenWindow(QObject):
         self.window.rebuild_requested.emit(context, "nothing")
         self.wait_for_context()
 
-    def answer(self, *, on_lab: bool = False) -> TurnStats:
-        """One answer in a new conversation, which is deleted afterwards. `on_lab`: the laboratory is looked at."""
+    def answer(self, *, on_lab: bool = False, heart: Heartbeat | None = None) -> TurnStats:
+        """One answer in a new conversation, which is deleted afterwards. `on_lab`: the laboratory is looked at. `heart`
+        beats until the deletion, which opens a chat of 500 messages (`bench_messages` judges how long that takes).
+        """
         self.window.new_chat_requested.emit()
         if on_lab:
             self.window.rooms.show_lab()
@@ -117,10 +119,14 @@ class _DrivenWindow(QObject):
         conversation = self.controller.selected
         assert conversation is not None
         self._ended, self.began_s = None, 0.0
+        if heart is not None:
+            heart.start()
         self.controller.send_message(conversation, QUESTION)
         self.wait(lambda: self._ended is not None)
         assert self._ended is not None
         self.settle(0.2)
+        if heart is not None:
+            heart.stop()
         self.window.rooms.show_chats()
         self.controller.conversations.delete(conversation)
         self.settle(0.2)
@@ -267,9 +273,7 @@ def _stalls_ms(driven: _DrivenWindow) -> list[float]:
     """How late the beats of a timer came during an answer with the inspector open."""
     driven.set_inspector(True)
     heart = Heartbeat(driven)
-    heart.start()
-    driven.answer()
-    heart.stop()
+    driven.answer(heart=heart)
     return heart.stalls_ms
 
 
