@@ -58,18 +58,31 @@ def last_over_first(rounds: Sequence[tuple[list[float], list[float]]]) -> tuple[
     runs, so that a slow drift is in neither figure.
     """
     over = [against(seconds, empty) for seconds, empty in rounds]
-    own = [
-        run / statistics.fmean((before, after))
-        for _, empty in rounds
-        for before, run, after in zip(empty, empty[1:], empty[2:], strict=False)
-    ]
+    own = [ratio for _, empty in rounds for ratio in _own(empty)]
     return statistics.median(values[-1] / values[0] for values in over), spread(own, 4)
+
+
+def slowest_over_fastest(rounds: Sequence[tuple[list[float], list[float]]]) -> tuple[float, float]:
+    """Of the requests, each by its median over the rounds, and of the bare loop's runs between them in the same way.
+
+    rounds: each as `in_turns` gives it. Both are taken over their neighbours, as in `last_over_first`.
+    """
+    ours = [statistics.median(same) for same in zip(*(against(*taken) for taken in rounds), strict=True)]
+    own = [statistics.median(same) for same in zip(*(_own(empty) for _, empty in rounds), strict=True)]
+    return max(ours) / min(ours), max(own) / min(own)
 
 
 def spread(values: Sequence[float], n_parts: int) -> float:
     """The slowest of `n_parts` equal parts over the fastest, each by its median."""
     ordered, n = sorted(values), max(1, len(values) // n_parts)
     return statistics.median(ordered[-n:]) / statistics.median(ordered[:n])
+
+
+def _own(empty: list[float]) -> list[float]:
+    """Each run of the bare loop over the mean of the one before and the one after it; not the first and the last."""
+    return [
+        run / statistics.fmean((before, after)) for before, run, after in zip(empty, empty[1:], empty[2:], strict=False)
+    ]
 
 
 def _request(headless: HeadlessEngine, request: str, sampling: Sampling) -> TurnStats:
