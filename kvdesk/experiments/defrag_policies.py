@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -78,9 +79,14 @@ PARAMETERS = (
 )
 
 
+def _cells(values: Values) -> int:
+    """Of each policy's context."""
+    return pad(int(values["cells"]), CTX_PAD)
+
+
 def _settings(values: Values) -> ContextSettings:
     return ContextSettings(
-        n_ctx=pad(int(values["cells"]), CTX_PAD),
+        n_ctx=len(POLICIES) * _cells(values),
         n_seq_max=int(values["chats"]),
         n_batch=512,
         n_ubatch=512,
@@ -98,14 +104,38 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         yield Progress(0, 1, tr("the chats of yesterday are made"))
         texts = _yesterday(bench, states)
     for number in bench.rounds(bench.whole("rounds")):
-        history = journal or _day(bench, texts, number)
-        for i in range(len(POLICIES)):
-            at = (i + number) % len(POLICIES)  # another one first in each round
-            yield bench.progress(number, i, len(POLICIES), tr(POLICIES[at]))
-            with bench.context() as context:
-                yield from _run(context, bench, history, POLICIES[at], number, states)
-                if i == 0:
-                    yield from _simulations(context, bench, history, number)
+        yield from _same_day(bench, journal or _day(bench, texts, number), number, states)
+
+
+def _same_day(bench: Bench, history: History, number: int, states: States) -> Iterator[Progress | Sample]:
+    """The day with every policy, each on a context of its own. They take turns after each question, another one first
+    each time: a machine whose speed wanders changes them all alike.
+    """
+    with ExitStack() as stack:
+        days = [
+            _DayWith(policy, stack.enter_context(bench.context(n_ctx=_cells(bench.values))), bench, states)
+            for policy in POLICIES
+        ]
+        yield from _simulations(days[0].context, bench, history, number)
+        turns = _turns(history)
+        for turn, events in enumerate(turns):
+            yield bench.progress(number, turn, len(turns), tr("turn {n}").format(n=turn + 1))
+            first = (number + turn) % len(days)
+            for day in days[first:] + days[:first]:
+                for event in events:
+                    day.do(event)
+        for day in days:
+            yield from day.samples(number)
+
+
+def _turns(history: History) -> list[list[Event]]:
+    """The day in parts: what comes before the first question, and each question with all until the next one."""
+    turns: list[list[Event]] = [[]]
+    for event in each_token(history):
+        if isinstance(event, Read):
+            turns.append([])
+        turns[-1].append(event)
+    return turns
 
 
 def _of_journal(bench: Bench) -> History | None:
@@ -117,7 +147,7 @@ def _of_journal(bench: Bench) -> History | None:
     for event in history:
         sequences.follow(event)
         most = max(most, *sequences.tokens, 0)
-    if n_cells > bench.settings.n_ctx or most >= bench.settings.n_seq_max:
+    if n_cells > _cells(bench.values) or most >= bench.settings.n_seq_max:
         raise UserError(
             tr("This journal is of {cells:,} cells and {chats} sequences: choose as many (cells, chats).").format(
                 cells=n_cells, chats=most + 1
@@ -131,7 +161,7 @@ def _yesterday(bench: Bench, states: States) -> list[list[int]]:
     n = bench.whole("yesterday")
     text = bench.tokens(bench.whole("longest"))
     texts = [text[: max(2, len(text) * (i + 1) // n)] for i in range(n)]
-    with bench.context() as context:
+    with bench.context(n_ctx=_cells(bench.values)) as context:
         if texts:
             context.append(text, 0)
         for tokens in reversed(texts):
@@ -184,23 +214,21 @@ class _Tally:
         }
 
 
-def _run(
-    context: RawContext, bench: Bench, history: History, policy: str, number: int, states: States
-) -> Iterator[Sample]:
-    """The whole day with one policy."""
-    player, tally, sequences = Player(context, bench.model.vocab.n_tokens, states), _Tally(), Sequences()
-    row_bytes = _row_bytes(context)
-    cost = SpanCost(Reads(bench.header.file_size, row_bytes, bool(bench.values["flash_attention"])))
-    for event in each_token(history):
-        pause, n_bytes = 0.0, 0
-        cells = context.mirror.caches[0].streams[0]
-        if _due(policy, event, cells, cost, sequences, row_bytes, flash=bench.settings.flash_attn):
-            pause, n_bytes = context.compact()
-            cost.learn_blob(n_bytes // 2, pause * 1e3)
-            tally.pauses.append(pause)
-            tally.n_bytes += n_bytes
-        seconds = player.do(event)
-        sequences.follow(event)
+class _DayWith:
+    """A day with one policy, event by event."""
+
+    def __init__(self, policy: str, context: RawContext, bench: Bench, states: States) -> None:
+        self.policy, self.context = policy, context
+        self._player, self._sequences = Player(context, bench.model.vocab.n_tokens, states), Sequences()
+        self._row_bytes, self._flash = _row_bytes(context), bench.settings.flash_attn
+        self._cost = SpanCost(Reads(bench.header.file_size, self._row_bytes, self._flash))
+        self._tally = _Tally()
+
+    def do(self, event: Event) -> None:
+        """What the policy does before it, and the event."""
+        pause, tally = self._compacted(event), self._tally
+        seconds = self._player.do(event)
+        self._sequences.follow(event)
         match event:
             case Read():
                 tally.firsts.append(seconds[0] + pause)
@@ -211,17 +239,34 @@ def _run(
                 tally.noticed += pause
                 if tally.turns:
                     tally.turns[-1].append(seconds[0])
-                n_kv = context.mirror.caches[0].streams[0].n_kv
-                cost.learn(n_kv, len(sequences.tokens[seq_id]), seconds[0] * 1e3)
+                self._cost.learn(self._cells.n_kv, len(self._sequences.tokens[seq_id]), seconds[0] * 1e3)
             case Paused(length):
                 tally.noticed += max(0.0, pause - length)
             case _:
                 pass
-    for name, value in tally.numbers().items():
-        yield Sample(f"{policy}: {name}", 0, value, number, unit=UNITS.get(name, "s"))
-    for turn, taken in enumerate(tally.turns):
-        if taken:
-            yield Sample(f"{policy}: {TURN}", turn + 1, float(np.median(taken)), number, unit="s")
+
+    def samples(self, number: int) -> Iterator[Sample]:
+        """What came of the day."""
+        for name, value in self._tally.numbers().items():
+            yield Sample(f"{self.policy}: {name}", 0, value, number, unit=UNITS.get(name, "s"))
+        for turn, taken in enumerate(self._tally.turns):
+            if taken:
+                yield Sample(f"{self.policy}: {TURN}", turn + 1, float(np.median(taken)), number, unit="s")
+
+    @property
+    def _cells(self) -> StreamCells:
+        return self.context.mirror.caches[0].streams[0]
+
+    def _compacted(self, event: Event) -> float:
+        """Seconds that compaction takes before this event; 0 where it is not due."""
+        due = _due(self.policy, event, self._cells, self._cost, self._sequences, self._row_bytes, flash=self._flash)
+        if not due:
+            return 0.0
+        pause, n_bytes = self.context.compact()
+        self._cost.learn_blob(n_bytes // 2, pause * 1e3)
+        self._tally.pauses.append(pause)
+        self._tally.n_bytes += n_bytes
+        return pause
 
 
 def _due(
@@ -333,7 +378,9 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         plots=(_plot(samples),),
         tables=(_table(of, waited), _simulated_table(by)),
         remarks=(
-            tr("Flash attention is {flash}. Each policy had the same days, one after another.").format(flash=flash),
+            tr("Flash attention is {flash}. The policies took turns on each day, question by question.").format(
+                flash=flash
+            ),
             tr(
                 "The first table is measured on the engine; every compaction there reads and writes the whole state."
                 " The second is simulated: which cells each way would move, read and written, and nothing is timed."

@@ -2016,8 +2016,8 @@
         <translation>Flash attention</translation>
     </message>
     <message>
-        <source>Flash attention is {flash}. Each policy had the same days, one after another.</source>
-        <translation>flash attention {flash}。各策略依次经历相同的各天。</translation>
+        <source>Flash attention is {flash}. The policies took turns on each day, question by question.</source>
+        <translation>flash attention {flash}。各策略在每一天里逐个问题轮流进行。</translation>
     </message>
     <message>
         <source>Fold {name}</source>
@@ -10600,6 +10600,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>turn</source>
         <translation>轮次</translation>
+    </message>
+    <message>
+        <source>turn {n}</source>
+        <translation>第 {n} 轮</translation>
     </message>
     <message>
         <source>twice</source>
