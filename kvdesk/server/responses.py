@@ -72,8 +72,8 @@ class _TakesNothing(Exception):
 class EventStream(Response):
     """Server-sent events. What fails before the first of them is an error of the request; later it is the last event.
 
-    write_s  so long a client may take nothing: then its work ends. The response is not complete: uvicorn closes the
-             connection, as soon as what was written before has gone out or the client has
+    write_s  so long a client may take nothing: then its work ends. The response is not complete: the connection is
+             closed (`http_protocol`)
     """
 
     def __init__(self, events: AsyncGenerator[bytes, None], write_s: float) -> None:

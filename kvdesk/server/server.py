@@ -20,7 +20,7 @@ from kvdesk.server.app import make_app
 from kvdesk.server.bridge import HostBridge
 from kvdesk.server.completion import Service
 from kvdesk.server.config import ServerConfig
-from kvdesk.server.http_protocol import with_header_limit
+from kvdesk.server.http_protocol import with_limits
 from kvdesk.server.places import Places
 from kvdesk.server.state import ServerState
 from kvdesk.settings import Sampling
@@ -110,7 +110,7 @@ class Server:
         limits = self.config.limits
         config = uvicorn.Config(
             make_app(service),
-            http=with_header_limit(limits.header_s),
+            http=with_limits(limits.header_s, limits.write_s),
             ws="none",
             loop="asyncio",
             lifespan="off",

@@ -1,0 +1,53 @@
+"""Connections whose clients take nothing, on a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from kvdesk.server.http_protocol import with_limits
+from kvdesk.server.responses import EventStream
+
+WRITE_S = 0.1
+
+
+async def endless() -> AsyncGenerator[bytes, None]:
+    while True:
+        yield bytes(1 << 16)
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    await EventStream(endless(), WRITE_S)(scope, receive, send)
+
+
+async def is_cut_off() -> bool:
+    """Whether the connection of a client that takes nothing is lost, once its time is over."""
+    lost = asyncio.Event()
+
+    class Told(with_limits(5.0, WRITE_S)):  # type: ignore[misc]
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            lost.set()
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, http=Told, ws="none", lifespan="off", log_config=None))
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    _, writer = await asyncio.open_connection(*listening.getsockname(), limit=1)
+    writer.write(b"GET / HTTP/1.1\r\nhost: here\r\n\r\n")
+    try:
+        await asyncio.wait_for(lost.wait(), 10.0)
+    except TimeoutError:
+        return False
+    finally:
+        writer.transport.abort()
+        server.should_exit = server.force_exit = True
+        await serving
+    return True
+
+
+def test_one_who_takes_nothing_is_cut_off() -> None:
+    assert asyncio.run(is_cut_off())
