@@ -21,7 +21,7 @@ LONGEST_GAP_MS = 400.0
 LEAST_TOK_S = 5.0
 """Speed of that answer; or `LEAST_SHARE` of its speed alone, where that is less."""
 LEAST_SHARE = 0.5
-STILL_FITS = 0.85
+STILL_FITS = 0.8
 """Share of the longest gap that the smallest tiled chunk may take where a token costs more in smaller ones."""
 FAR_DEARER = 1.9
 """Times that a token costs in smaller chunks, from which on the gap may be exceeded by as much. Less than is guessed
