@@ -31,7 +31,7 @@ BatchMs = Callable[[int, int], float | None]
 """Expected ms of a batch of n_tokens over n_kv cells (`BatchTimes.ms`); None where nothing is known."""
 
 _AIM = 0.7  # share of the longest gap that is planned: single batches take up to 0.4 longer than the median
-_MOST_GAPS = 2.5  # planned gaps that the smallest tiled chunk may take then
+_MOST_GAPS = 2.5  # planned gaps that the smallest tiled chunk may take where smaller ones are far dearer
 _GRAIN = 16  # a large chunk is a multiple of it: kernels compute rows of tokens four or more at a time
 _UNKNOWN_CHUNK = 16  # tokens of prompt beside answers while no time is known
 

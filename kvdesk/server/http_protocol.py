@@ -14,7 +14,7 @@ _GRACE_S = 1.0
 
 def with_limits(header_s: float, write_s: float) -> type[H11Protocol]:
     """The protocol for `uvicorn.Config.http`. write_s: asyncio closes a connection once all that was written has gone
-    out, which is never where the client takes nothing; then it is cut off.
+    out, which is never where the client takes nothing; then it is cut off. A slow one that takes something is not.
     """
     return type("Protocol", (_Limited,), {"header_s": header_s, "write_s": write_s})
 
@@ -38,7 +38,7 @@ class _Limited(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stuck = self.loop.call_later(self.write_s + _GRACE_S, self.transport.abort)
+        self._watch()
 
     def resume_writing(self) -> None:
         self._taken()
@@ -61,6 +61,16 @@ class _Limited(H11Protocol):
         if self._stuck is not None:
             self._stuck.cancel()
             self._stuck = None
+
+    def _watch(self) -> None:
+        n_left = self.transport.get_write_buffer_size()
+        self._stuck = self.loop.call_later(self.write_s + _GRACE_S, self._cut_off, n_left)
+
+    def _cut_off(self, n_before: int) -> None:
+        if self.transport.get_write_buffer_size() < n_before:
+            self._watch()
+        else:
+            self.transport.abort()
 
     def _close_late(self) -> None:
         self._late = None

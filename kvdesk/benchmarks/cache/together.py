@@ -242,6 +242,8 @@ def _at_once(headless: HeadlessEngine) -> float:
     samples = of(headless.events, SpeedSample)
     whole = [s.at_s for s in samples if s.kind == "decode" and s.n_tokens == len(QUESTIONS)]
     _ended(headless, commands)
+    if len(whole) < 2:
+        raise UserError("The four answers were not computed in one batch.")
     return len(QUESTIONS) * (len(whole) - 1) / (whole[-1] - whole[0])
 
 
