@@ -18,9 +18,22 @@ from kvdesk.settings import ContextSettings
 
 
 class BareLoop:
-    """llama_decode and greedy sampling through ctypes with nothing around them: no mirror, no inspection, no Stop."""
+    """llama_decode and greedy sampling through ctypes with nothing around them: no mirror, no inspection, no Stop.
 
-    def __init__(self, model: Model, settings: ContextSettings, n_seq_max: int = 1) -> None:
+    ctx  a context that somebody else owns, in place of one made with `settings`; what it holds is lost
+    """
+
+    def __init__(self, model: Model, settings: ContextSettings, n_seq_max: int = 1, ctx: Any = None) -> None:
+        self._owned = ctx is None
+        self.ctx: Any = self._made(model, settings, n_seq_max) if ctx is None else ctx
+        if not self._owned:
+            lib.llama_set_n_threads(ctx, settings.decode_threads, settings.n_threads_batch)
+        self._n_batch = int(lib.llama_n_batch(self.ctx))
+        self._sampler: Any = lib.llama_sampler_init_greedy()
+        self._batch = lib.llama_batch_init(self._n_batch, 0, 1)
+
+    @staticmethod
+    def _made(model: Model, settings: ContextSettings, n_seq_max: int) -> Any:
         os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
         params = lib.llama_context_default_params()
         params.n_ctx = settings.n_ctx
@@ -32,9 +45,7 @@ class BareLoop:
         params.n_threads_batch = settings.n_threads_batch
         flash = lib.LLAMA_FLASH_ATTN_TYPE_ENABLED, lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.flash_attn_type = flash[0 if settings.flash_attn else 1]
-        self.ctx: Any = lib.llama_init_from_model(model.handle, params)
-        self._sampler: Any = lib.llama_sampler_init_greedy()
-        self._batch = lib.llama_batch_init(settings.n_batch, 0, 1)
+        return lib.llama_init_from_model(model.handle, params)
 
     def decode_tok_s(self, prompt: Sequence[int], n_tokens: int) -> float:
         """Prefill `prompt` in an empty cache, generate `n_tokens`; tokens per second of the generation."""
@@ -45,7 +56,7 @@ class BareLoop:
         """Prefill each prompt as a sequence of its own, then generate `n_tokens` of each, all in one batch a step;
         tokens per second of the generation. At most `n_seq_max` prompts.
         """
-        lib.llama_memory_clear(lib.llama_get_memory(self.ctx), False)
+        self.clear()
         tokens = []
         for sequence, prompt in enumerate(prompts):
             self._run(prompt, 0, sequence)
@@ -64,7 +75,7 @@ class BareLoop:
 
     def read_ms(self, prompt: Sequence[int], n_chunk: int) -> list[float]:
         """ms of each chunk of so many tokens that `prompt` is read in, from an empty cache on."""
-        lib.llama_memory_clear(lib.llama_get_memory(self.ctx), False)
+        self.clear()
         times = []
         for position in range(0, len(prompt), n_chunk):
             start = time.perf_counter()
@@ -75,7 +86,7 @@ class BareLoop:
 
     def _answer(self, prompt: Sequence[int], n_tokens: int) -> tuple[float, float]:
         """Seconds until the first token, and from the first to the last."""
-        lib.llama_memory_clear(lib.llama_get_memory(self.ctx), False)
+        self.clear()
         start = time.perf_counter()
         self._run(prompt, 0)
         token = lib.llama_sampler_sample(self._sampler, self.ctx, -1)
@@ -88,12 +99,19 @@ class BareLoop:
     def close(self) -> None:
         lib.llama_batch_free(self._batch)
         lib.llama_sampler_free(self._sampler)
-        free_context(self.ctx)
+        if self._owned:
+            free_context(self.ctx)
+
+    def clear(self) -> None:
+        """Leave the cache as it is in a new context."""
+        lib.llama_memory_clear(lib.llama_get_memory(self.ctx), False)
 
     def _run(self, tokens: Sequence[int], position: int, sequence: int = 0) -> None:
-        for i, token in enumerate(tokens):
-            self._put(i, token, position + i, sequence=sequence, logits=i == len(tokens) - 1)
-        self._decode(len(tokens))
+        for start in range(0, len(tokens), self._n_batch):
+            piece = tokens[start : start + self._n_batch]
+            for i, token in enumerate(piece, start):
+                self._put(i - start, token, position + i, sequence=sequence, logits=i == len(tokens) - 1)
+            self._decode(len(piece))
 
     def _put(self, i: int, token: int, position: int, *, sequence: int, logits: bool) -> None:
         batch = self._batch

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import gc
-import itertools
 import math
 import re
 import statistics
@@ -44,14 +43,16 @@ speed jumps by a fifth from one second to the next (standard deviation of the ra
 32 tokens, 0.20 for those of 128).
 """
 FIRST = Sampling(temperature=0.0, max_tokens=1)
-READ = {512: 3, 2048: 2}
-"""Lengths of the prompts whose prefill is measured, in tokens, and how often in a round."""
+READ = {512: 2, 2048: 1}
+"""Lengths of the prompts whose prefill is measured, in tokens, and how often in a context."""
+CONTEXTS = 2
+"""New ones for each round: where the memory of one lies is worth 10 % of a prompt's time, for as long as it is held."""
 LLAMA_DEFAULTS = {"n_batch": 2048, "n_ubatch": 512, "exact": False}
 """llama_context_default_params (llama-context.cpp)."""
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night. "
-MOST_TURNS, LEAST_TURNS = 10, 3
-"""Answers of each contender in a round; between them, as many as take TURNS_S."""
-TURNS_S = 5.0
+MOST_TURNS, LEAST_TURNS = 5, 2
+"""Answers of each contender in a context; between them, as many as take TURNS_S."""
+TURNS_S = 2.5
 SETTLED_S = 0.3
 """Between two answers. What one leaves to be done after it is the next one's load otherwise, and that follows the load:
 it begins with fewer threads while another process computes, as the engine of safe mode is one.
@@ -147,37 +148,54 @@ def _prefill_speeds(
 ) -> dict[int, tuple[list[float], list[float]]]:
     """By length of the prompt: tok/s of the engine, and of the bare loop with llama.cpp's default sizes of batches.
 
-    From the request to the first token, so template, tokenizer and what follows a decode count for the engine. They
-    take turns; every round has contexts of its own, made in turns too: where their memory lies is worth up to 9 % of a
-    prompt of 2,048 tokens on a model of 1 B parameters.
+    From the request to the first token, so template, tokenizer and what follows a decode count for the engine.
     """
     wide = settings.model_copy(update={"n_ctx": settings.n_ctx and max(settings.n_ctx, max(READ) + 256)})
     requests = {n: _text_of(headless, n) for n in READ}
-    prompts = {n: _prompt(headless, text) for n, text in requests.items()}
     speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in READ}
     for number in range(MOST_ROUNDS * rounds):
         if number >= rounds and all(_error(ours, theirs) <= SURE for ours, theirs in speeds.values()):
             break
-        if number % 2:
-            headless.do(RebuildContext(wide))
-        bare = BareLoop(session_of(headless).loaded.model, wide.model_copy(update=LLAMA_DEFAULTS))
-        if not number % 2:
-            headless.do(RebuildContext(wide))
-        runs = (
-            lambda n: _first_token_s(headless, requests[n]),
-            lambda n, bare=bare: bare.seconds(prompts[n], 1),
-        )
-        try:
-            for run in runs:
-                run(min(READ))  # warms up
-            for n in itertools.chain.from_iterable([n] * count for n, count in READ.items()):
-                for i in (0, 1) if number % 2 else (1, 0):
-                    speeds[n][i].append(len(prompts[n]) / runs[i](n))
-        finally:
-            bare.close()
+        for i in range(CONTEXTS):
+            for n, sides in _prefill_in_one_context(headless, wide, requests, bare_first=i % 2 == 1).items():
+                for side, values in zip(speeds[n], sides, strict=True):
+                    side.extend(values)
         told = (f"{n} tokens {ours[-1]:.0f} tok/s, bare {theirs[-1]:.0f}" for n, (ours, theirs) in speeds.items())
         say(f"prefill, round {number + 1}: " + "; ".join(told))
     headless.do(RebuildContext(settings))
+    return speeds
+
+
+def _prefill_in_one_context(
+    headless: HeadlessEngine, settings: ContextSettings, requests: dict[int, str], *, bare_first: bool
+) -> dict[int, tuple[list[float], list[float]]]:
+    """By length of the prompt: tok/s of the engine and of the bare loop in a new context that they share, one after the
+    other, the longest prompts next to each other. Runs in one context differ by 1 %, contexts by 10 %.
+
+    The engine's batches are smaller than llama.cpp's by default: llama_decode computes `n_ubatch` tokens at once either
+    way. Where the engine's `n_ubatch` is not llama.cpp's, the bare loop has a context of its own. What the bare loop
+    does in the engine's is not in its mirror: it leaves an empty cache behind if it runs first, else no answer follows.
+    """
+    headless.do(RebuildContext(settings))
+    session = session_of(headless)
+    defaults = settings.model_copy(update=LLAMA_DEFAULTS)
+    shared = settings.graph_tokens == defaults.graph_tokens
+    bare = BareLoop(session.loaded.model, defaults, ctx=session.runtime.context.memory.ctx if shared else None)
+    prompts = {n: _prompt(headless, text) for n, text in requests.items()}
+    runs = (lambda n: _first_token_s(headless, requests[n]), lambda n: bare.seconds(prompts[n], 1))
+    speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in requests}
+    lengths = [n for n in sorted(READ) for _ in range(READ[n])]
+    first = int(bare_first)
+    try:
+        runs[first](lengths[0])  # warms up
+        for n in lengths:
+            speeds[n][first].append(len(prompts[n]) / runs[first](n))
+        if bare_first:
+            bare.clear()
+        for n in reversed(lengths):
+            speeds[n][1 - first].insert(0, len(prompts[n]) / runs[1 - first](n))
+    finally:
+        bare.close()
     return speeds
 
 
@@ -214,9 +232,8 @@ def _decode_speeds(
 ) -> dict[str, list[float]]:
     """Decode speeds in tok/s of the contenders, who take turns; who begins changes every time.
 
-    All load the model and make their contexts anew for every round: where memory happens to lie is worth 3 % and stays
-    so for as long as it is held. Runs that are compared lie next to each other, since the machine's own speed drifts
-    more than that. "safe" is the engine in a child process (safe mode).
+    All load the model and make their contexts anew, CONTEXTS times in a round. Runs that are compared lie next to each
+    other, since the machine's own speed drifts as well. "safe" is the engine in a child process (safe mode).
     """
     n = SHORT.max_tokens
     turns = max(LEAST_TURNS, min(MOST_TURNS, round(TURNS_S * _engine_tok_s(headless, watched=False) / n)))
@@ -224,8 +241,8 @@ def _decode_speeds(
     names = ["engine", "bare", "llama", "watched", "safe"]
     safe = HeadlessEngine(make_backend=ProcessBackend)
     speeds: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(MOST_ROUNDS * rounds):
-        if number >= rounds and all(_error(speeds[a], speeds[b]) <= SURE for a, b in JUDGED):
+    for number in range(CONTEXTS * MOST_ROUNDS * rounds):
+        if number >= CONTEXTS * rounds and all(_error(speeds[a], speeds[b]) <= SURE for a, b in JUDGED):
             break
         _load(headless, path, settings)
         safe.do(LoadModel(LocalFile(path), settings))
@@ -249,7 +266,7 @@ def _decode_speeds(
             bare.close()
             llama.close()
         told = (f"{k} {statistics.median(v[-turns:]):.1f} tok/s" for k, v in speeds.items())
-        say(f"round {number + 1}: " + ", ".join(told))
+        say(f"contexts, number {number + 1}: " + ", ".join(told))
     headless.do(Watch(snapshots=False))
     safe.close()
     return speeds

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
+from kvdesk.backends.local.llama.binding import lib
+from kvdesk.backends.local.llama.model import Model
 from kvdesk.benchmarks import engine
+from kvdesk.benchmarks.baselines import BareLoop
 from kvdesk.headless import HeadlessEngine
+from kvdesk.protocol.cache import RebuildContext
 from kvdesk.settings import ContextSettings
 
 SETTINGS = ContextSettings(n_ctx=512, n_seq_max=2, n_threads=1, n_threads_batch=1)
@@ -67,10 +71,40 @@ def test_prefill_is_measured_beside_llama_cpp_s_defaults(
     monkeypatch.setattr(engine, "MOST_ROUNDS", 1)
     told: list[str] = []
     speeds = engine._prefill_speeds(headless, SETTINGS, 2, told.append)
-    assert {n: (len(ours), len(theirs)) for n, (ours, theirs) in speeds.items()} == {48: (4, 4), 64: (2, 2)}
+    assert {n: (len(ours), len(theirs)) for n, (ours, theirs) in speeds.items()} == {48: (8, 8), 64: (4, 4)}
     assert all(speed > 0 for pair in speeds.values() for side in pair for speed in side)
     assert [line.split(":")[0] for line in told] == ["prefill, round 1", "prefill, round 2"]
     assert headless.engine.session.runtime.context.settings == SETTINGS, "what follows has the settings as they were"
+
+
+def test_a_context_that_both_use_is_as_new_when_the_engine_comes_second(headless: HeadlessEngine) -> None:
+    requests = {48: engine._text_of(headless, 48)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "READ", {48: 1})
+        engine._prefill_in_one_context(headless, SETTINGS, requests, bare_first=True)
+    audited = headless.engine.session.runtime.context.auditor.audit(whole=True)
+    assert (audited.state, audited.detail, audited.rebuilt_at) == ("verified", "", 0)
+
+
+def test_other_batches_than_llama_cpp_s_are_compared_with_its_own(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bare loop in the engine's context would be as slow."""
+    made: list[int] = []
+
+    def bare_loop(model: Model, settings: ContextSettings, ctx: object) -> BareLoop:
+        bare = BareLoop(model, settings, ctx=ctx)
+        assert (bare.ctx is ctx) == (ctx is not None)
+        made.append(int(lib.llama_n_ubatch(bare.ctx)))
+        return bare
+
+    monkeypatch.setattr(engine, "BareLoop", bare_loop)
+    monkeypatch.setattr(engine, "READ", {48: 1})
+    requests = {48: engine._text_of(headless, 48)}
+    for settings in (SETTINGS, SETTINGS.model_copy(update={"n_ubatch": 32})):
+        engine._prefill_in_one_context(headless, settings, requests, bare_first=False)
+    headless.do(RebuildContext(SETTINGS))
+    assert made == [512, 512]
 
 
 def test_answers_have_one_length_whatever_the_model_says(headless: HeadlessEngine) -> None:
