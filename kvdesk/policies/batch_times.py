@@ -6,6 +6,7 @@ has just become slower is followed at once, before the lines are drawn anew. Kno
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import deque
 
@@ -18,6 +19,7 @@ _KEPT = 4  # measurements of batches of one size and span; their median counts
 _PATIENCE = 16  # measurements before the line is drawn anew; sooner while there are few
 _SIZES = 48  # sizes and spans remembered, the last measured ones
 _LATELY = 3  # measurements that say by how much the machine is slower or quicker than the lines
+_JUDGED, _FEW = 16, 8  # measurements that say how much longer than expected single batches take, and too few for it
 _QUICKER = 0.85  # share of the expected time below which all of these are before the lines are thought too slow
 _DOUBLED = 3000.0  # cells over which a token takes about twice as long: a guess until measured
 _HOPE = 2.0  # what was never measured is thought to be so many times quicker where it should be tried, or slower
@@ -29,10 +31,21 @@ class BatchTimes:
     def __init__(self) -> None:
         several: _Lately = deque(maxlen=_LATELY)  # of one machine: what few tokens take tells of many, too
         self._one, self._few, self._tiled = _Measured(deque(maxlen=_LATELY)), _Measured(several), _Measured(several)
+        self._over: deque[float] = deque(maxlen=_JUDGED)
 
     def learn(self, n_tokens: int, n_kv: int, ms: float) -> None:
         """A batch of `n_tokens` over `n_kv` cells took `ms`. The first one of a new context may be left out."""
-        self._measured(n_tokens).learn(n_tokens, n_kv, ms)
+        measured = self._measured(n_tokens)
+        if measured is self._tiled and measured:
+            self._over.append(ms / self._ms(measured, n_tokens, n_kv))
+        measured.learn(n_tokens, n_kv, ms)
+
+    @property
+    def most_over(self) -> float:
+        """Times longer than was expected of it that one of the last batches of at least `TILE` tokens took: less than 1
+        where none did, infinite while few are known.
+        """
+        return max(self._over) if len(self._over) >= _FEW else math.inf
 
     def ms(self, n_tokens: int, n_kv: int) -> float | None:
         """Expected time of a batch; None while nothing was measured that tells."""

@@ -21,8 +21,10 @@ LONGEST_GAP_MS = 400.0
 LEAST_TOK_S = 5.0
 """Speed of that answer; or `LEAST_SHARE` of its speed alone, where that is less."""
 LEAST_SHARE = 0.5
-STILL_FITS = 0.8
-"""Share of the longest gap that the smallest tiled chunk may take where a token costs more in smaller ones."""
+STILL_FITS, FITS_STEADY = 0.8, 0.88
+"""Share of the longest gap that the smallest tiled chunk may take where a token costs more in smaller ones: at least,
+and where batches have taken no longer than was expected of them.
+"""
 FAR_DEARER = 1.9
 """Times that a token costs in smaller chunks, from which on the gap may be exceeded by as much. Less than is guessed
 (`batch_times`) where none was measured: to try one could cost a longer gap than the one to be avoided."""
@@ -66,11 +68,19 @@ class _Chunk:
 
 
 def compose(
-    wants: Sequence[Want], batch_ms: BatchMs, n_kv: int, n_batch: int, n_decoded: int = 0, *, together: bool = True
+    wants: Sequence[Want],
+    batch_ms: BatchMs,
+    n_kv: int,
+    n_batch: int,
+    n_decoded: int = 0,
+    *,
+    together: bool = True,
+    most_over: float = math.inf,
 ) -> tuple[Share, ...]:
     """The next batch for these turns, none of which is left out for good. n_kv: the span of the next step.
 
-    n_decoded: batches since the last one with tokens of a prompt. Prompts share a chunk evenly; what a short one leaves
+    n_decoded: batches since the last one with tokens of a prompt. most_over: times longer than expected that single
+    batches take (`BatchTimes.most_over`). Prompts share a chunk evenly; what a short one leaves
     goes to the others, so it is read without waiting for a long one. together: False where the engine cannot have
     several sequences in one batch; then answers and prompts have theirs one after another.
     """
@@ -86,7 +96,8 @@ def compose(
         return _split(prompts, most)
     n_along = min(most, n_batch - len(ones), TILE - 1 - len(ones)) if together else 0
     n_left = sum(w.n_prefill for w in prompts)
-    chunk = _chunk(len(ones), n_along, most, n_left, lambda n: batch_ms(n, n_kv))
+    fits = min(max(STILL_FITS, 1 / most_over), FITS_STEADY)
+    chunk = _chunk(len(ones), n_along, most, n_left, lambda n: batch_ms(n, n_kv), fits)
     if n_decoded < chunk.n_steps * math.ceil(len(answers) / most_ones):
         return ones
     return (ones if chunk.along else ()) + _split(prompts, chunk.n_tokens)
@@ -95,14 +106,16 @@ def compose(
 # --- private ----------------------------------------------------------------------------------------------------------
 
 
-def _chunk(n_ones: int, n_along: int, most: int, n_left: int, batch_ms: Callable[[int], float | None]) -> _Chunk:
+def _chunk(
+    n_ones: int, n_along: int, most: int, n_left: int, batch_ms: Callable[[int], float | None], fits: float
+) -> _Chunk:
     """The largest chunk of at most `most` tokens with which no answer waits too long: large ones cost least a token.
 
     Where `TILE` tokens do not fit, smaller chunks may be far dearer. The smallest tiled one is taken if it is shorter
     than the longest gap after all; or, where a token costs `FAR_DEARER` times as much in smaller ones, if the gap grows
     by less than the prompt's time would: of gap times time that is the least, the knee of their curve. n_ones: tokens
     of answers in every step; n_along: tokens of prompts for which there is room beside them, at most; n_left: tokens
-    that are left of all prompts.
+    that are left of all prompts; fits: share of the longest gap that the smallest tiled chunk may take.
     """
     step_ms = batch_ms(n_ones)
     if step_ms is None:
@@ -123,7 +136,7 @@ def _chunk(n_ones: int, n_along: int, most: int, n_left: int, batch_ms: Callable
     if not tiled and most >= TILE:
         n_gaps = (ms(TILE) + step_ms) / gap_ms
         times_dearer = (ms(n_ones + n) - step_ms) / n / (ms(TILE) / TILE)
-        still_fits = STILL_FITS / _AIM if times_dearer > 1 else 0
+        still_fits = fits / _AIM if times_dearer > 1 else 0
         allowed = times_dearer if times_dearer >= FAR_DEARER else still_fits
         tiled = TILE if n_gaps <= min(_MOST_GAPS, allowed) else 0
     if tiled:

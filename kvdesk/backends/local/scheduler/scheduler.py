@@ -357,9 +357,13 @@ class Scheduler:
         by_seq = {request.sequence.seq_id: request for request in self._requests}
         now = time.perf_counter()
         wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
-        batch_ms, n_kv = self._speed_model.times.ms, context.memory.last_record.n_kv[-1]
-        together = context.traits.model.together
-        shares = compose(wants, batch_ms, n_kv, context.n_batch, self._n_decoded, together=together)
+        times, n_kv, together = (
+            self._speed_model.times,
+            context.memory.last_record.n_kv[-1],
+            context.traits.model.together,
+        )
+        sizes = n_kv, context.n_batch, self._n_decoded
+        shares = compose(wants, times.ms, *sizes, together=together, most_over=times.most_over)
         self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in shares]
 
