@@ -13,7 +13,7 @@ setup:
 # Two workers, each with files of its own, so that a model is loaded once. They get them in the order of their names: the
 # small ones of tests/ui are last, and both workers end together.
 test: setup
-	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
 lint: lint-style lint-format lint-types lint-imports
 
