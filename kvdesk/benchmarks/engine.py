@@ -351,8 +351,13 @@ def _ratio(ours: list[float], theirs: list[float]) -> float:
 
 
 def _error(ours: list[float], theirs: list[float]) -> float:
-    """Standard error of `_ratio`, a quarter of its 95 % confidence interval: a few pairs that something disturbed widen
-    it little, as they move the median little. Infinite where there is one pair.
+    """Standard error of `_ratio`."""
+    return standard_error([a / b for a, b in zip(ours, theirs, strict=True)])
+
+
+def standard_error(values: list[float]) -> float:
+    """That of their median, a quarter of its 95 % confidence interval: a few that something disturbed widen it little,
+    as they move the median little. Infinite where there is one.
     """
-    low, high = interval([a / b for a, b in zip(ours, theirs, strict=True)])
-    return (high - low) / 4 if len(ours) > 1 else math.inf
+    low, high = interval(values)
+    return (high - low) / 4 if len(values) > 1 else math.inf

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import statistics
 import time
 from dataclasses import asdict, dataclass
@@ -11,13 +10,12 @@ from typing import NamedTuple
 
 from kvdesk.benchmarks.baselines import BareLoop
 from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, of, text_of_tokens
-from kvdesk.benchmarks.engine import QUESTION, ratio_at_least
+from kvdesk.benchmarks.engine import QUESTION, ratio_at_least, standard_error
 from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
-from kvdesk.experiments.statistics import interval
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.policies.batch_times import TILE
 from kvdesk.policies.batching import FAR_DEARER, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, STILL_FITS
@@ -140,8 +138,8 @@ def beside_prefill(bench: Bench) -> Outcome:
 
 def _at_most(bar: float, values: list[float]) -> Threshold:
     """Their median, give or take two of its standard errors: that of few is not known well, so MOST_NOISE at most."""
-    low, high = interval(values) if len(values) > 1 else (0.0, math.inf)
-    return Threshold(statistics.median(values), bar, at_least=False, noise=min((high - low) / 2, MOST_NOISE * bar))
+    noise = min(2 * standard_error(values), MOST_NOISE * bar)
+    return Threshold(statistics.median(values), bar, at_least=False, noise=noise)
 
 
 @dataclass(frozen=True, slots=True)
