@@ -76,13 +76,15 @@ def compose(
     *,
     together: bool = True,
     most_over: float = math.inf,
+    most_few: int = TILE - 1,
 ) -> tuple[Share, ...]:
     """The next batch for these turns, none of which is left out for good. n_kv: the span of the next step.
 
     n_decoded: batches since the last one with tokens of a prompt. most_over: times longer than expected that single
-    batches take (`BatchTimes.most_over`). Prompts share a chunk evenly; what a short one leaves
-    goes to the others, so it is read without waiting for a long one. together: False where the engine cannot have
-    several sequences in one batch; then answers and prompts have theirs one after another.
+    batches take (`BatchTimes.most_over`); most_few: tokens of the largest batch below `TILE` (`BatchTimes.most_few`).
+    Prompts share a chunk evenly; what a short one leaves goes to the others, so it is read without waiting for a long
+    one. together: False where the engine cannot have several sequences in one batch; then answers and prompts have
+    theirs one after another.
     """
     waiting = sorted(wants, key=lambda w: (-w.waited_ms, w.seq_id))
     most_ones = n_batch if together else 1
@@ -94,10 +96,11 @@ def compose(
     most = min(n_batch, sum(w.n_prefill for w in prompts))
     if not ones:
         return _split(prompts, most)
-    n_along = min(most, n_batch - len(ones), TILE - 1 - len(ones)) if together else 0
+    n_along = min(most, n_batch - len(ones), most_few - len(ones)) if together else 0
     n_left = sum(w.n_prefill for w in prompts)
     fits = min(max(STILL_FITS, 1 / most_over), FITS_STEADY)
-    chunk = _chunk(len(ones), n_along, most, n_left, lambda n: batch_ms(n, n_kv), fits)
+    waited_ms = max(w.waited_ms for w in waiting if not w.n_prefill)
+    chunk = _chunk(len(ones), n_along, most, n_left, waited_ms, lambda n: batch_ms(n, n_kv), fits)
     if n_decoded < chunk.n_steps * math.ceil(len(answers) / most_ones):
         return ones
     return (ones if chunk.along else ()) + _split(prompts, chunk.n_tokens)
@@ -107,7 +110,13 @@ def compose(
 
 
 def _chunk(
-    n_ones: int, n_along: int, most: int, n_left: int, batch_ms: Callable[[int], float | None], fits: float
+    n_ones: int,
+    n_along: int,
+    most: int,
+    n_left: int,
+    waited_ms: float,
+    batch_ms: Callable[[int], float | None],
+    fits: float,
 ) -> _Chunk:
     """The largest chunk of at most `most` tokens with which no answer waits too long: large ones cost least a token.
 
@@ -115,7 +124,8 @@ def _chunk(
     than the longest gap after all; or, where a token costs `FAR_DEARER` times as much in smaller ones, if the gap grows
     by less than the prompt's time would: of gap times time that is the least, the knee of their curve. n_ones: tokens
     of answers in every step; n_along: tokens of prompts for which there is room beside them, at most; n_left: tokens
-    that are left of all prompts; fits: share of the longest gap that the smallest tiled chunk may take.
+    that are left of all prompts; waited_ms: since an answer last had a token, which it gets first where the chunk would
+    make that too long; fits: share of the longest gap that the smallest tiled chunk may take.
     """
     step_ms = batch_ms(n_ones)
     if step_ms is None:
@@ -145,7 +155,8 @@ def _chunk(
             n, tiled = odd, 0
     if tiled:
         return _Chunk(tiled, False, max(1, _steps(ms(tiled), 0, step_ms)))
-    return _Chunk(n, True, _steps(ms(n_ones + n), 1, step_ms))
+    along_ms = ms(n_ones + n)
+    return _Chunk(n, True, max(int(waited_ms + along_ms > gap_ms), _steps(along_ms, 1, step_ms)))
 
 
 def _whole_tiles(n: int, n_left: int) -> tuple[int, int]:

@@ -358,9 +358,16 @@ class Scheduler:
         now = time.perf_counter()
         wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
         times, n_kv = self._speed_model.times, context.memory.last_record.n_kv[-1]
-        together, most_over = context.traits.model.together, times.most_over
-        sizes = n_kv, context.n_batch, self._n_decoded
-        shares = compose(wants, times.ms, *sizes, together=together, most_over=most_over)
+        shares = compose(
+            wants,
+            times.ms,
+            n_kv,
+            context.n_batch,
+            self._n_decoded,
+            together=context.traits.model.together,
+            most_over=times.most_over,
+            most_few=times.most_few(n_kv),
+        )
         self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in shares]
 
