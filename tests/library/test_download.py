@@ -115,9 +115,10 @@ def test_killed_ten_times_no_byte_on_the_disk_is_asked_for_again(server: HubServ
         child = context.Process(target=download_in_child, args=(server.endpoint, REPO, tmp_path), daemon=True)
         kill_at = dice.randrange(PIECE, 12 * PIECE) if n < 10 else len(CONTENT) * 2
 
-        def kill(sent: int, child: Any = child, kill_at: int = kill_at) -> None:
+        def kill(sent: int, child: Any = child, kill_at: int = kill_at, n_asked: int = n + 1) -> None:
             pause.wait(0.001)  # as slow as a network
-            if sent >= kill_at:
+            # what is still sent to the one before is no reason to kill this one before it has asked
+            if sent >= kill_at and len(server.asked) == n_asked:
                 os.kill(child.pid, signal.SIGKILL)
 
         server.on_piece = kill
