@@ -13,6 +13,7 @@ from collections import deque
 from kvdesk.policies.fit import Guess, Line, at, robust_fit
 
 TILE = 64
+FIRST = 16  # tokens of a batch below TILE that is tried where nothing tells what it takes
 """Tokens from which on a graph computes attention in tiles (GGML_FA_TILE_Q): with many cells far less a token."""
 
 _KEPT = 4  # measurements of batches of one size and span; their median counts
@@ -22,7 +23,6 @@ _LATELY = 3  # measurements that say by how much the machine is slower or quicke
 _JUDGED, _FEW = 16, 8  # measurements that say how much longer than expected single batches take, and too few for it
 _QUICKER = 0.85  # share of the expected time below which all of these are before the lines are thought too slow
 _NEAR = 512  # cells over which attention costs little, whatever the kernel
-_TRIED = 16  # tokens of the first batch below TILE over more cells
 _DOUBLED = 3000.0  # cells over which a token takes about twice as long: a guess until measured
 _HOPE = 2.0  # what was never measured is thought to be so many times quicker where it should be tried, or slower
 
@@ -54,7 +54,7 @@ class BatchTimes:
         measured over at least half as many cells. What fewer cells cost tells nothing: on one processor 50 tokens over
         256 take 150 ms, where 64 take 190, and 63 tokens over 1,536 take 840, where 64 take 260.
         """
-        return TILE - 1 if n_kv <= _NEAR else min(TILE - 1, max(_TRIED, 3 * self._few.most_tokens(n_kv // 2) // 2))
+        return TILE - 1 if n_kv <= _NEAR else min(TILE - 1, max(FIRST, 3 * self._few.most_tokens(n_kv // 2) // 2))
 
     def ms(self, n_tokens: int, n_kv: int) -> float | None:
         """Expected time of a batch; None while nothing was measured that tells."""
@@ -128,7 +128,7 @@ class _Measured:
 
     def learn(self, n_tokens: int, n_kv: int, ms: float) -> None:
         size = n_tokens, n_kv
-        if n_tokens > 1 and size not in self._taken and len(self._taken) < _FEW:
+        if 1 < n_tokens < TILE and size not in self._taken and len(self._taken) < _FEW:
             self._n_new = _PATIENCE  # each of so few turns the line
         taken = self._taken.pop(size, deque(maxlen=_KEPT))
         taken.append(ms)

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kvdesk.policies.batch_times import TILE
+from kvdesk.policies.batch_times import FIRST, TILE
 
 LONGEST_GAP_MS = 400.0
 """Between two tokens of an answer beside which a prompt is read; or two decode steps, where these are longer."""
@@ -35,7 +35,6 @@ BatchMs = Callable[[int, int], float | None]
 _AIM = 0.7  # share of the longest gap that is planned: single batches take up to 0.4 longer than the median
 _MOST_GAPS = 2.5  # planned gaps that the smallest tiled chunk may take where smaller ones are far dearer
 _GRAIN = 16  # a large chunk is a multiple of it: kernels compute rows of tokens four or more at a time
-_UNKNOWN_CHUNK = 16  # tokens of prompt beside answers while no time is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +92,11 @@ def compose(
     ones = answers[:most_ones]
     if not prompts:
         return ones
-    most = min(n_batch, sum(w.n_prefill for w in prompts))
+    n_left = sum(w.n_prefill for w in prompts)
+    most = min(n_batch, n_left)
     if not ones:
         return _split(prompts, most)
     n_along = min(most, n_batch - len(ones), most_few - len(ones)) if together else 0
-    n_left = sum(w.n_prefill for w in prompts)
     fits = min(max(STILL_FITS, 1 / most_over), FITS_STEADY)
     waited_ms = max(w.waited_ms for w in waiting if not w.n_prefill)
     chunk = _chunk(len(ones), n_along, most, n_left, waited_ms, lambda n: batch_ms(n, n_kv), fits)
@@ -130,7 +129,7 @@ def _chunk(
     step_ms = batch_ms(n_ones)
     if step_ms is None:
         along = n_along > 0
-        return _Chunk(min(n_along if along else most, _UNKNOWN_CHUNK), along, 0 if along else 1)
+        return _Chunk(min(n_along if along else most, FIRST), along, 0 if along else 1)
 
     def ms(n_tokens: int) -> float:
         return batch_ms(n_tokens) or math.inf

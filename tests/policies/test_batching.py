@@ -276,8 +276,7 @@ def slow_tiles(n: int, n_kv: int) -> float:
 
 def test_a_steady_machine_s_prompt_is_not_cut_smaller_than_the_gap_asks() -> None:
     steady, uneven = (read(slow_tiles, noise=noise, n_past=100, learned=40) for noise in (0.01, 0.12))
-    assert max(steady.gaps_ms) <= LONGEST_GAP_MS
-    assert sorted(uneven.gaps_ms)[-2] <= LONGEST_GAP_MS, "one batch of thirty takes 1.4 times as long as it should"
+    assert max(*steady.gaps_ms, *uneven.gaps_ms) <= LONGEST_GAP_MS
     assert steady.over_alone < 1.15 < uneven.over_alone
 
 
