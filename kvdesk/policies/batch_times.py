@@ -13,8 +13,9 @@ from collections import deque
 from kvdesk.policies.fit import Guess, Line, at, robust_fit
 
 TILE = 64
-FIRST = 16  # tokens of a batch below TILE that is tried where nothing tells what it takes
 """Tokens from which on a graph computes attention in tiles (GGML_FA_TILE_Q): with many cells far less a token."""
+FIRST = 16
+"""Tokens of a batch below `TILE` that is tried where nothing tells what it takes."""
 
 _KEPT = 4  # measurements of batches of one size and span; their median counts
 _PATIENCE = 16  # measurements before the line is drawn anew; sooner while there are few
