@@ -74,8 +74,10 @@ class BareLoop:
         return sum(self._answer(prompt, n_tokens))
 
     def read_ms(self, prompt: Sequence[int], n_chunk: int) -> list[float]:
-        """ms of each chunk of so many tokens that `prompt` is read in, from an empty cache on."""
-        self.clear()
+        """ms of each chunk of so many tokens that `prompt` is read in, as sequence 0 from its beginning on; what other
+        sequences hold stays.
+        """
+        lib.llama_memory_seq_rm(lib.llama_get_memory(self.ctx), 0, -1, -1)
         times = []
         for position in range(0, len(prompt), n_chunk):
             start = time.perf_counter()
@@ -83,6 +85,11 @@ class BareLoop:
             lib.llama_synchronize(self.ctx)
             times.append((time.perf_counter() - start) * 1e3)
         return times
+
+    def hold(self, prompt: Sequence[int], sequence: int) -> None:
+        """Prefill `prompt` as this sequence, and keep it."""
+        self._run(prompt, 0, sequence)
+        lib.llama_synchronize(self.ctx)
 
     def _answer(self, prompt: Sequence[int], n_tokens: int) -> tuple[float, float]:
         """Seconds until the first token, and from the first to the last."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from kvdesk.policies.batch_times import FIRST, TILE
 
@@ -29,8 +30,10 @@ FAR_DEARER = 1.9
 """Times that a token costs in smaller chunks, from which on the gap may be exceeded by as much. Less than is guessed
 (`batch_times`) where none was measured: to try one could cost a longer gap than the one to be avoided."""
 
-BatchMs = Callable[[int, int], float | None]
-"""Expected ms of a batch of n_tokens over n_kv cells (`BatchTimes.ms`); None where nothing is known."""
+BatchMs = Callable[[int, int, float], float | None]
+"""Expected ms of a batch of n_tokens over n_kv cells, of which each sees n_visible in the mean (`BatchTimes.ms`); None
+where nothing is known.
+"""
 
 _AIM = 0.7  # share of the longest gap that is planned: single batches take up to 0.4 longer than the median
 _MOST_GAPS = 2.5  # planned gaps that the smallest tiled chunk may take where smaller ones are far dearer
@@ -39,12 +42,14 @@ _GRAIN = 16  # a large chunk is a multiple of it: kernels compute rows of tokens
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """A running turn. n_prefill: tokens of its prompt not decoded yet, 0 when it decodes one token a step.
+    """A running turn. n_past: tokens of its sequence that are in the cache; n_prefill: tokens of its prompt that are
+    not, 0 when it decodes one token a step.
 
     waited_ms: since it last had a token in a batch; the longest waiting come first when not all fit.
     """
 
     seq_id: int
+    n_past: int
     n_prefill: int
     waited_ms: float = 0.0
 
@@ -99,7 +104,13 @@ def compose(
     n_along = min(most, n_batch - len(ones), most_few - len(ones)) if together else 0
     fits = min(max(STILL_FITS, 1 / most_over), FITS_STEADY)
     waited_ms = max(w.waited_ms for w in waiting if not w.n_prefill)
-    chunk = _chunk(len(ones), n_along, most, n_left, waited_ms, lambda n: batch_ms(n, n_kv), fits)
+    read, written = fmean(w.n_past for w in prompts), fmean(w.n_past for w in waiting if not w.n_prefill)
+
+    def ms(n_ones: int, n_tokens: int) -> float | None:
+        n = n_ones + n_tokens
+        return batch_ms(n, n_kv, (n_ones * written + n_tokens * read) / n)
+
+    chunk = _chunk(len(ones), n_along, most, n_left, waited_ms, ms, fits)
     if n_decoded < chunk.n_steps * math.ceil(len(answers) / most_ones):
         return ones
     return (ones if chunk.along else ()) + _split(prompts, chunk.n_tokens)
@@ -114,7 +125,7 @@ def _chunk(
     most: int,
     n_left: int,
     waited_ms: float,
-    batch_ms: Callable[[int], float | None],
+    batch_ms: Callable[[int, int], float | None],
     fits: float,
 ) -> _Chunk:
     """The largest chunk of at most `most` tokens with which no answer waits too long: large ones cost least a token.
@@ -124,38 +135,41 @@ def _chunk(
     by less than the prompt's time would: of gap times time that is the least, the knee of their curve. n_ones: tokens
     of answers in every step; n_along: tokens of prompts for which there is room beside them, at most; n_left: tokens
     that are left of all prompts; waited_ms: since an answer last had a token, which it gets first where the chunk would
-    make that too long; fits: share of the longest gap that the smallest tiled chunk may take.
+    make that too long; batch_ms: of so many tokens of answers and so many of prompts; fits: share of the longest gap
+    that the smallest tiled chunk may take.
     """
-    step_ms = batch_ms(n_ones)
+    step_ms = batch_ms(n_ones, 0)
     if step_ms is None:
         along = n_along > 0
         return _Chunk(min(n_along if along else most, FIRST), along, 0 if along else 1)
 
-    def ms(n_tokens: int) -> float:
-        return batch_ms(n_tokens) or math.inf
+    def along_ms(n: int) -> float:
+        return batch_ms(n_ones, n) or math.inf
+
+    def ms(n: int) -> float:
+        return batch_ms(0, n) or math.inf
 
     # a step is not measured again beside chunks that go along: it takes no more than one with a token more
-    step_ms = min(step_ms, ms(n_ones + 1))
+    step_ms = min(step_ms, along_ms(1))
     gap_ms = _AIM * max(LONGEST_GAP_MS, 2 * step_ms)
     if n_along < 1:
         n = _most(range(1, most + 1), lambda n: ms(n) + step_ms <= gap_ms) or 1
         return _Chunk(n, False, max(1, _steps(ms(n), 0, step_ms)))
-    n = _most(range(1, n_along + 1), lambda n: ms(n_ones + n) <= gap_ms) or 1
+    n = _most(range(1, n_along + 1), lambda n: along_ms(n) <= gap_ms) or 1
     tiled = _most(range(TILE, most + 1, _GRAIN), lambda n: ms(n) + step_ms <= gap_ms)
     if not tiled and most >= TILE:
         n_gaps = (ms(TILE) + step_ms) / gap_ms
-        times_dearer = (ms(n_ones + n) - step_ms) / n / (ms(TILE) / TILE)
+        times_dearer = (along_ms(n) - step_ms) / n / (ms(TILE) / TILE)
         still_fits = fits / _AIM if times_dearer > 1 else 0
         allowed = times_dearer if times_dearer >= FAR_DEARER else still_fits
         tiled = TILE if n_gaps <= min(_MOST_GAPS, allowed) else 0
     if tiled:
         tiled, odd = _whole_tiles(tiled, n_left)
-        if 0 < odd <= n_along and ms(n_ones + odd) - step_ms <= min(gap_ms, odd * ms(TILE) / TILE):
+        if 0 < odd <= n_along and along_ms(odd) - step_ms <= min(gap_ms, odd * ms(TILE) / TILE):
             n, tiled = odd, 0
     if tiled:
         return _Chunk(tiled, False, max(1, _steps(ms(tiled), 0, step_ms)))
-    along_ms = ms(n_ones + n)
-    return _Chunk(n, True, max(int(waited_ms + along_ms > gap_ms), _steps(along_ms, 1, step_ms)))
+    return _Chunk(n, True, max(int(waited_ms + along_ms(n) > gap_ms), _steps(along_ms(n), 1, step_ms)))
 
 
 def _whole_tiles(n: int, n_left: int) -> tuple[int, int]:

@@ -37,26 +37,26 @@ def test_a_guess_stands_where_nothing_tells_and_gives_way_where_something_does()
 def test_no_samples() -> None:
     with pytest.raises(ValueError, match="no samples"):
         robust_fit([], [])
-    assert BatchTimes().ms(1, 256) is None
+    assert BatchTimes().ms(1, 256, 256) is None
 
 
 def test_batches_in_tiles_are_learned_apart() -> None:
     """From 64 tokens on llama.cpp's flash attention works in tiles: what smaller ones took says nothing of them."""
     times = BatchTimes()
     for small, large in ((1, 64), (32, 256), (63, 512)):
-        times.learn(small, 256, 10.0 * small)
-        times.learn(large, 256, 2.5 * large)
-    assert times.ms(63, 256) == pytest.approx(630, rel=0.05)
-    assert times.ms(64, 256) == pytest.approx(160, rel=0.05)
+        times.learn(small, 256, 256, 10.0 * small)
+        times.learn(large, 256, 256, 2.5 * large)
+    assert times.ms(63, 256, 256) == pytest.approx(630, rel=0.05)
+    assert times.ms(64, 256, 256) == pytest.approx(160, rel=0.05)
 
 
 def learned() -> BatchTimes:
     times, draw = BatchTimes(), random.Random(2)
     for n in (512, 512, 300, 120, 512, 40):
         for kv in (512, 1024, 2048):
-            times.learn(n, kv, n * (3.5 + kv / 2000) * draw.lognormvariate(0, 0.05))
+            times.learn(n, kv, kv, n * (3.5 + kv / 2000) * draw.lognormvariate(0, 0.05))
     for kv in (256, 512):
-        times.learn(1, kv, 8.0)
+        times.learn(1, kv, kv, 8.0)
     return times
 
 
@@ -81,5 +81,5 @@ def test_nothing_is_claimed_before_it_was_measured() -> None:
 
 def test_a_large_batch_is_foretold_from_small_ones_when_there_is_nothing_else() -> None:
     times = BatchTimes()
-    times.learn(1, 256, 8.0)
-    assert times.ms(512, 512) is not None
+    times.learn(1, 256, 256, 8.0)
+    assert times.ms(512, 512, 512) is not None

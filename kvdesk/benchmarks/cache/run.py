@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kvdesk.benchmarks.cache import compact, equal, exact, load, move, prefix, rounding, swap, together
+from kvdesk.benchmarks.cache import beside, compact, equal, exact, load, move, prefix, rounding, swap, together
 from kvdesk.benchmarks.cache.scenario import Bench, Outcome
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.settings import ContextSettings
@@ -23,7 +23,8 @@ SCENARIOS: dict[str, Callable[[Bench], Outcome]] = {
     "disk": swap.disk,
     "restart": swap.restart,
     "four": together.four,
-    "beside": together.beside_prefill,
+    "beside": beside.in_empty_cache,
+    "beside-others": beside.among_others,
     "one-busy": load.one_busy,
     "two-busy": load.two_busy,
     "compaction": compact.fragmented,

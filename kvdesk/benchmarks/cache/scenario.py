@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile, TurnEnded
+from kvdesk.protocol.chat import CloseConversation, Generate, LoadModel, LocalFile, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 
@@ -114,3 +115,13 @@ def same(pairs: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Threshold:
 def of(events: list[Event], kind: type[E]) -> list[E]:
     """The events of one kind."""
     return [event for event in events if isinstance(event, kind)]
+
+
+def ended(headless: HeadlessEngine, commands: list[Generate]) -> list[TurnStats]:
+    """How these answers ended; their conversations are closed. Raises UserError where one was not completed."""
+    over = of(headless.events, TurnEnded)
+    if len(over) != len(commands) or any(e.state != "complete" for e in over):
+        raise UserError("; ".join(e.note for e in over if e.note) or "An answer did not come to its end.")
+    for command in commands:
+        headless.do(CloseConversation(command.conversation))
+    return [e.stats for e in over]

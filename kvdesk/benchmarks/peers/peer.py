@@ -71,7 +71,7 @@ def wrote_with(n_threads: int) -> str:
 class Answer:
     """An answer as its reader saw it. Times are those of time.perf_counter().
 
-    times    of every piece with text
+    times    of every piece with text; n_told: the tokens it was made of
     n_read   tokens of the prompt that were computed; None where the peer does not tell
     how      see `Piece`
     problem  why it failed
@@ -79,6 +79,7 @@ class Answer:
 
     asked_s: float
     times: list[float] = field(default_factory=list)
+    n_told: list[int] = field(default_factory=list)
     n_tokens: int = 0
     text: str = ""
     n_read: int | None = None
@@ -94,6 +95,10 @@ class Answer:
     def tok_s(self) -> float:
         """Tokens per second from the first piece to the last."""
         return (self.n_tokens - 1) / (self.times[-1] - self.times[0])
+
+    def n_between(self, start: float, end: float) -> int:
+        """Tokens that came after `start` and until `end`."""
+        return sum(n for at, n in zip(self.times, self.n_told, strict=False) if start < at <= end)
 
     def longest_gap_s(self, start: float, end: float) -> float:
         """Between two pieces that came from `start` to `end`, and these two."""
@@ -116,6 +121,7 @@ def answer(
         for piece in pieces:
             if piece.text:
                 done.times.append(time.perf_counter())
+                done.n_told.append(piece.n_tokens)
                 done.text += piece.text
             done.n_tokens += piece.n_tokens
             done.n_read = piece.n_read if piece.n_read is not None else done.n_read

@@ -148,11 +148,12 @@ def _beside(peer: Peer, texts: Texts) -> list[Measured]:
         first = done.times[0]
         over, problem, times = story.over(), story.answer.problem, list(story.answer.times)
         gap = story.answer.longest_gap_s(asked, min(first, times[-1]) if over else first)
+        n_written = story.answer.n_between(asked, first)
     for which in (0, 1):
         peer.forget(texts.chat(which))
     if problem is not None:
         raise problem
-    speed = max(1, sum(asked < at <= first for at in times)) / (first - asked)  # the one under way counts
+    speed = max(1, n_written) / (first - asked)  # the one under way counts
     told_first = over and times[-1] <= first
     meanwhile = "ended the answer before" if told_first else f"wrote {speed:.2g} tok/s of the answer meanwhile"
     prompt = f"brought the prompt's first token after {first - asked:.1f} s"

@@ -356,7 +356,10 @@ class Scheduler:
         context = self._context
         by_seq = {request.sequence.seq_id: request for request in self._requests}
         now = time.perf_counter()
-        wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
+        wants = [
+            Want(seq_id, t.position, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0)
+            for seq_id, t in by_seq.items()
+        ]
         times, n_kv = self._speed_model.times, context.memory.last_record.n_kv[-1]
         shares = compose(
             wants,
@@ -366,7 +369,7 @@ class Scheduler:
             self._n_decoded,
             together=context.traits.model.together,
             most_over=times.most_over,
-            most_few=times.most_few(n_kv),
+            most_few=times.most_few(n_kv, max((w.n_past for w in wants if w.n_prefill), default=0)),
         )
         self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in shares]

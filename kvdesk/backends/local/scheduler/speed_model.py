@@ -5,6 +5,8 @@ Runs on the engine's thread, in groups after several decodes.
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.policies.batch_times import BatchTimes
@@ -30,8 +32,8 @@ class SpeedModel:
     def __init__(self, emit: Emit, speeds: MeasuredSpeeds, settings: ContextSettings, reads: Reads) -> None:
         self._emit = emit
         self._by_settings = speeds
-        self._n_kv = 256
-        self.times, self.cost = speeds.setdefault(_key(settings), (BatchTimes(), SpanCost(reads)))
+        self._n_kv, self._n_visible = 256, 256.0  # of the last decode
+        self.times, self.cost = speeds.setdefault(_key(settings), (BatchTimes(skips=reads.skips), SpanCost(reads)))
 
     def decoded(self, decode: MirroredDecode) -> None:
         """Learn from decodes that the mirror has followed, and tell of each."""
@@ -42,17 +44,16 @@ class SpeedModel:
         counts = record.n_ubatches, record.n_tested // record.n_decodes, record.rc, record.n_shifted
         for i, (n_kv, took, end) in enumerate(zip(record.n_kv, ms, at_s, strict=True)):
             if learns:
-                self.times.learn(n, n_kv, took)
+                self._n_kv, self._n_visible = n_kv, fmean(batch.pos[i * n : (i + 1) * n]) + 1
+                self.times.learn(n, n_kv, self._n_visible, took)
                 if n == 1:
                     self.cost.learn(n_kv, batch.pos[i] + 1, took, n_threads)
             if kind != "check" or record.n_shifted:
                 self._emit(SpeedSample(end, told, n, took, n_kv, *counts))
-        if learns:
-            self._n_kv = record.n_kv[-1]
 
     def gain(self, n_kv: int, n_kv_after: int) -> float | None:
         """Decode speed at `n_kv_after` divided by the speed at `n_kv`; None while not enough was measured."""
-        now = self.times.ms(1, n_kv)
+        now = self.times.ms(1, n_kv, self._n_visible)
         if not self.cost.known or not now:
             return None
         return now / max(now - self.cost.saved_ms(n_kv, n_kv_after), 0.05 * now)
@@ -72,7 +73,7 @@ class SpeedModel:
         times of a prompt's batches do not tell what a single token takes.
         """
         known = self._by_settings.get(_key(settings))
-        ms = known[0].ms(1, self._n_kv) if known and known[0].measured(1) else None
+        ms = known[0].ms(1, self._n_kv, self._n_visible) if known and known[0].measured(1) else None
         return 1e3 / ms if ms else None
 
 
