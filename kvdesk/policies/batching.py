@@ -24,11 +24,13 @@ LEAST_TOK_S = 5.0
 LEAST_SHARE = 0.5
 STILL_FITS, FITS_STEADY = 0.8, 0.88
 """Share of the longest gap that the smallest tiled chunk may take where a token costs more in smaller ones: at least,
-and where batches have taken no longer than was expected of them.
+and where batches have taken no longer than was expected of them, or smaller ones were never measured: to try one
+leaves odd tokens for the end, where they are dearest.
 """
 FAR_DEARER = 1.9
-"""Times that a token costs in smaller chunks, from which on the gap may be exceeded by as much. Less than is guessed
-(`batch_times`) where none was measured: to try one could cost a longer gap than the one to be avoided."""
+"""Times that a token costs in smaller chunks, once some were measured, from which on the gap may be exceeded by as
+much.
+"""
 
 BatchMs = Callable[[int, int, float], float | None]
 """Expected ms of a batch of n_tokens over n_kv cells, of which each sees n_visible in the mean (`BatchTimes.ms`); None
@@ -60,6 +62,23 @@ class Share:
 
     seq_id: int
     n_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What bounds the next chunk. n_ones: tokens of answers in every step; n_along: most tokens of prompts for which
+    there is room beside them; most: tokens of prompts in a batch of their own; n_left: tokens that are left of all
+    prompts; waited_ms: since an answer last had a token, which it gets first where the chunk would make that too long;
+    fits: share of the longest gap that the smallest tiled chunk may take; tried: whether smaller ones were measured.
+    """
+
+    n_ones: int
+    n_along: int
+    most: int
+    n_left: int
+    waited_ms: float
+    fits: float
+    tried: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +120,22 @@ def compose(
     most = min(n_batch, n_left)
     if not ones:
         return _split(prompts, most)
-    n_along = min(most, n_batch - len(ones), most_few - len(ones)) if together else 0
-    fits = min(max(STILL_FITS, 1 / most_over), FITS_STEADY)
-    waited_ms = max(w.waited_ms for w in waiting if not w.n_prefill)
+    room = _Room(
+        n_ones=len(ones),
+        n_along=min(most, n_batch - len(ones), most_few - len(ones)) if together else 0,
+        most=most,
+        n_left=n_left,
+        waited_ms=max(w.waited_ms for w in waiting if not w.n_prefill),
+        fits=min(max(STILL_FITS, 1 / most_over), FITS_STEADY),
+        tried=most_few > FIRST,
+    )
     read, written = fmean(w.n_past for w in prompts), fmean(w.n_past for w in waiting if not w.n_prefill)
 
     def ms(n_ones: int, n_tokens: int) -> float | None:
         n = n_ones + n_tokens
         return batch_ms(n, n_kv, (n_ones * written + n_tokens * read) / n)
 
-    chunk = _chunk(len(ones), n_along, most, n_left, waited_ms, ms, fits)
+    chunk = _chunk(room, ms)
     if n_decoded < chunk.n_steps * math.ceil(len(answers) / most_ones):
         return ones
     return (ones if chunk.along else ()) + _split(prompts, chunk.n_tokens)
@@ -119,57 +144,46 @@ def compose(
 # --- private ----------------------------------------------------------------------------------------------------------
 
 
-def _chunk(
-    n_ones: int,
-    n_along: int,
-    most: int,
-    n_left: int,
-    waited_ms: float,
-    batch_ms: Callable[[int, int], float | None],
-    fits: float,
-) -> _Chunk:
-    """The largest chunk of at most `most` tokens with which no answer waits too long: large ones cost least a token.
+def _chunk(room: _Room, batch_ms: Callable[[int, int], float | None]) -> _Chunk:
+    """The largest chunk with which no answer waits too long: large ones cost least a token. batch_ms: of a batch of so
+    many tokens of answers and so many of prompts.
 
     Where `TILE` tokens do not fit, smaller chunks may be far dearer. The smallest tiled one is taken if it is shorter
     than the longest gap after all; or, where a token costs `FAR_DEARER` times as much in smaller ones, if the gap grows
-    by less than the prompt's time would: of gap times time that is the least, the knee of their curve. n_ones: tokens
-    of answers in every step; n_along: tokens of prompts for which there is room beside them, at most; n_left: tokens
-    that are left of all prompts; waited_ms: since an answer last had a token, which it gets first where the chunk would
-    make that too long; batch_ms: of so many tokens of answers and so many of prompts; fits: share of the longest gap
-    that the smallest tiled chunk may take.
+    by less than the prompt's time would: of gap times time that is the least, the knee of their curve.
     """
-    step_ms = batch_ms(n_ones, 0)
+    step_ms = batch_ms(room.n_ones, 0)
     if step_ms is None:
-        along = n_along > 0
-        return _Chunk(min(n_along if along else most, FIRST), along, 0 if along else 1)
-
-    def along_ms(n: int) -> float:
-        return batch_ms(n_ones, n) or math.inf
+        along = room.n_along > 0
+        return _Chunk(min(room.n_along if along else room.most, FIRST), along, 0 if along else 1)
 
     def ms(n: int) -> float:
         return batch_ms(0, n) or math.inf
 
+    def along_ms(n: int) -> float:
+        return batch_ms(room.n_ones, n) or math.inf
+
     # a step is not measured again beside chunks that go along: it takes no more than one with a token more
     step_ms = min(step_ms, along_ms(1))
     gap_ms = _AIM * max(LONGEST_GAP_MS, 2 * step_ms)
-    if n_along < 1:
-        n = _most(range(1, most + 1), lambda n: ms(n) + step_ms <= gap_ms) or 1
+    if room.n_along < 1:
+        n = _most(range(1, room.most + 1), lambda n: ms(n) + step_ms <= gap_ms) or 1
         return _Chunk(n, False, max(1, _steps(ms(n), 0, step_ms)))
-    n = _most(range(1, n_along + 1), lambda n: along_ms(n) <= gap_ms) or 1
-    tiled = _most(range(TILE, most + 1, _GRAIN), lambda n: ms(n) + step_ms <= gap_ms)
-    if not tiled and most >= TILE:
+    n = _most(range(1, room.n_along + 1), lambda n: along_ms(n) <= gap_ms) or 1
+    tiled = _most(range(TILE, room.most + 1, _GRAIN), lambda n: ms(n) + step_ms <= gap_ms)
+    if not tiled and room.most >= TILE:
         n_gaps = (ms(TILE) + step_ms) / gap_ms
         times_dearer = (along_ms(n) - step_ms) / n / (ms(TILE) / TILE)
-        still_fits = fits / _AIM if times_dearer > 1 else 0
-        allowed = times_dearer if times_dearer >= FAR_DEARER else still_fits
+        still_fits = (room.fits if room.tried else FITS_STEADY) / _AIM if times_dearer > 1 else 0
+        allowed = times_dearer if room.tried and times_dearer >= FAR_DEARER else still_fits
         tiled = TILE if n_gaps <= min(_MOST_GAPS, allowed) else 0
     if tiled:
-        tiled, odd = _whole_tiles(tiled, n_left)
-        if 0 < odd <= n_along and along_ms(odd) - step_ms <= min(gap_ms, odd * ms(TILE) / TILE):
+        tiled, odd = _whole_tiles(tiled, room.n_left)
+        if 0 < odd <= room.n_along and along_ms(odd) - step_ms <= min(gap_ms, odd * ms(TILE) / TILE):
             n, tiled = odd, 0
     if tiled:
         return _Chunk(tiled, False, max(1, _steps(ms(tiled), 0, step_ms)))
-    return _Chunk(n, True, max(int(waited_ms + along_ms(n) > gap_ms), _steps(along_ms(n), 1, step_ms)))
+    return _Chunk(n, True, max(int(room.waited_ms + along_ms(n) > gap_ms), _steps(along_ms(n), 1, step_ms)))
 
 
 def _whole_tiles(n: int, n_left: int) -> tuple[int, int]:

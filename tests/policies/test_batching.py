@@ -208,7 +208,7 @@ def test_cells_of_other_chats_tell_nothing_of_what_a_chunk_takes(machine: Machin
     reading = read(slower(machine, 1.1), skipped=0.12, n_others=n_others, learned=learned)
     assert max(reading.gaps_ms) <= reading.longest
     assert reading.tok_s >= reading.least
-    assert reading.over_alone <= 1.3
+    assert reading.over_alone <= 1.4
 
 
 def test_a_chunk_waits_for_a_step_where_the_answer_has_waited_already() -> None:
@@ -237,16 +237,16 @@ def test_a_slow_model_keeps_half_its_speed() -> None:
 
 
 def test_a_machine_that_becomes_slower_is_followed_within_a_few_batches() -> None:
-    """Other programs take almost half of it while the prompt is read."""
+    """Other programs take more than half of it while the prompt is read."""
     n_batches = 0
 
     def machine(n: int, n_kv: float) -> float:
         nonlocal n_batches
         n_batches += 1
-        return small(n, n_kv) * (1.8 if n_batches > 60 else 1)
+        return small(n, n_kv) * (2.2 if n_batches > 60 else 1)
 
     late = [gap for gap in read(machine).gaps_ms if gap > 1.1 * LONGEST_GAP_MS]
-    assert 0 < len(late) <= 3
+    assert 0 < len(late) <= 4
 
 
 def test_a_machine_that_is_quick_again_is_followed_within_a_few_batches() -> None:
@@ -309,8 +309,9 @@ def slow_tiles(n: int, n_kv: float) -> float:
 
 def test_a_steady_machine_s_prompt_is_not_cut_smaller_than_the_gap_asks() -> None:
     steady, uneven = (read(slow_tiles, noise=noise, n_past=100, learned=40) for noise in (0.01, 0.12))
-    assert max(*steady.gaps_ms, *uneven.gaps_ms) <= LONGEST_GAP_MS
-    assert steady.over_alone < 1.08 < uneven.over_alone
+    assert max(steady.gaps_ms) <= LONGEST_GAP_MS
+    assert max(uneven.gaps_ms) <= 1.1 * LONGEST_GAP_MS, "few tokens are tried once, and the first surprise was a tile"
+    assert steady.over_alone < 1.055 < uneven.over_alone
 
 
 @pytest.mark.parametrize(("times_dearer", "tiled"), [(1.5, False), (2.5, True)])
