@@ -53,7 +53,7 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
     alone = chat.messages[-1].tokens
     headless.do(Operate(ClearCache(), measured=False))
     session = headless.engine.session
-    monkeypatch.setattr(session.runtime.speed_model.times, "ms", lambda n_tokens, _n_kv: 5 + token_ms * n_tokens)
+    monkeypatch.setattr(session.runtime.speed_model.times, "ms", lambda n_tokens, *_: 5 + token_ms * n_tokens)
     writer, reader = HeadlessChat(headless), HeadlessChat(headless)
     writer.add_question("Name three rivers.")
     reader.add_question("the sea, its ships and shores, " * 40)
@@ -196,3 +196,20 @@ def test_a_shift_ends_the_answers_that_share_the_cells(headless: HeadlessEngine)
     assert [ended.state for ended in of(events, TurnEnded)] == ["stopped"]
     assert not shared.busy
     assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
+
+
+def test_what_batches_take_is_learned_by_the_cells_that_their_tokens_see(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by those of other conversations, which flash attention skips (ggml-cpu/ops.cpp)."""
+    answered(headless, "the sea, its ships and shores, " * 40)
+    learned: list[tuple[int, int, float]] = []
+    times = headless.engine.session.runtime.speed_model.times
+    monkeypatch.setattr(times, "learn", lambda n, n_kv, n_visible, _ms: learned.append((n, n_kv, n_visible)))
+    chat = answered(headless, "Name three rivers.")
+    headless.engine.session.runtime.context.memory.settle()
+    (n_prompt, n_kv, n_visible), *steps = learned
+    n_past = n_visible - (n_prompt + 1) / 2
+    assert n_past < 64 < 256 < n_kv, "a beginning that is shared is seen"
+    assert len(steps) == len(chat.messages[-1].tokens) - 1
+    assert [seen for _, _, seen in steps] == [n_past + n_prompt + 1 + i for i in range(len(steps))]

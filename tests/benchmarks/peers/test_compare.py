@@ -11,7 +11,7 @@ from collections.abc import Generator
 import pytest
 
 from kvdesk.benchmarks.peers import run
-from kvdesk.benchmarks.peers.peer import PeerFailed, Piece
+from kvdesk.benchmarks.peers.peer import Answer, PeerFailed, Piece
 from kvdesk.benchmarks.peers.rows import ROWS, WORDS, Measured, Row, Texts, Work
 from kvdesk.benchmarks.peers.table import Line, as_json, text
 from kvdesk.errors import UserError
@@ -177,6 +177,11 @@ def test_a_prompt_beside_an_answer_says_what_became_of_the_other() -> None:
     for line in answers:
         assert line.values["kvdesk"][0].how.startswith("brought the prompt's first token after ")
         assert line.values["other"][0].how.endswith(" s, when the answer had ended")
+
+
+def test_tokens_of_an_answer_are_counted_however_many_came_at_once() -> None:
+    done = Answer(0.0, times=[1.0, 2.0, 3.0, 4.0], n_told=[1, 2, 2, 5])
+    assert done.n_between(1.0, 3.0) == 4
 
 
 def test_a_difference_within_the_interval_is_none() -> None:
