@@ -95,7 +95,8 @@ class BatchTimes:
         return total
 
     def _cells(self, n_kv: int, n_visible: float) -> float:
-        return n_visible + _SKIPPED * (n_kv - n_visible) if self._skips else n_kv
+        """A token may be told to see more than there are: positions have gaps, and recurrent states no cells."""
+        return n_kv if not self._skips or n_visible > n_kv else n_visible + _SKIPPED * (n_kv - n_visible)
 
     def _measured(self, n_tokens: int) -> _Measured:
         return self._one if n_tokens == 1 else self._few if n_tokens < TILE else self._tiled

@@ -50,6 +50,17 @@ def test_batches_in_tiles_are_learned_apart() -> None:
     assert times.ms(64, 256, 256) == pytest.approx(160, rel=0.05)
 
 
+@pytest.mark.parametrize("skips", [True, False])
+def test_cells_that_are_skipped_cost_a_tenth(skips: bool) -> None:
+    times = BatchTimes(skips=skips)
+    for n_kv, n_visible in ((512, 512), (2048, 2048), (4096, 256), (4096, 4096)):
+        cells = n_visible + 0.1 * (n_kv - n_visible) if skips else n_kv
+        times.learn(100, n_kv, n_visible, 10 + 100 * (2 + 0.001 * cells))
+    for n_visible in (0, 3000, 4096, 9000):
+        cells = min(n_visible + 0.1 * (4096 - n_visible), 4096) if skips else 4096
+        assert times.ms(100, 4096, n_visible) == pytest.approx(210 + 0.1 * cells, rel=0.05)
+
+
 def learned() -> BatchTimes:
     times, draw = BatchTimes(), random.Random(2)
     for n in (512, 512, 300, 120, 512, 40):
