@@ -120,14 +120,15 @@ def compose(
     most = min(n_batch, n_left)
     if not ones:
         return _split(prompts, most)
+    tried = most_few > FIRST
     room = _Room(
         n_ones=len(ones),
         n_along=min(most, n_batch - len(ones), most_few - len(ones)) if together else 0,
         most=most,
         n_left=n_left,
         waited_ms=max(w.waited_ms for w in waiting if not w.n_prefill),
-        fits=min(max(STILL_FITS, 1 / most_over), FITS_STEADY),
-        tried=most_few > FIRST,
+        fits=min(max(STILL_FITS, 1 / most_over), FITS_STEADY) if tried else FITS_STEADY,
+        tried=tried,
     )
     read, written = fmean(w.n_past for w in prompts), fmean(w.n_past for w in waiting if not w.n_prefill)
 
@@ -174,7 +175,7 @@ def _chunk(room: _Room, batch_ms: Callable[[int, int], float | None]) -> _Chunk:
     if not tiled and room.most >= TILE:
         n_gaps = (ms(TILE) + step_ms) / gap_ms
         times_dearer = (along_ms(n) - step_ms) / n / (ms(TILE) / TILE)
-        still_fits = (room.fits if room.tried else FITS_STEADY) / _AIM if times_dearer > 1 else 0
+        still_fits = room.fits / _AIM if times_dearer > 1 else 0
         allowed = times_dearer if room.tried and times_dearer >= FAR_DEARER else still_fits
         tiled = TILE if n_gaps <= min(_MOST_GAPS, allowed) else 0
     if tiled:

@@ -110,13 +110,16 @@ def read(
     """
     draw, times = random.Random(3), BatchTimes(skips=skipped is not None)
 
+    def padded(held: int) -> int:
+        return 256 * (1 + (n_others + held) // 256)
+
     def cost(n: int, held: int, n_visible: float) -> float:
-        n_kv = 256 * (1 + (n_others + held) // 256)
+        n_kv = padded(held)
         return machine(n, n_kv if skipped is None else n_visible + skipped * (n_kv - n_visible))
 
     def taken(n: int, held: int, n_visible: float) -> float:
         ms = cost(n, held, n_visible) * draw.lognormvariate(0, noise)
-        times.learn(n, 256 * (1 + (n_others + held) // 256), n_visible, ms)
+        times.learn(n, padded(held), n_visible, ms)
         return ms
 
     taken(min(learned, n_past), n_past, n_past / 2)
@@ -125,7 +128,7 @@ def read(
     done, held, n_decoded, now, last, gaps = 0, n_past, 0, 0.0, 0.0, list[float]()
     while done < N_PROMPT:
         wants = [*(Want(i, n_past, 0, now - last) for i in range(n_answers)), Want(99, done, N_PROMPT - done)]
-        n_kv = 256 * (1 + (n_others + held) // 256)
+        n_kv = padded(held)
         most_few = times.most_few(n_kv, done)
         shares = compose(wants, times.ms, n_kv, 512, n_decoded, most_over=times.most_over, most_few=most_few)
         parts = {share.seq_id: share.n_tokens for share in shares}

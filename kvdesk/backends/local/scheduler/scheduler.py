@@ -357,8 +357,7 @@ class Scheduler:
         by_seq = {request.sequence.seq_id: request for request in self._requests}
         now = time.perf_counter()
         wants = [
-            Want(seq_id, t.position, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0)
-            for seq_id, t in by_seq.items()
+            Want(s, t.position, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()
         ]
         times, n_kv = self._speed_model.times, context.memory.last_record.n_kv[-1]
         shares = compose(
