@@ -26,7 +26,7 @@ class Silence(QObject):
         self._window, self._worker = window, worker
         self._said = False
         self._clock = QTimer(self, interval=LOOK_MS)
-        self._clock.timeout.connect(self.theme)
+        self._clock.timeout.connect(self.look)
         self._clock.start()
 
     def close(self) -> None:
@@ -34,7 +34,7 @@ class Silence(QObject):
         self._clock.stop()
 
     @Slot()
-    def theme(self) -> None:
+    def look(self) -> None:
         """Say what has changed since the last look."""
         silent = self._worker.silent_s >= SILENT_S
         if silent and not self._said:

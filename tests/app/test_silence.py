@@ -12,18 +12,18 @@ from tests.app.conftest import Rig, over_both
 @over_both
 def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     silence, activity = rig.controller._silence, rig.window.activity
-    silence.theme()
+    silence.look()
     rig.worker.silent_s = SILENT_S - 1
-    silence.theme()
+    silence.look()
     assert activity.text == ""
     rig.worker.silent_s = SILENT_S
-    silence.theme()
+    silence.look()
     assert "has not answered for 15 seconds" in activity.text
     activity.hide()
-    silence.theme()
+    silence.look()
     assert activity.text == "", "it was dismissed"
     rig.worker.silent_s = 0.0
-    silence.theme()
+    silence.look()
     assert activity.text == "The engine answers again."
 
 

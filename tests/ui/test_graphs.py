@@ -109,10 +109,10 @@ def test_nothing_is_drawn_while_hidden(theme: Theme, qtbot: QtBot) -> None:
     measured = session()
     graphs = Trends(theme, measured)
     qtbot.addWidget(graphs)
-    graphs.stack.theme()
+    graphs.stack.draw_due()
     assert curves_of(graphs.stack, 1) == []
     graphs.show()
-    graphs.stack.theme()
+    graphs.stack.draw_due()
     assert curves_of(graphs.stack, 1)[0][0].size > 80
 
 
@@ -127,11 +127,11 @@ def test_numbers_are_written_more_often_than_long_curves_are_drawn(theme: Theme,
     shown = curves_of(stack, 0)[0][0].size
     measured.add_speed(SpeedSample(199.95, "decode", 50, 1000.0, 256))
     now[0] = 0.1
-    stack.theme()
+    stack.draw_due()
     assert stack.graphs[0].captions.texts == ("50.0",)
     assert curves_of(stack, 0)[0][0].size == shown
     now[0] = 2.1
-    stack.theme()
+    stack.draw_due()
     qtbot.waitUntil(lambda: curves_of(stack, 0)[0][0].size > shown, timeout=2000)
 
 

@@ -27,8 +27,8 @@ _NEAR: Final = 0.02  # of the width: an operation so near is the one that is mea
 
 
 class GraphStack(QWidget):
-    """Looks twice a second, and whenever `theme` is called, what is to be drawn; at once when a person moves the axis.
-    Draws nothing while hidden.
+    """Looks twice a second, and whenever `draw_due` is called, what is to be drawn; at once when a person moves the
+    axis. Draws nothing while hidden.
 
     Numbers are written that often; curves when they can have moved by a pixel. While an answer is written numbers come
     about once a second, and curves wait until drawing is cheap enough (`Pace`), at most `_SELDOM_S`: drawing takes its
@@ -77,7 +77,7 @@ class GraphStack(QWidget):
             self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Graphs over time"))
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self.theme)
+        self._timer.timeout.connect(self.draw_due)
         theme.changed.connect(self._on_look_changed)
         self._on_look_changed()
 
@@ -120,7 +120,7 @@ class GraphStack(QWidget):
     # --- private ------------------------------------------------------------------------------------------------------
 
     @Slot()
-    def theme(self) -> None:
+    def draw_due(self) -> None:
         """Draw what is due. Whoever writes other numbers once a second calls this, so that all are painted together;
         nobody has to: a timer does it, a little later.
         """
@@ -166,7 +166,7 @@ class GraphStack(QWidget):
         for graph in self.graphs:
             graph.set_colours()
         self._drawn = -1
-        self.theme()
+        self.draw_due()
 
     def _on_moved(self) -> None:
         self.draw()

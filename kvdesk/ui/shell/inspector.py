@@ -294,7 +294,7 @@ class Inspector(QWidget):
     def show_numbers(self) -> None:
         """Write what need not follow every view."""
         self._cache.show_numbers(self._state)
-        self._cache.trends.stack.theme()
+        self._cache.trends.stack.draw_due()
 
     def _count(self, view: CacheView) -> None:
         """Add the view to the measurements."""
