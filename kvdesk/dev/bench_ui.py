@@ -74,32 +74,32 @@ class _DrivenWindow(QObject):
         self._failed: UserError | None = None
         parts.controller.event_applied.connect(self._on_event)
 
-    def wait(self, until: Callable[[], bool]) -> None:
-        """Run the event loop. Raises UserError where something failed or nothing happens for minutes."""
+    def wait(self, until: Callable[[], bool], look_ms: int = 20) -> None:
+        """Run the event loop and look every `look_ms`. Raises UserError where something failed or nothing happens for
+        minutes.
+        """
         loop = QEventLoop()
-        clock = QTimer(interval=20)
+        clock = QTimer(interval=look_ms)
         deadline = time.monotonic() + _LIMIT_S
 
-        def theme() -> None:
+        def look() -> None:
             if until() or self._failed is not None or time.monotonic() > deadline:
                 loop.quit()
 
-        clock.timeout.connect(theme)
+        clock.timeout.connect(look)
         clock.start()
         loop.exec()
         clock.stop()
-        self._raise_failure()
+        if self._failed is not None:
+            raise self._failed
         if not until():
             raise UserError("The application did not answer in time.")
 
     def settle(self, seconds: float) -> None:
-        """Run the event loop for so long. One timer: looking every 20 ms, as `wait` does, took half of what an idle
-        window was judged by. Raises UserError where something failed.
+        """Run the event loop for so long, and look once: looking every 20 ms took 0.5 % of a core, half of what an idle
+        window may take.
         """
-        loop = QEventLoop()
-        QTimer.singleShot(round(seconds * 1e3), loop.quit)
-        loop.exec()
-        self._raise_failure()
+        self.wait(lambda: True, round(seconds * 1e3))
 
     def wait_for_context(self) -> None:
         self.wait(lambda: self._ready is not None)
@@ -140,10 +140,6 @@ class _DrivenWindow(QObject):
         if self.window.inspector.isHidden() == shown:
             self.window.shown_settings.toggle_inspector()
         self.settle(0.2)
-
-    def _raise_failure(self) -> None:
-        if self._failed is not None:
-            raise self._failed
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
