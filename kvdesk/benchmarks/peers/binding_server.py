@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import socket
 import subprocess
 import sys
@@ -11,11 +10,12 @@ import time
 from pathlib import Path
 
 from kvdesk.backends.local.llama.binding import engine_version
+from kvdesk.benchmarks.peers.binding_server_child import FLAG, NAME
 from kvdesk.benchmarks.peers.peer import PeerFailed, wrote_with
 from kvdesk.benchmarks.peers.server import ServerPeer
+from kvdesk.library.child import child_command, start_child
 from kvdesk.settings import ContextSettings
 
-NAME = "llama_cpp.server"
 NEEDED = {
     "fastapi": "fastapi",
     "uvicorn": "uvicorn",
@@ -58,9 +58,9 @@ class BindingServer(ServerPeer):
             "interrupt_requests": False,
             "verbose": False,
         }
-        self._command = [sys.executable, "-m", NAME]
-        for key, value in options.items():
-            self._command += [f"--{key}", str(value)]
+        self._command = child_command(
+            FLAG, *(part for key, value in options.items() for part in (f"--{key}", str(value)))
+        )
         self._child: subprocess.Popen[bytes] | None = None
         self._start()
         self.about = f"llama-cpp-python {engine_version().binding}, {path.name}"
@@ -74,10 +74,8 @@ class BindingServer(ServerPeer):
         self._end()
 
     def _start(self) -> None:
-        environment = {**os.environ, "LLAMA_KV_CACHE_DEBUG": "0"}
-        quiet = subprocess.DEVNULL
         try:
-            self._child = subprocess.Popen(self._command, stdin=quiet, stdout=quiet, stderr=quiet, env=environment)
+            self._child = start_child(self._command, subprocess.DEVNULL, subprocess.DEVNULL)
         except OSError as error:
             raise PeerFailed(f"{NAME} cannot be started: {error.strerror or error}.", gone=True) from error
         began = time.monotonic()
@@ -97,6 +95,8 @@ class BindingServer(ServerPeer):
     def _end(self) -> None:
         if self._child is not None:
             self._child.kill()
+            if self._child.stdin is not None:
+                self._child.stdin.close()
             self._child.wait()
             self._child = None
 

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from kvdesk.benchmarks.peers.binding_server import NAME as BINDING_SERVER
 from kvdesk.benchmarks.peers.binding_server import BindingServer
+from kvdesk.benchmarks.peers.binding_server_child import NAME as BINDING_SERVER
 from kvdesk.benchmarks.peers.kvdesk_itself import Kvdesk
 from kvdesk.benchmarks.peers.llama_class import LlamaPeer
 from kvdesk.benchmarks.peers.peer import Peer, PeerFailed, answer
