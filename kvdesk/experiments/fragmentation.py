@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
 from kvdesk.experiments.bench import Bench
@@ -102,8 +103,9 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
                 done = i * len(sizes) + k
                 what = tr("{kind}: the text is placed among {n} times {size} cells")
                 yield Progress(done, steps, what.format(kind=tr(kind.name), n=N_FILLERS, size=size))
+                parts = _read(used[COMPACT], text, filler[:size])
                 for layout, context in used.items():
-                    _place(context, layout, text, filler[:size])
+                    _place(context, layout, *parts)
                 with bench.context_of(settings, inspect=True) as new:
                     new.append(text, 0)
                     contexts = {**used, REBUILT: new}
@@ -123,23 +125,34 @@ def _round(
             yield Sample(f"{HIGH_WATER}{kind.name}: {layout}", size, high_water, unit="cells")
 
 
-def _place(context: RawContext, layout: str, text: list[int], filler: list[int]) -> None:
-    """The text in sequence 0, and nothing else in the cache at the end."""
+class Part(NamedTuple):
+    """Tokens from position 0 on, and the saved state of a sequence of them."""
+
+    tokens: list[int]
+    state: bytes
+
+
+def _read(context: RawContext, text: list[int], filler: list[int]) -> tuple[Part, Part]:
+    """The text and what the other sequences hold, read once for all layouts."""
     context.clear()
     context.append(text, 0)
-    if layout == COMPACT:
-        return
-    state = context.saved(0)
-    context.clear()
     context.append(filler, 0, 1)
-    other = context.saved(1)
-    for seq_id in range(2, N_FILLERS + 1):
-        context.restore(seq_id, other, filler)
+    return Part(text, context.saved(0)), Part(filler, context.saved(1))
+
+
+def _place(context: RawContext, layout: str, text: Part, filler: Part) -> None:
+    """The text in sequence 0, and nothing else in the cache at the end."""
+    context.clear()
+    if layout == COMPACT:
+        context.restore(0, text.state, text.tokens)
+        return
+    for seq_id in range(1, N_FILLERS + 1):
+        context.restore(seq_id, filler.state, filler.tokens)
     if layout != BEHIND:
         for seq_id in range(1, N_FILLERS + 1):
-            for at in (0, len(filler) // 2):
+            for at in (0, len(filler.tokens) // 2):
                 context.remove(seq_id, at, at + 1)
-    context.restore(0, state, text)
+    context.restore(0, text.state, text.tokens)
     for seq_id in range(1, N_FILLERS + 1):
         context.remove(seq_id)
     if layout == COMPACTED:
@@ -246,7 +259,7 @@ EXPERIMENT = Experiment(
         n_ctx=len(LAYOUTS) * _cells(values), n_seq_max=N_FILLERS + 1, n_batch=256, n_ubatch=64
     ),
     work=lambda values: Work(
-        4 * len(KINDS) * (len(LAYOUTS) * N_TEXT + 3 * values["per_filler"]),
+        4 * len(KINDS) * (2 * N_TEXT + values["per_filler"]),  # REBUILT reads the text a second time
         8 * len(KINDS) * len(LAYOUTS) * values["rounds"] * values["tokens"],
     ),
     measure=_measure,

@@ -10,6 +10,7 @@ from kvdesk.experiments.process import ExperimentProcess, experiment_command
 from kvdesk.protocol.experiment import Failed, Finished, Request, chosen
 from tests.places import SHARED_MODELS
 
+pytestmark = pytest.mark.timeout(300)  # a child that measures: half a minute here is minutes on a slow, busy machine
 SMALL: dict[str, tuple[dict[str, float], str]] = {
     "positions": ({}, "any start; no gaps; no going back; nothing stacks"),
     "seq-ids": ({"n_seq_max": 4, "requests": 3, "prompt": 20, "tokens": 1, "rounds": 2}, "; refused"),
