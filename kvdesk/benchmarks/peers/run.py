@@ -139,8 +139,28 @@ def forecast(plan: Plan, peers: Mapping[str, Peer], speeds: Mapping[str, Speed])
 
 
 def compare(peers: Mapping[str, Peer], plan: Plan, texts: Texts, say: Say, start: float) -> list[Line]:
-    """The lines of the table; `start`: when time began to count (time.monotonic())."""
+    """The lines of the table; `start`: when time began to count (time.monotonic()). After Ctrl+C they have what was
+    measured until then.
+    """
     lines = {(load, name): Line(load, name) for load in plan.loads for row in plan.rows for name in row.names}
+    try:
+        _fill(lines, peers, plan, texts, say, start)
+    except KeyboardInterrupt:
+        say("Interrupted: the table has what was measured until now.")
+        for line in lines.values():
+            for name in peers.keys() - line.values.keys():
+                _put_problem([line], name, "Not measured: it was interrupted.")
+    return list(lines.values())
+
+
+def _fill(
+    lines: Mapping[tuple[int, str], Line],
+    peers: Mapping[str, Peer],
+    plan: Plan,
+    texts: Texts,
+    say: Say,
+    start: float,
+) -> None:
     gone: dict[str, str] = {}
     number = texts.number
     for turn in range(plan.rounds):
@@ -161,7 +181,6 @@ def compare(peers: Mapping[str, Peer], plan: Plan, texts: Texts, say: Say, start
                         _measure(peers[name], row, Texts(texts.word_tokens, number), own, turn, gone)
                     if not over:
                         say(f"round {turn + 1}, {LOADS[load]}, {row.title}")
-    return list(lines.values())
 
 
 def _measure(peer: Peer, row: Row, texts: Texts, own: list[Line], turn: int, gone: dict[str, str]) -> None:
