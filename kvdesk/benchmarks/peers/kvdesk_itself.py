@@ -60,34 +60,31 @@ class Kvdesk:
         command, asked_s = Generate(conversation, new_message_id(), (*said, asked), sampling), time.monotonic()
         events = self._answers[command.answer] = queue.SimpleQueue[Event]()
         self._host.submit(command)
-        words, tokens, running = "", list[int](), True
+        words, tokens, stopped = "", list[int](), False
+        ended: TurnEnded | None = None
         try:
-            while running:
-                match self._next(events):
-                    case TextDelta(text=new, tokens=ids):
-                        words += new
-                        tokens += ids
-                        yield Piece(new, len(ids))
-                    case TurnEnded(state=state, stats=stats, note=note):
-                        running = False
-                        if state == "failed":
-                            raise PeerFailed(note)
-                        ids, self.n_prompt = tuple(tokens), stats.prompt_tokens
-                        answer = Message(command.answer, conversation, asked.id, "assistant", words, state, ids, stats)
-                        said += [asked, answer]
-                        n_more, how = stats.generated_tokens - len(tokens), self._how(stats, asked_s)
-                        yield Piece("", n_more, stats.prefilled_tokens, how)
-                    case _:
-                        pass
-        except PeerFailed:
-            running = False
-            raise
+            while ended is None:
+                event = self._next(events)
+                if isinstance(event, TurnEnded):
+                    ended = event
+                elif isinstance(event, TextDelta):
+                    words += event.text
+                    tokens += event.tokens
+                    if not stopped:
+                        try:
+                            yield Piece(event.text, len(event.tokens))
+                        except GeneratorExit:
+                            stopped = True
+                            self._host.stop(command.answer)
         finally:
-            if running:
-                self._host.stop(command.answer)
-                while not isinstance(self._next(events), TurnEnded):
-                    pass
             del self._answers[command.answer]
+        if ended.state == "failed":
+            raise PeerFailed(ended.note)
+        ids, stats = tuple(tokens), ended.stats
+        self.n_prompt = stats.prompt_tokens
+        said += [asked, Message(command.answer, conversation, asked.id, "assistant", words, ended.state, ids, stats)]
+        if not stopped:
+            yield Piece("", stats.generated_tokens - len(tokens), stats.prefilled_tokens, self._how(stats, asked_s))
 
     def forget(self, chat: str) -> None:
         """As a chat that nobody looks at any more: what is in the cache stays there while there is room."""

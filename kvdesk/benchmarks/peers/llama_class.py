@@ -44,8 +44,9 @@ class LlamaPeer:
                         yield Piece(new)
             except GeneratorExit:
                 self._send(stop=True)
-                while "end" not in self._heard():
-                    pass
+                while "end" not in (line := self._heard()):
+                    words += line.get("text", "")
+                self._history.answered(chat, text, words)
                 raise
         self._history.answered(chat, text, words)
         cut = line["end"] == "length"

@@ -11,6 +11,11 @@ from typing import NamedTuple, Protocol
 
 from kvdesk.errors import UserError
 
+ENOUGH_S = 10.0
+"""Seconds after its first piece when an answer is cut off: with two threads beside a busy process some peers write one
+token in three seconds. Its first token and its speed are known by then.
+"""
+
 
 class PeerFailed(UserError):
     """A peer did not do what it was asked. gone: it will not do anything else either."""
@@ -47,7 +52,7 @@ class Peer(Protocol):
 
     def ask(self, chat: str, text: str, n_tokens: int) -> Generator[Piece]:
         """The next answer of a chat, at most `n_tokens` long, always the likeliest token. To close it is to stop the
-        answer, which does not count then. Raises PeerFailed.
+        answer; what has come of it belongs to the chat. Raises PeerFailed.
         """
 
     def forget(self, chat: str) -> None:
@@ -74,6 +79,7 @@ class Answer:
     times    of every piece with text; n_told: the tokens it was made of
     n_read   tokens of the prompt that were computed; None where the peer does not tell
     how      see `Piece`
+    cut      whether it was stopped before its end
     problem  why it failed
     """
 
@@ -84,6 +90,7 @@ class Answer:
     text: str = ""
     n_read: int | None = None
     how: str = ""
+    cut: bool = False
     problem: PeerFailed | None = None
 
     @property
@@ -113,8 +120,11 @@ def answer(
     n_tokens: int,
     stop: threading.Event | None = None,
     on_piece: Callable[[Answer], None] = lambda _answer: None,
+    most_s: float = ENOUGH_S,
 ) -> Answer:
-    """Ask and read to the end, or until `stop` is set. Raises PeerFailed, also where not a word comes."""
+    """Ask and read to the end, until `stop` is set, or for `most_s` seconds after the first piece. Raises PeerFailed,
+    also where not a word comes.
+    """
     done = Answer(time.perf_counter())
     pieces = peer.ask(chat, text, n_tokens)
     try:
@@ -126,8 +136,9 @@ def answer(
             done.n_tokens += piece.n_tokens
             done.n_read = piece.n_read if piece.n_read is not None else done.n_read
             done.how = piece.how or done.how
+            done.cut = bool(done.times and time.perf_counter() - done.times[0] > most_s)
             on_piece(done)
-            if stop is not None and stop.is_set():
+            if done.cut or (stop is not None and stop.is_set()):
                 break
     finally:
         pieces.close()
@@ -137,11 +148,14 @@ def answer(
 
 
 class Reading:
-    """An answer that is read in a thread of its own. Use it as a context manager: it is stopped and over at the end."""
+    """An answer that is read in a thread of its own, for `most_s` seconds at most. Use it as a context manager: it is
+    stopped and over at the end.
+    """
 
-    def __init__(self, peer: Peer, chat: str, text: str, n_tokens: int) -> None:
+    def __init__(self, peer: Peer, chat: str, text: str, n_tokens: int, most_s: float = ENOUGH_S) -> None:
         self._stop, self._grown = threading.Event(), threading.Condition()
         self.answer = Answer(time.perf_counter())
+        self._most_s = most_s
         self._over = False
         self._thread = threading.Thread(target=self._read, args=(peer, chat, text, n_tokens), daemon=True)
         self._thread.start()
@@ -167,7 +181,7 @@ class Reading:
     def _read(self, peer: Peer, chat: str, text: str, n_tokens: int) -> None:
         problem = None
         try:
-            answer(peer, chat, text, n_tokens, self._stop, self._tell)
+            answer(peer, chat, text, n_tokens, self._stop, self._tell, self._most_s)
         except PeerFailed as error:
             problem = error
         with self._grown:

@@ -7,6 +7,7 @@ rounds go over all rows, quiet and beside busy processes. It builds nothing and 
 from __future__ import annotations
 
 import gc
+import itertools
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +31,6 @@ from kvdesk.experiments.child import machine
 from kvdesk.settings import ContextSettings
 
 START_S = 0.5  # until a busy process computes
-SLOWER = (1.0, 2.0, 3.0)
-"""About how many times as long everything takes beside so many busy processes, for the forecast of the time."""
 WARM_UP = 16
 """Times `WORDS` in the prompt by which speeds are foreseen."""
 Say = Callable[[str], None]
@@ -81,6 +80,10 @@ class Outcome:
         }
 
 
+Speeds = Mapping[int, Mapping[str, "Speed"]]
+"""By the number of busy processes and the name of the peer."""
+
+
 class Speed(NamedTuple):
     """Seconds for a token of a prompt, and for one of an answer."""
 
@@ -116,7 +119,7 @@ def run(
             peers[peer.name] = peer
             stack.callback(peer.close)
             say(f"{peer.name}: {peer.about}")
-        texts, speeds = _warmed_up(peers, absent, say)
+        texts, speeds = _warmed_up(peers, plan.loads, absent, say)
         seconds = forecast(plan, peers, speeds)
         say(
             f"{plan.rounds} rounds of {len(plan.rows)} rows take about {max(1, round(seconds / 60))} minutes;"
@@ -128,14 +131,14 @@ def run(
     return Outcome(lines, about, absent, settings, time.monotonic() - start)
 
 
-def forecast(plan: Plan, peers: Mapping[str, Peer], speeds: Mapping[str, Speed]) -> float:
+def forecast(plan: Plan, peers: Mapping[str, Peer], speeds: Speeds) -> float:
     """Seconds that the plan takes, at about."""
     each = 0.0
-    for row in plan.rows:
-        for name, peer in peers.items():
-            if not (row.restarts and peer.no_restart):
-                each += row.work.read * speeds[name].read_s + row.work.written * speeds[name].written_s
-    return plan.rounds * each * sum(SLOWER[load] for load in plan.loads)
+    for row, (name, peer), load in itertools.product(plan.rows, peers.items(), plan.loads):
+        if not (row.restarts and peer.no_restart):
+            speed, work = speeds[load][name], row.work
+            each += work.read * speed.read_s + min(work.written * speed.written_s, work.most_s)
+    return plan.rounds * each
 
 
 def compare(peers: Mapping[str, Peer], plan: Plan, texts: Texts, say: Say, start: float) -> list[Line]:
@@ -231,9 +234,8 @@ def _checked(peer: ServerPeer) -> ServerPeer:
     return peer
 
 
-def _warmed_up(peers: dict[str, Peer], absent: dict[str, str], say: Say) -> tuple[Texts, dict[str, Speed]]:
+def _warmed_up(peers: dict[str, Peer], loads: Sequence[int], absent: dict[str, str], say: Say) -> tuple[Texts, Speeds]:
     """Texts whose lengths are known, and how fast each peer is; one that fails is absent from then on."""
-    speeds: dict[str, Speed] = {}
     kvdesk = peers[PRIMARY]
     assert isinstance(kvdesk, Kvdesk)
     sizes = []
@@ -242,10 +244,22 @@ def _warmed_up(peers: dict[str, Peer], absent: dict[str, str], say: Say) -> tupl
         kvdesk.forget(f"size {n}")
         sizes.append(kvdesk.n_prompt)
     texts = Texts((sizes[1] - sizes[0]) / WARM_UP, 0)
+    speeds: dict[int, dict[str, Speed]] = {}
+    for load in loads:
+        with busy_processes(load):
+            time.sleep(START_S if load else 0.0)
+            speeds[load] = _speeds(peers, load, sizes[1], absent, say)
+    return texts, speeds
+
+
+def _speeds(peers: dict[str, Peer], load: int, n_prompt: int, absent: dict[str, str], say: Say) -> dict[str, Speed]:
+    """Of each peer, after a prompt of about `n_prompt` tokens."""
+    speeds: dict[str, Speed] = {}
     for name, peer in list(peers.items()):
+        chat = f"warm-up {load}"
         try:
-            done = answer(peer, "warm-up", f"Warm up. {WORDS * WARM_UP} What is this?", 16)
-            peer.forget("warm-up")
+            done = answer(peer, chat, f"{chat}. {WORDS * WARM_UP} What is this?", 16)
+            peer.forget(chat)
             peer.settle()
         except PeerFailed as error:
             if name == PRIMARY:
@@ -255,8 +269,8 @@ def _warmed_up(peers: dict[str, Peer], absent: dict[str, str], say: Say) -> tupl
             del peers[name]  # closed at the end like the others
             continue
         written = (done.times[-1] - done.times[0]) / max(1, done.n_tokens - 1)
-        speeds[name] = Speed(done.first_s / sizes[1], written)
-    return texts, speeds
+        speeds[name] = Speed(done.first_s / n_prompt, written)
+    return speeds
 
 
 @contextmanager

@@ -67,12 +67,16 @@ class ServerPeer:
             if response.status_code != httpx2.codes.OK:
                 response.read()
             self._check_status(response)
-            for chunk in self._chunks(response):
-                for new in _texts(chunk):
-                    words += new
-                    n_told += 1
-                    yield Piece(new)
-                n_made, n_read = _counted(chunk, n_made, n_read)
+            try:
+                for chunk in self._chunks(response):
+                    for new in _texts(chunk):
+                        words += new
+                        n_told += 1
+                        yield Piece(new)
+                    n_made, n_read = _counted(chunk, n_made, n_read)
+            except GeneratorExit:
+                self._history.answered(chat, text, words)
+                raise
         self._history.answered(chat, text, words)
         yield Piece("", (n_made or n_told) - n_told, n_read, self.how)
 

@@ -10,8 +10,8 @@ from collections.abc import Generator
 
 import pytest
 
-from kvdesk.benchmarks.peers import run
-from kvdesk.benchmarks.peers.peer import Answer, PeerFailed, Piece
+from kvdesk.benchmarks.peers import rows, run
+from kvdesk.benchmarks.peers.peer import ENOUGH_S, Answer, PeerFailed, Piece, answer
 from kvdesk.benchmarks.peers.rows import ROWS, WORDS, Measured, Row, Texts, Work
 from kvdesk.benchmarks.peers.table import Line, as_json, text
 from kvdesk.errors import UserError
@@ -61,6 +61,15 @@ class OneAtATime(MadeUp):
         with self._one:
             time.sleep(0.02)  # until all know that the one before has ended
             yield from super().ask(chat, text, n_tokens)
+
+
+class Slow(OneAtATime):
+    """A token takes 10 ms."""
+
+    def ask(self, chat: str, text: str, n_tokens: int) -> Generator[Piece]:
+        for piece in super().ask(chat, text, n_tokens):
+            time.sleep(0.01)
+            yield piece
 
 
 def plan(*only: str, rounds: int = 1, minutes: float = 1.0) -> run.Plan:
@@ -245,13 +254,31 @@ def test_the_result_is_json() -> None:
 def test_the_time_is_foreseen_from_the_speeds() -> None:
     ours, other = MadeUp("kvdesk"), MadeUp("other")
     other.no_restart = "it stays"
-    speeds = {name: run.Speed(0.001, 0.1) for name in ("kvdesk", "other")}
+    quick, slow = run.Speed(0.001, 0.05), run.Speed(0.002, 3.0)
+    speeds = {0: {"kvdesk": quick, "other": quick}, 1: {"kvdesk": quick, "other": slow}}
     peers = {"kvdesk": ours, "other": other}
     decode = run.forecast(plan("decode", rounds=2), peers, speeds)
-    assert decode == pytest.approx(2 * 2 * (0.06 + 12.8))
-    assert run.forecast(plan("restart"), peers, speeds) == pytest.approx(4 + 0.8)  # of kvdesk alone
-    loaded = run.Plan.of(["decode"], (0, 1, 2), 2, 1.0)
-    assert run.forecast(loaded, peers, speeds) == pytest.approx(sum(run.SLOWER) * decode)
+    assert decode == pytest.approx(2 * 2 * (0.06 + 6.4))
+    assert run.forecast(plan("restart"), peers, speeds) == pytest.approx(4 + 0.4)  # of kvdesk alone
+    loaded = run.Plan.of(["decode"], (0, 1), 2, 1.0)
+    beside = 2 * (0.06 + 6.4 + 0.12 + ENOUGH_S)  # an answer that takes minutes is cut off
+    assert run.forecast(loaded, peers, speeds) == pytest.approx(decode + beside)
+
+
+def test_an_answer_that_takes_minutes_is_cut_off() -> None:
+    done = answer(Slow("slow"), "a", "Hello", 1000, most_s=0.05)
+    assert done.cut
+    assert 1 < done.n_tokens < 100
+    assert done.tok_s < 200
+
+
+def test_a_prompt_that_waits_for_a_slow_answer_is_measured_when_that_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rows, "STORY_S", 0.5)
+    first, _, gap = next(row for row in ROWS if row.id == "beside").measure(Slow("slow"), Texts(20.0, 0))
+    assert first.how == "needed over 0 s for the answer before"
+    assert gap.how.endswith("when the answer had been cut off")
 
 
 def test_unknown_rows_and_loads_are_one_sentence() -> None:

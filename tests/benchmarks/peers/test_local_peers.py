@@ -52,6 +52,16 @@ def test_a_second_turn_computes_only_what_is_new(kvdesk: Kvdesk) -> None:
     assert second.n_read < 20 < first.n_read
 
 
+def test_a_chat_goes_on_behind_an_answer_that_was_cut_off(kvdesk: Kvdesk, llama: LlamaPeer) -> None:
+    for peer in (kvdesk, llama):
+        first = answer(peer, "cut", "Tell a long story of a whale.", 200, most_s=0.1)
+        assert first.cut
+        n_story = first.n_tokens
+        second = answer(peer, "cut", "And then?", 4)
+        assert second.text
+        assert peer is llama or (second.n_read is not None and second.n_read < 20 < kvdesk.n_prompt - n_story)
+
+
 def test_two_chats_at_once(kvdesk: Kvdesk) -> None:
     with Reading(kvdesk, "story", "Tell a long story of a whale.", 200) as story:
         story.wait_for(3)

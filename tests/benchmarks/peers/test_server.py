@@ -132,6 +132,13 @@ def test_an_answer_that_is_not_wanted_any_more_is_stopped(peer: ServerPeer) -> N
     assert story.over()
 
 
+def test_what_came_of_an_answer_that_was_cut_off_belongs_to_the_chat(peer: ServerPeer, server: TinyServer) -> None:
+    done = answer(peer, "cut", "endless", 2000, most_s=0.05)
+    assert done.cut
+    answer(peer, "cut", "Next", 8)
+    assert [m["content"] for m in server.asked[-1]["messages"]] == ["endless", done.text, "Next"]
+
+
 def test_what_fails_in_a_thread_is_raised_by_who_waits(peer: ServerPeer) -> None:
     with Reading(peer, "d", "crash", 8) as story, pytest.raises(PeerFailed, match="out of memory"):
         story.wait_for(1)
