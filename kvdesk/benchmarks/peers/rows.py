@@ -160,10 +160,9 @@ def _beside(peer: Peer, texts: Texts) -> list[Measured]:
     speed = max(1, n_written) / (first - asked)  # the one under way counts
     told_first = over and times[-1] <= first
     meanwhile = f"wrote {speed:.2g} tok/s of the answer meanwhile"
-    if told_first:
-        meanwhile = f"needed over {STORY_S:.0f} s for the answer before" if cut else "ended the answer before"
     prompt = f"brought the prompt's first token after {first - asked:.1f} s"
     if told_first:
+        meanwhile = f"needed over {STORY_S:.0f} s for the answer before" if cut else "ended the answer before"
         prompt += f", when the answer had {'been cut off' if cut else 'ended'}"
     read, wrote, waited = BESIDE_NAMES
     return [

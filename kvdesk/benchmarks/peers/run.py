@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -243,20 +244,24 @@ def _warmed_up(peers: dict[str, Peer], loads: Sequence[int], absent: dict[str, s
         answer(kvdesk, f"size {n}", WORDS * n, 1)
         kvdesk.forget(f"size {n}")
         sizes.append(kvdesk.n_prompt)
-    texts = Texts((sizes[1] - sizes[0]) / WARM_UP, 0)
+    texts = Texts((sizes[1] - sizes[0]) / WARM_UP, first_number())
     speeds: dict[int, dict[str, Speed]] = {}
     for load in loads:
         with busy_processes(load):
             time.sleep(START_S if load else 0.0)
-            speeds[load] = _speeds(peers, load, sizes[1], absent, say)
+            speeds[load] = _speeds(peers, f"{texts.number}.{load}", sizes[1], absent, say)
     return texts, speeds
 
 
-def _speeds(peers: dict[str, Peer], load: int, n_prompt: int, absent: dict[str, str], say: Say) -> dict[str, Speed]:
-    """Of each peer, after a prompt of about `n_prompt` tokens."""
+def first_number() -> int:
+    """Where the numbers of texts begin, another one in each run: a server may still have those of the run before."""
+    return 100_000 + secrets.randbelow(900_000)
+
+
+def _speeds(peers: dict[str, Peer], chat: str, n_prompt: int, absent: dict[str, str], say: Say) -> dict[str, Speed]:
+    """Of each peer, after a prompt of about `n_prompt` tokens in a chat of this name."""
     speeds: dict[str, Speed] = {}
     for name, peer in list(peers.items()):
-        chat = f"warm-up {load}"
         try:
             done = answer(peer, chat, f"{chat}. {WORDS * WARM_UP} What is this?", 16)
             peer.forget(chat)

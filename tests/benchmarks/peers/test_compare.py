@@ -103,6 +103,13 @@ def test_no_two_chats_begin_alike_and_prompts_have_their_length() -> None:
     assert len(ours.asked[1][1].split()) == pytest.approx(n_words * 2018 / 20, abs=2)
 
 
+def test_a_server_has_no_text_of_the_run_before() -> None:
+    """One that kept them had read 2,000 tokens in 77 ms."""
+    numbers = {run.first_number() for _ in range(20)}
+    assert len(numbers) > 1
+    assert {len(str(number)) for number in numbers} == {6}  # of one length in tokens
+
+
 def test_another_peer_begins_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     began: list[str] = []
     peers = [MadeUp("kvdesk"), MadeUp("a"), MadeUp("b")]
