@@ -169,8 +169,7 @@ def _fill(
     number = texts.number
     for turn in range(plan.rounds):
         for load in plan.loads:
-            with busy_processes(load):
-                time.sleep(START_S if load else 0.0)
+            with _computing(load):
                 for row in plan.rows:
                     number += 1
                     over = time.monotonic() - start > 60 * plan.minutes
@@ -247,8 +246,7 @@ def _warmed_up(peers: dict[str, Peer], loads: Sequence[int], absent: dict[str, s
     texts = Texts((sizes[1] - sizes[0]) / WARM_UP, first_number())
     speeds: dict[int, dict[str, Speed]] = {}
     for load in loads:
-        with busy_processes(load):
-            time.sleep(START_S if load else 0.0)
+        with _computing(load):
             speeds[load] = _speeds(peers, f"{texts.number}.{load}", sizes[1], absent, say)
     return texts, speeds
 
@@ -276,6 +274,14 @@ def _speeds(peers: dict[str, Peer], chat: str, n_prompt: int, absent: dict[str, 
         written = (done.times[-1] - done.times[0]) / max(1, done.n_tokens - 1)
         speeds[name] = Speed(done.first_s / n_prompt, written)
     return speeds
+
+
+@contextmanager
+def _computing(load: int) -> Iterator[None]:
+    """So many busy processes, which compute from the first moment on."""
+    with busy_processes(load):
+        time.sleep(START_S if load else 0.0)
+        yield
 
 
 @contextmanager
