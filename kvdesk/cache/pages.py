@@ -17,6 +17,7 @@ from kvdesk.cache.metrics import holders
 from kvdesk.cache.snapshot import CacheMap, StreamMap
 
 PAGE_SIZES = (16, 32, 64)
+_NO_PAGES = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +78,29 @@ def paged_overlay(cache: CacheMap, page_size: int) -> PagedOverlay:
     """
     if page_size < 1:
         raise ValueError(f"a page has at least one slot, not {page_size}")
-    known: dict[tuple[int, bytes], int] = {}  # (page before it, content) of every full page
+    begun_alike: dict[bytes, list[_Pages]] = {}  # the sequences before, by the content of their first page
     n_pages = 0
     page_of = tuple(np.full(stream.size, -1, dtype=np.int32) for stream in cache.streams)
-    tables: list[tuple[int, int, list[int]]] = []
+    tables: list[tuple[int, int, NDArray[np.int32]]] = []
     for s, stream in enumerate(cache.streams):
         for seq_id in _sequences(stream):
             cells = np.flatnonzero(holders(stream, seq_id))
             cells = cells[np.argsort(stream.pos[cells], kind="stable")]
             content = _content(stream, s, cells)
-            numbers: list[int] = []
-            for start in range(0, len(cells), page_size):
-                key = numbers[-1] if numbers else -1, content[start : start + page_size].tobytes()
-                full = start + page_size <= len(cells)
-                number = known.setdefault(key, n_pages) if full else n_pages
-                n_pages += number == n_pages
-                numbers.append(number)
+            alike = begun_alike.setdefault(content[:, :page_size].tobytes(), [])
+            shared = max((other.shared_with(content, page_size) for other in alike), key=len, default=_NO_PAGES)
+            n_own = -(-len(cells) // page_size) - len(shared)
+            numbers = np.concatenate([shared, np.arange(n_pages, n_pages + n_own, dtype=np.int32)])
+            n_pages += n_own
+            alike.append(_Pages(content, numbers))
             tables.append((seq_id, len(cells), numbers))
-            pages = np.repeat(np.array(numbers, dtype=np.int32), page_size)[: len(cells)]
+            pages = np.repeat(numbers, page_size)[: len(cells)]
             page_of[s][cells] = np.where(page_of[s][cells] == -1, pages, page_of[s][cells])
-    owners = np.bincount([number for _, _, numbers in tables for number in numbers], minlength=n_pages)
+    owners = np.bincount(np.concatenate([_NO_PAGES, *(numbers for _, _, numbers in tables)]), minlength=n_pages)
     sequences = tuple(
-        SequencePages(seq_id, n, tuple(numbers), int((owners[numbers] > 1).sum()), len(numbers) * page_size - n)
+        SequencePages(
+            seq_id, n, tuple(numbers.tolist()), int((owners[numbers] > 1).sum()), len(numbers) * page_size - n
+        )
         for seq_id, n, numbers in tables
     )
     return PagedOverlay(
@@ -112,13 +114,27 @@ def paged_overlay(cache: CacheMap, page_size: int) -> PagedOverlay:
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pages:
+    """What `_content` says of a sequence, and the numbers of its pages."""
+
+    content: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+
+    def shared_with(self, content: NDArray[np.int64], page_size: int) -> NDArray[np.int32]:
+        """Its pages up to the first that another content differs in or does not fill."""
+        n = min(self.content.shape[1], content.shape[1])
+        differs = np.flatnonzero((self.content[:, :n] != content[:, :n]).any(axis=0))
+        n_equal = int(differs[0]) if len(differs) else n
+        return self.numbers[: n_equal // page_size]
+
+
 def _content(stream: StreamMap, s: int, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows that are equal where the content is: (position, token), or the cell itself where the token is not known."""
-    rows = np.empty((len(cells), 3), dtype=np.int64)
-    rows[:, 0] = stream.pos[cells]
-    rows[:, 1] = stream.token[cells]
-    rows[:, 2] = np.where(rows[:, 1] < 0, cells + s * stream.size, -1)
-    return rows
+    """Columns that are equal where the content is, int64 [3, cells]: position and token, or the cell itself where the
+    token is not known.
+    """
+    tokens = stream.token[cells]
+    return np.stack([stream.pos[cells], tokens, np.where(tokens < 0, cells + s * stream.size, -1)])
 
 
 def _sequences(stream: StreamMap) -> list[int]:
