@@ -233,7 +233,8 @@ def _decode_speeds(
     """Decode speeds in tok/s of the contenders, who take turns; who begins changes every time.
 
     All load the model and make their contexts anew, CONTEXTS times in a round. Runs that are compared lie next to each
-    other, since the machine's own speed drifts as well. "safe" is the engine in a child process (safe mode).
+    other, since the machine's own speed drifts as well. Each context gives one value, the median of its runs: where its
+    memory lies is worth more than what runs in it differ by. "safe" is the engine in a child process (safe mode).
     """
     n = SHORT.max_tokens
     turns = max(LEAST_TURNS, min(MOST_TURNS, round(TURNS_S * _engine_tok_s(headless, watched=False) / n)))
@@ -254,18 +255,19 @@ def _decode_speeds(
             "watched": lambda: _engine_tok_s(headless, watched=True),
             "safe": lambda: _engine_tok_s(safe, watched=False),
         }
+        found: dict[str, list[float]] = {name: [] for name in names}
         try:
-            for turn in range(turns + 1):  # the first warms up
+            for turn in range(turns + 1):
                 first = (number + turn) % len(names)
                 for name in names[first:] + names[:first]:
                     time.sleep(SETTLED_S)
-                    value = runs[name]()
-                    if turn:
-                        speeds[name].append(value)
+                    found[name].append(runs[name]())
         finally:
             bare.close()
             llama.close()
-        told = (f"{k} {statistics.median(v[-turns:]):.1f} tok/s" for k, v in speeds.items())
+        for name, values in found.items():
+            speeds[name].append(statistics.median(values[1:]))  # the first warms up
+        told = (f"{name} {values[-1]:.1f} tok/s" for name, values in speeds.items())
         say(f"contexts, number {number + 1}: " + ", ".join(told))
     headless.do(Watch(snapshots=False))
     safe.close()
