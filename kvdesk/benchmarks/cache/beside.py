@@ -2,8 +2,8 @@
 
 How much dearer small chunks are than whole batches the processor decides: where these and the answer's tokens, each by
 itself in a bare loop, take more than the bar, that is the bar (`_parts`). Gaps are without what other processes took of
-the processor, where the system tells it, and of the longest ones the median round's counts: one hiccup of the system is
-nobody's fault.
+the processor, where the system tells it, and of the longest ones the median reading's counts: one hiccup of the system
+is nobody's fault. There are as many readings as were asked for, and up to twice as many where these differ much.
 """
 
 from __future__ import annotations
@@ -42,8 +42,47 @@ OVER_PARTS = 1.05
 """Where the parts alone take longer than that: so many times these."""
 MOST_NOISE = 0.05
 """By this share of it a bar may be missed at most: on a shared machine neighbouring readings differ by a tenth."""
+SURE, MOST_ROUNDS = 0.025, 2
+"""The standard error of a median, as a share of it, that is small enough to judge it; where it is larger, so many times
+the readings that were asked for are made.
+"""
 OVER_CHUNK = 1.2
 """Where the longest gap cannot be kept: so many times what the chunk and a step take in the bare loop."""
+NEIGHBOURS = 2
+"""Chunks before and after one with which it is compared in the bare loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One reading beside an answer. step_ms: between two tokens of the answer before; tok_s: of the answer meanwhile.
+
+    gaps_ms: the longest ones between its tokens, without what was waited for a processor, `waited_s` in all.
+    """
+
+    read_s: float
+    tok_s: float
+    step_ms: float
+    gaps_ms: list[float]
+    n_tokens: int
+    waited_s: float
+
+    def __str__(self) -> str:
+        return f"read in {self.read_s:.2f} s beside {self.tok_s:.1f} tok/s, longest gap {max(self.gaps_ms):.0f} ms"
+
+
+class Both(NamedTuple):
+    """One reading beside an answer, and the seconds that the same took alone before and after it."""
+
+    beside: Beside
+    alone_s: tuple[float, float]
+
+    @property
+    def over(self) -> float:
+        """Its time over that alone."""
+        return self.beside.read_s / statistics.fmean(self.alone_s)
+
+    def __str__(self) -> str:
+        return f"{self.beside}, {self.alone_s[0]:.2f} and {self.alone_s[1]:.2f} s alone"
 
 
 def in_empty_cache(bench: Bench) -> Outcome:
@@ -57,15 +96,15 @@ def in_empty_cache(bench: Bench) -> Outcome:
     with bench.engine(STEADY, settings=settings) as headless:
         text = text_of_tokens(headless, N_PROMPT)
         prompt = prompt_of(headless, asked(text, ONE_TOKEN))
-        for _ in range(bench.rounds):
+        while wanted(bench.rounds, [r.both for r in readings]):
             headless.do(RebuildContext(settings))
             _read_alone(headless, text)  # warms up; the engine learns what prompts take
-            beside, alone_s = _read_both(headless, text)
+            both = _read_both(headless, text)
             bare = _bare(headless, settings)
-            parts = _parts(bare, prompt, beside)
+            parts = _parts(bare, prompt, both.beside)
             bare.close()
-            readings.append(_Reading(beside, parts, alone_s, parts.read_s / statistics.fmean(alone_s)))
-            bench.say(str(readings[-1]))
+            readings.append(_Reading(both, parts, parts.read_s / statistics.fmean(both.alone_s)))
+            bench.say(f"{both}, the parts {parts.read_s:.2f} s")
         headless.do(RebuildContext(settings))  # the mirror knows nothing of what the bare loop left
     return _judged(readings)
 
@@ -83,43 +122,42 @@ def among_others(bench: Bench) -> Outcome:
         others = [asked(f"{i}. {text_of_tokens(headless, OTHER_TOKENS)}", ONE_TOKEN) for i in range(N_OTHERS)]
         for command in others:
             headless.do(command)
-        taken = []
-        for _ in range(bench.rounds):
+        taken: list[Both] = []
+        while wanted(bench.rounds, taken):
             taken.append(_read_both(headless, text))
-            bench.say(f"{taken[-1][0]}, {_both_s(taken[-1][1])} s alone")
+            bench.say(str(taken[-1]))
         bare = _bare(headless, settings)
         for sequence, command in enumerate(others, 1):
             bare.hold(prompt_of(headless, command), sequence)
         readings = []
-        for beside, alone_s in taken:
-            parts = _parts(bare, prompt, beside)
+        for both in taken:
+            parts = _parts(bare, prompt, both.beside)
             whole_s = sum(bare.read_ms(prompt, settings.n_batch)) / 1e3
-            readings.append(_Reading(beside, parts, alone_s, parts.read_s / whole_s))
+            readings.append(_Reading(both, parts, parts.read_s / whole_s))
             bench.say(f"the parts {parts.read_s:.2f} s, in whole batches {whole_s:.2f} s")
         bare.close()
         headless.do(RebuildContext(settings))
     return _judged(readings)
 
 
-# --- private ----------------------------------------------------------------------------------------------------------
+def wanted(rounds: int, taken: Sequence[Both]) -> bool:
+    """Whether another reading is to be made."""
+    if len(taken) < rounds:
+        return True
+    judged = [both.over for both in taken], [max(both.beside.gaps_ms) for both in taken]
+    sure = all(standard_error(values) <= SURE * statistics.median(values) for values in judged)
+    return not sure and len(taken) < MOST_ROUNDS * rounds
 
 
-@dataclass(frozen=True, slots=True)
-class _Beside:
-    """One reading beside an answer. step_ms: between two tokens of the answer before; tok_s: of the answer meanwhile.
-
-    gaps_ms: the longest ones between its tokens, without what was waited for a processor, `waited_s` in all.
+def most_over_neighbours(chunks_ms: Sequence[float]) -> float:
+    """Times as long as its neighbours (their median, itself among them) that one chunk took at most: what the machine's
+    hiccups are, whoever computes. `STILL_FITS` leaves room for 1 / STILL_FITS.
     """
+    around = (chunks_ms[max(0, i - NEIGHBOURS) : i + NEIGHBOURS + 1] for i in range(len(chunks_ms)))
+    return max(ms / statistics.median(near) for ms, near in zip(chunks_ms, around, strict=True))
 
-    read_s: float
-    tok_s: float
-    step_ms: float
-    gaps_ms: list[float]
-    n_tokens: int
-    waited_s: float
 
-    def __str__(self) -> str:
-        return f"read in {self.read_s:.2f} s beside {self.tok_s:.1f} tok/s, longest gap {max(self.gaps_ms):.0f} ms"
+# --- private ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +170,11 @@ class _Parts:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """alone_s: the same before and after; parts_over: what its parts take over a reading in whole batches."""
+    """parts_over: what its parts take over a reading in whole batches."""
 
-    beside: _Beside
+    both: Both
     parts: _Parts
-    alone_s: tuple[float, float]
     parts_over: float
-
-    @property
-    def over(self) -> float:
-        """Its time over that alone."""
-        return self.beside.read_s / statistics.fmean(self.alone_s)
-
-    def __str__(self) -> str:
-        return f"{self.beside}, {_both_s(self.alone_s)} s alone, the parts {self.parts.read_s:.2f} s"
 
 
 def _settings(bench: Bench) -> ContextSettings:
@@ -153,23 +182,25 @@ def _settings(bench: Bench) -> ContextSettings:
 
 
 def _judged(readings: Sequence[_Reading]) -> Outcome:
-    step_ms = statistics.median(r.beside.step_ms for r in readings)
+    over, beside = [r.both.over for r in readings], [r.both.beside for r in readings]
+    parts_over = [r.parts_over for r in readings]
+    step_ms = statistics.median(b.step_ms for b in beside)
     least = min(LEAST_TOK_S, LEAST_SHARE * 1e3 / step_ms)
     longest = statistics.median(r.parts.longest_ms for r in readings)
-    most = max(PROMPT_OVER_ALONE, OVER_PARTS * statistics.median(r.parts_over for r in readings))
+    most = max(PROMPT_OVER_ALONE, OVER_PARTS * statistics.median(parts_over))
     return Outcome(
         {
-            "prompt_over_alone": _at_most(most, [r.over for r in readings]),
-            "answer_tok_s": Threshold(statistics.median(r.beside.tok_s for r in readings), least, at_least=True),
-            "longest_gap_ms": _at_most(longest, [max(r.beside.gaps_ms) for r in readings]),
+            "prompt_over_alone": _at_most(most, over),
+            "answer_tok_s": Threshold(statistics.median(b.tok_s for b in beside), least, at_least=True),
+            "longest_gap_ms": _at_most(longest, [max(b.gaps_ms) for b in beside]),
         },
         {
-            "prompt_over_alone": [r.over for r in readings],
-            "parts_over_alone": [r.parts_over for r in readings],
-            "read_alone_s": [r.alone_s for r in readings],
+            "prompt_over_alone": over,
+            "parts_over_alone": parts_over,
+            "read_alone_s": [r.both.alone_s for r in readings],
             "parts": [asdict(r.parts) for r in readings],
             "decode_step_alone_ms": step_ms,
-            "beside": [asdict(r.beside) for r in readings],
+            "beside": [asdict(b) for b in beside],
         },
     )
 
@@ -180,10 +211,6 @@ def _at_most(bar: float, values: list[float]) -> Threshold:
     return Threshold(statistics.median(values), bar, at_least=False, noise=noise)
 
 
-def _both_s(alone_s: tuple[float, float]) -> str:
-    return " and ".join(f"{s:.2f}" for s in alone_s)
-
-
 def _bare(headless: HeadlessEngine, settings: ContextSettings) -> BareLoop:
     """The bare loop in the engine's own context, emptied. The mirror knows nothing of what it does there."""
     session = session_of(headless)
@@ -192,19 +219,19 @@ def _bare(headless: HeadlessEngine, settings: ContextSettings) -> BareLoop:
     return bare
 
 
-def _read_both(headless: HeadlessEngine, text: str) -> tuple[_Beside, tuple[float, float]]:
-    """One reading beside an answer, and what it takes alone before and after."""
+def _read_both(headless: HeadlessEngine, text: str) -> Both:
     before_s = _read_alone(headless, text)
     beside = _read_beside(headless, text)
-    return beside, (before_s, _read_alone(headless, text))
+    return Both(beside, (before_s, _read_alone(headless, text)))
 
 
-def _parts(bare: BareLoop, prompt: list[int], beside: _Beside) -> _Parts:
+def _parts(bare: BareLoop, prompt: list[int], beside: Beside) -> _Parts:
     """`prompt` in the bare loop in tiled chunks, and in halves of those that do not keep the longest gap; where halves
     are far dearer no chunk is right, and the gap may be as long as the tiled one needs (`kvdesk.policies.batching`).
     """
-    longest = gap_ms = max(LONGEST_GAP_MS, 2 * beside.step_ms)
+    longest = max(LONGEST_GAP_MS, 2 * beside.step_ms)
     tiles = bare.read_ms(prompt, TILE)
+    gap_ms = longest * max(1.0, STILL_FITS * most_over_neighbours(tiles[: len(prompt) // TILE]))
     if max(tiles) + beside.step_ms > STILL_FITS * longest:
         halves = bare.read_ms(prompt, TILE // 2)
         for i, tile_ms in enumerate(tiles):
@@ -227,7 +254,7 @@ def _read_alone(headless: HeadlessEngine, text: str) -> float:
     return taken
 
 
-def _read_beside(headless: HeadlessEngine, text: str) -> _Beside:
+def _read_beside(headless: HeadlessEngine, text: str) -> Beside:
     """The prompt is read while another conversation generates, which has done so alone for `ALONE_S` seconds."""
     engine = headless.engine
     writing, reading = asked(QUESTION, LONG_ANSWER), asked(text, ANSWER)
@@ -252,7 +279,7 @@ def _read_beside(headless: HeadlessEngine, text: str) -> _Beside:
     read_s, n = last.at_s - first.at_s, last.n_tokens - first.n_tokens
     gaps = [(b.own_s - a.own_s) * 1e3 for a, b in itertools.pairwise([*tokens, last])]
     step_ms = statistics.median(b - a for a, b in itertools.pairwise(alone)) * 1e3
-    return _Beside(read_s, n / read_s, step_ms, sorted(gaps)[-5:], n, last.waited_s - first.waited_s)
+    return Beside(read_s, n / read_s, step_ms, sorted(gaps)[-5:], n, last.waited_s - first.waited_s)
 
 
 class _Now(NamedTuple):
