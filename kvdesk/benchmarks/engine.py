@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import gc
-import math
 import re
 import statistics
 import subprocess
@@ -26,11 +25,11 @@ from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.process.backend import ProcessBackend
 from kvdesk.benchmarks.baselines import BareLoop, LlamaClass
 from kvdesk.benchmarks.interleaved import in_turns, slowest_over_fastest
+from kvdesk.benchmarks.ratios import SURE, error, ratio, ratio_at_least
 from kvdesk.benchmarks.requests import asked
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
-from kvdesk.experiments.statistics import interval
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import ContextInfo, ContextReady, RebuildContext, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
@@ -57,12 +56,6 @@ SETTLED_S = 0.3
 """Between two answers. What one leaves to be done after it is the next one's load otherwise, and that follows the load:
 it begins with fewer threads while another process computes, as the engine of safe mode is one.
 """
-MOST_NOISE = 0.02
-"""A ratio may miss its bar by two of its standard errors, never by more than this: who is exactly as fast as the bar
-would fail every other time.
-"""
-SURE = 0.01
-"""The standard error of a ratio of speeds that is small enough to judge it."""
 MOST_ROUNDS = 2
 """So many times the rounds that were asked for are run on a machine that is too noisy for `SURE`."""
 JUDGED = (("engine", "bare"), ("engine", "llama"), ("safe", "bare"))
@@ -106,7 +99,7 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
     return {
         "passed": all(bar.passed for bar in bars.values()),
         "figures": {name: bar.figure(round(bar.value, 4)) for name, bar in bars.items()},
-        "watched_vs_engine": round(_ratio(speeds["watched"], speeds["engine"]), 4),
+        "watched_vs_engine": round(ratio(speeds["watched"], speeds["engine"]), 4),
         "prefill_tok_s": {
             n: {"engine": [round(v, 1) for v in ours], "bare": [round(v, 1) for v in theirs]}
             for n, (ours, theirs) in reading.items()
@@ -154,7 +147,7 @@ def _prefill_speeds(
     requests = {n: _text_of(headless, n) for n in READ}
     speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in READ}
     for number in range(MOST_ROUNDS * rounds):
-        if number >= rounds and all(_error(ours, theirs) <= SURE for ours, theirs in speeds.values()):
+        if number >= rounds and all(error(ours, theirs) <= SURE for ours, theirs in speeds.values()):
             break
         for i in range(CONTEXTS):
             for n, sides in _prefill_in_one_context(headless, wide, requests, bare_first=i % 2 == 1).items():
@@ -243,7 +236,7 @@ def _decode_speeds(
     safe = HeadlessEngine(make_backend=ProcessBackend)
     speeds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(CONTEXTS * MOST_ROUNDS * rounds):
-        if number >= CONTEXTS * rounds and all(_error(speeds[a], speeds[b]) <= SURE for a, b in JUDGED):
+        if number >= CONTEXTS * rounds and all(error(speeds[a], speeds[b]) <= SURE for a, b in JUDGED):
             break
         _load(headless, path, settings)
         safe.do(LoadModel(LocalFile(path), settings))
@@ -340,26 +333,3 @@ def _peak_bytes() -> int:
         highest = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(highest.split()[1]) * 1024
     return int(memory.rss)
-
-
-def ratio_at_least(bar: float, ours: list[float], theirs: list[float]) -> Threshold:
-    """Whether our speed is this share of theirs, give or take what MOST_NOISE allows."""
-    return Threshold(_ratio(ours, theirs), bar, at_least=True, noise=min(2 * _error(ours, theirs), MOST_NOISE))
-
-
-def _ratio(ours: list[float], theirs: list[float]) -> float:
-    """Median of the ratios of runs that belong together."""
-    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
-
-
-def _error(ours: list[float], theirs: list[float]) -> float:
-    """Standard error of `_ratio`."""
-    return standard_error([a / b for a, b in zip(ours, theirs, strict=True)])
-
-
-def standard_error(values: list[float]) -> float:
-    """That of their median, a quarter of its 95 % confidence interval: a few that something disturbed widen it little,
-    as they move the median little. Infinite where there is one.
-    """
-    low, high = interval(values)
-    return (high - low) / 4 if len(values) > 1 else math.inf

@@ -5,7 +5,6 @@ both.
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer, Slot
 
 from kvdesk import paths
 from kvdesk.app.application import Parts, build
+from kvdesk.benchmarks.ratios import SURE, error, ratio, ratio_at_least
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
 from kvdesk.dev import bench_messages
@@ -28,7 +28,6 @@ from kvdesk.settings import ContextSettings
 FRAME_MS = 16.7
 STALL_MS = 50.0
 SPEED = 0.95
-SURE = 0.01  # standard error of the ratio of speeds
 _MOST = 2  # times the rounds that were asked for
 REFRESHES_PER_S = 15.0
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night."
@@ -190,17 +189,18 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
     }
     bars |= judged
     for name, values in found.items():
-        ratio, _ = ratio_of(values["open_tok_s"], values["closed_tok_s"])
         longest = statistics.median(values["longest_stall_ms"])  # one hiccup of the system is nobody's fault
         bars[f"longest_stall_ms_n_ctx_{name}"] = Threshold(longest, STALL_MS, at_least=False)
         refreshes = statistics.median(values["refreshes_per_s"])
         bars[f"map_refreshes_per_s_n_ctx_{name}"] = Threshold(refreshes, REFRESHES_PER_S, at_least=True)
-        bars[f"decode_open_over_closed_n_ctx_{name}"] = Threshold(ratio, SPEED, at_least=True)
-    bars["decode_lab_over_chats"] = Threshold(beside_lab[0], SPEED, at_least=True)
+        bars[f"decode_open_over_closed_n_ctx_{name}"] = ratio_at_least(
+            SPEED, values["open_tok_s"], values["closed_tok_s"]
+        )
+    bars["decode_lab_over_chats"] = ratio_at_least(SPEED, beside_lab[True], beside_lab[False])
     return {
         "passed": all(bar.passed for bar in bars.values()),
         "figures": {name: bar.figure(round(bar.value, 4)) for name, bar in bars.items()},
-        "decode_lab_over_chats_standard_error": round(beside_lab[1], 4),
+        "decode_lab_over_chats_standard_error": round(error(beside_lab[True], beside_lab[False]), 4),
         "frames_ms": {mode: {k: round(v, 2) for k, v in times.items()} for mode, times in frames.items()},
         "messages": messages,
         "decoding": {name: _rounded(values) for name, values in found.items()},
@@ -216,9 +216,8 @@ def _decoding(driven: _DrivenWindow, name: str, rounds: int, say: Callable[[str]
         f"{state}_{what}": [] for what in ("tok_s", "ui_thread_cores") for state in ("open", "closed")
     }
     found |= {"stalls_ms": [], "longest_stall_ms": [], "refreshes_per_s": []}
-    error = math.inf
     for number in range(_MOST * rounds + 1):  # the first round warms up
-        if number > rounds and error <= SURE:
+        if number > rounds and error(found["open_tok_s"], found["closed_tok_s"]) <= SURE:
             break
         for shown in (True, False, False, True) if number % 2 else (False, True, True, False):
             driven.set_inspector(shown)
@@ -236,35 +235,29 @@ def _decoding(driven: _DrivenWindow, name: str, rounds: int, say: Callable[[str]
             found["stalls_ms"] += stalls
             found["longest_stall_ms"].append(max(stalls))
         if number:
-            ratio, error = ratio_of(found["open_tok_s"], found["closed_tok_s"])
             say(
                 f"n_ctx {name}, round {number}: open {found['open_tok_s'][-1]:.1f}, closed "
-                f"{found['closed_tok_s'][-1]:.1f} tok/s; so far {ratio:.3f} with a standard error of {error:.3f}, "
+                f"{found['closed_tok_s'][-1]:.1f} tok/s; {_so_far(found['open_tok_s'], found['closed_tok_s'])}, "
                 f"longest stall {max(found['longest_stall_ms']):.1f} ms"
             )
     driven.set_inspector(True)
     return found
 
 
-def _beside_lab(driven: _DrivenWindow, rounds: int, say: Callable[[str], None]) -> tuple[float, float]:
-    """Answers while the laboratory is shown, over those while their chat is, in turns; until the ratio is sure."""
+def _beside_lab(driven: _DrivenWindow, rounds: int, say: Callable[[str], None]) -> dict[bool, list[float]]:
+    """tok/s of answers while the laboratory is shown (True) or their chat, in turns; until their ratio is sure."""
     speeds: dict[bool, list[float]] = {True: [], False: []}
-    ratio, error = 1.0, math.inf
     for number in range(_MOST * rounds):
-        if number >= rounds and error <= SURE:
+        if number >= rounds and error(speeds[True], speeds[False]) <= SURE:
             break
         for on_lab in (True, False, False, True) if number % 2 else (False, True, True, False):
             speeds[on_lab].append(driven.answer(on_lab=on_lab).decode_tok_s)
-        ratio, error = ratio_of(speeds[True], speeds[False])
-        say(f"lab shown, round {number + 1}: so far {ratio:.3f} with a standard error of {error:.3f}")
-    return ratio, error
+        say(f"lab shown, round {number + 1}: {_so_far(speeds[True], speeds[False])}")
+    return speeds
 
 
-def ratio_of(with_open: Sequence[float], without: Sequence[float]) -> tuple[float, float]:
-    """Geometric mean of the ratios of neighbours, and its standard error (infinite where there is one pair)."""
-    logs = [math.log(a / b) for a, b in zip(with_open, without, strict=True)]
-    ratio = math.exp(statistics.fmean(logs))
-    return ratio, ratio * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
+def _so_far(ours: Sequence[float], theirs: Sequence[float]) -> str:
+    return f"so far {ratio(ours, theirs):.3f} with a standard error of {error(ours, theirs):.3f}"
 
 
 def _refreshes_per_s(driven: _DrivenWindow) -> float:
@@ -285,7 +278,7 @@ def _rounded(values: dict[str, list[float]]) -> dict[str, object]:
     stalls = values["stalls_ms"]
     kept: dict[str, object] = {name: [round(v, 3) for v in vs] for name, vs in values.items() if name != "stalls_ms"}
     return kept | {
-        "open_over_closed_standard_error": round(ratio_of(values["open_tok_s"], values["closed_tok_s"])[1], 4),
+        "open_over_closed_standard_error": round(error(values["open_tok_s"], values["closed_tok_s"]), 4),
         "stall_p99_ms": round(p99(stalls), 1),
         "longest_stalls_ms": [round(s, 1) for s in sorted(stalls)[-5:]],
     }

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 import time
 
 import pytest
@@ -9,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk.dev import bench_map
-from kvdesk.dev.bench_ui import Heartbeat, ratio_of
+from kvdesk.dev.bench_ui import Heartbeat
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.widgets.theme import Theme
@@ -59,16 +58,6 @@ def test_the_mixed_cache_has_everything_a_map_can_show(monkeypatch: pytest.Monke
     assert second.snapshot.operation > first.snapshot.operation
     assert second.snapshot.maps[0].streams[0].used == stream.used + 1
     assert set(cache.spans()) == set(range(8))
-
-
-def test_the_ratio_of_speeds_comes_with_its_standard_error() -> None:
-    ratio, error = ratio_of([95.0, 190.0], [100.0, 200.0])
-    assert ratio == pytest.approx(0.95)
-    assert error == pytest.approx(0.0)
-    ratio, error = ratio_of([80.0, 125.0], [100.0, 100.0])
-    assert ratio == pytest.approx(1.0), "a quarter more and a fifth less cancel"
-    assert error == pytest.approx(math.log(1.25))
-    assert ratio_of([95.0], [100.0])[1] == math.inf
 
 
 def test_p99_is_the_nearest_rank() -> None:

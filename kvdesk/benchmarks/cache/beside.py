@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from kvdesk.benchmarks.baselines import BareLoop
 from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, ended, of, text_of_tokens
-from kvdesk.benchmarks.engine import QUESTION, standard_error
+from kvdesk.benchmarks.engine import QUESTION
+from kvdesk.benchmarks.ratios import standard_error
 from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.benchmarks.threshold import Threshold

@@ -8,7 +8,8 @@ import time
 from contextlib import ExitStack
 
 from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, of
-from kvdesk.benchmarks.engine import QUESTION, ratio_at_least
+from kvdesk.benchmarks.engine import QUESTION
+from kvdesk.benchmarks.ratios import ratio_at_least
 from kvdesk.benchmarks.requests import asked
 from kvdesk.errors import UserError
 from kvdesk.experiments.busy import busy_processes

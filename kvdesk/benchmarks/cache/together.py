@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvdesk.benchmarks.baselines import BareLoop
 from kvdesk.benchmarks.cache.scenario import Bench, Outcome, ended, of
-from kvdesk.benchmarks.engine import ratio_at_least
+from kvdesk.benchmarks.ratios import ratio_at_least
 from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
