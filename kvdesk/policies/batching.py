@@ -27,17 +27,18 @@ STILL_FITS, FITS_STEADY = 0.8, 0.88
 and where batches have taken no longer than was expected of them, or smaller ones were never measured: to try one
 leaves odd tokens for the end, where they are dearest.
 """
-FAR_DEARER = 1.9
+FAR_DEARER = 1.5
 """Times that a token costs in smaller chunks, once some were measured, from which on the gap may be exceeded by as
-much.
+much: a prompt read in them would take longer than it may, so that nothing keeps both.
 """
+AIM = 0.7
+"""Share of the longest gap that is planned: single batches take up to 0.4 longer than the median."""
 
 BatchMs = Callable[[int, int, float], float | None]
 """Expected ms of a batch of n_tokens over n_kv cells, of which each sees n_visible in the mean (`BatchTimes.ms`); None
 where nothing is known.
 """
 
-_AIM = 0.7  # share of the longest gap that is planned: single batches take up to 0.4 longer than the median
 _MOST_GAPS = 2.5  # planned gaps that the smallest tiled chunk may take where smaller ones are far dearer
 _GRAIN = 16  # a large chunk is a multiple of it: kernels compute rows of tokens four or more at a time
 
@@ -166,7 +167,7 @@ def _chunk(room: _Room, batch_ms: Callable[[int, int], float | None]) -> _Chunk:
 
     # a step is not measured again beside chunks that go along: it takes no more than one with a token more
     step_ms = min(step_ms, along_ms(1))
-    gap_ms = _AIM * max(LONGEST_GAP_MS, 2 * step_ms)
+    gap_ms = AIM * max(LONGEST_GAP_MS, 2 * step_ms)
     if room.n_along < 1:
         n = _most(range(1, room.most + 1), lambda n: ms(n) + step_ms <= gap_ms) or 1
         return _Chunk(n, False, max(1, _steps(ms(n), 0, step_ms)))
@@ -175,7 +176,7 @@ def _chunk(room: _Room, batch_ms: Callable[[int, int], float | None]) -> _Chunk:
     if not tiled and room.most >= TILE:
         n_gaps = (ms(TILE) + step_ms) / gap_ms
         times_dearer = (along_ms(n) - step_ms) / n / (ms(TILE) / TILE)
-        still_fits = room.fits / _AIM if times_dearer > 1 else 0
+        still_fits = room.fits / AIM if times_dearer > 1 else 0
         allowed = times_dearer if room.tried and times_dearer >= FAR_DEARER else still_fits
         tiled = TILE if n_gaps <= min(_MOST_GAPS, allowed) else 0
     if tiled:

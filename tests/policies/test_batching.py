@@ -248,8 +248,9 @@ def test_a_machine_that_becomes_slower_is_followed_within_a_few_batches() -> Non
         n_batches += 1
         return small(n, n_kv) * (2.2 if n_batches > 60 else 1)
 
-    late = [gap for gap in read(machine).gaps_ms if gap > 1.1 * LONGEST_GAP_MS]
-    assert 0 < len(late) <= 4
+    gaps_ms = read(machine).gaps_ms
+    assert 0 < sum(gap > 1.25 * LONGEST_GAP_MS for gap in gaps_ms) <= 4
+    assert max(gaps_ms[len(gaps_ms) // 2 :]) <= LONGEST_GAP_MS
 
 
 def test_a_machine_that_is_quick_again_is_followed_within_a_few_batches() -> None:
@@ -294,7 +295,7 @@ def test_how_much_of_the_gap_a_tiled_chunk_may_take_follows_what_single_batches_
     wants, tile_ms = [Want(0, 0, 0), Want(1, 0, N_PROMPT)], 0.84 * LONGEST_GAP_MS
 
     def batch_ms(n: int, _n_kv: int, _n_visible: float) -> float:
-        return 10.0 if n == 1 else n * tile_ms / TILE * (1 if n >= TILE else 1.5)
+        return 10.0 if n == 1 else n * tile_ms / TILE * (1 if n >= TILE else 1.4)
 
     for most_over, tiled in ((0.9, True), (1.09, True), (1.2, False), (1.6, False), (float("inf"), False)):
         shares = compose(wants, batch_ms, 2048, 512, 9, most_over=most_over)
@@ -317,7 +318,7 @@ def test_a_steady_machine_s_prompt_is_not_cut_smaller_than_the_gap_asks() -> Non
     assert steady.over_alone < 1.055 < uneven.over_alone
 
 
-@pytest.mark.parametrize(("times_dearer", "tiled"), [(1.5, False), (2.5, True)])
+@pytest.mark.parametrize(("times_dearer", "tiled"), [(1.4, False), (1.6, True)])
 def test_the_gap_is_exceeded_only_where_smaller_chunks_are_far_dearer(times_dearer: float, tiled: bool) -> None:
     """64 tokens take 0.9 of the longest gap: with what single batches take longer than usual that is too much."""
     wants, tile_ms = [Want(0, 0, 0), Want(1, 0, N_PROMPT)], 0.9 * LONGEST_GAP_MS

@@ -25,7 +25,7 @@ from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies.batch_times import TILE
-from kvdesk.policies.batching import FAR_DEARER, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, STILL_FITS
+from kvdesk.policies.batching import AIM, FAR_DEARER, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, STILL_FITS
 from kvdesk.protocol.cache import RebuildContext, SpeedSample
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event
@@ -227,8 +227,9 @@ def _read_both(headless: HeadlessEngine, text: str) -> Both:
 
 
 def _parts(bare: BareLoop, prompt: list[int], beside: Beside) -> _Parts:
-    """`prompt` in the bare loop in tiled chunks, and in halves of those that do not keep the longest gap; where halves
-    are far dearer no chunk is right, and the gap may be as long as the tiled one needs (`kvdesk.policies.batching`).
+    """`prompt` in the bare loop in tiled chunks, and in halves of those that do not keep the longest gap. Where halves
+    are far dearer no chunk is right, and the gap may be as long as the tiled one needs while it grows by less than the
+    prompt's time would (`kvdesk.policies.batching`).
     """
     longest = max(LONGEST_GAP_MS, 2 * beside.step_ms)
     tiles = bare.read_ms(prompt, TILE)
@@ -239,7 +240,7 @@ def _parts(bare: BareLoop, prompt: list[int], beside: Beside) -> _Parts:
             halved_ms, needed = sum(halves[2 * i : 2 * i + 2]), tile_ms + beside.step_ms
             if needed <= STILL_FITS * longest:
                 continue
-            if halved_ms >= FAR_DEARER * tile_ms:
+            if halved_ms >= tile_ms * max(FAR_DEARER, needed / (AIM * longest)):
                 gap_ms = max(gap_ms, OVER_CHUNK * needed)
             else:
                 tiles[i] = halved_ms
