@@ -25,7 +25,7 @@ from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.process.backend import ProcessBackend
 from kvdesk.benchmarks.baselines import BareLoop, LlamaClass
 from kvdesk.benchmarks.interleaved import in_turns, slowest_over_fastest
-from kvdesk.benchmarks.ratios import SURE, error, ratio, ratio_at_least
+from kvdesk.benchmarks.ratios import MOST_ROUNDS, SURE, error, ratio, ratio_at_least
 from kvdesk.benchmarks.requests import asked
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
@@ -56,8 +56,6 @@ SETTLED_S = 0.3
 """Between two answers. What one leaves to be done after it is the next one's load otherwise, and that follows the load:
 it begins with fewer threads while another process computes, as the engine of safe mode is one.
 """
-MOST_ROUNDS = 2
-"""So many times the rounds that were asked for are run on a machine that is too noisy for `SURE`."""
 JUDGED = (("engine", "bare"), ("engine", "llama"), ("safe", "bare"))
 """The contenders whose ratio of speeds has a bar."""
 SIX_ROUNDS = 3

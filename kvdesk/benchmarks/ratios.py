@@ -15,6 +15,8 @@ would fail every other time.
 """
 SURE = 0.01
 """The standard error of a ratio of speeds that is small enough to judge it."""
+MOST_ROUNDS = 2
+"""So many times the rounds that were asked for are run on a machine that is too noisy to be sure."""
 
 
 def ratio_at_least(bar: float, ours: Sequence[float], theirs: Sequence[float]) -> Threshold:

@@ -14,7 +14,7 @@ from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer, Slot
 
 from kvdesk import paths
 from kvdesk.app.application import Parts, build
-from kvdesk.benchmarks.ratios import SURE, error, ratio, ratio_at_least
+from kvdesk.benchmarks.ratios import MOST_ROUNDS, SURE, error, ratio, ratio_at_least
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
 from kvdesk.dev import bench_messages
@@ -28,7 +28,6 @@ from kvdesk.settings import ContextSettings
 FRAME_MS = 16.7
 STALL_MS = 50.0
 SPEED = 0.95
-_MOST = 2  # times the rounds that were asked for
 REFRESHES_PER_S = 15.0
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night."
 MAX_TOKENS = 320
@@ -216,7 +215,7 @@ def _decoding(driven: _DrivenWindow, name: str, rounds: int, say: Callable[[str]
         f"{state}_{what}": [] for what in ("tok_s", "ui_thread_cores") for state in ("open", "closed")
     }
     found |= {"stalls_ms": [], "longest_stall_ms": [], "refreshes_per_s": []}
-    for number in range(_MOST * rounds + 1):  # the first round warms up
+    for number in range(MOST_ROUNDS * rounds + 1):  # the first round warms up
         if number > rounds and error(found["open_tok_s"], found["closed_tok_s"]) <= SURE:
             break
         for shown in (True, False, False, True) if number % 2 else (False, True, True, False):
@@ -247,7 +246,7 @@ def _decoding(driven: _DrivenWindow, name: str, rounds: int, say: Callable[[str]
 def _beside_lab(driven: _DrivenWindow, rounds: int, say: Callable[[str], None]) -> dict[bool, list[float]]:
     """tok/s of answers while the laboratory is shown (True) or their chat, in turns; until their ratio is sure."""
     speeds: dict[bool, list[float]] = {True: [], False: []}
-    for number in range(_MOST * rounds):
+    for number in range(MOST_ROUNDS * rounds):
         if number >= rounds and error(speeds[True], speeds[False]) <= SURE:
             break
         for on_lab in (True, False, False, True) if number % 2 else (False, True, True, False):

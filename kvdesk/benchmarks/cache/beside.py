@@ -18,7 +18,7 @@ from typing import NamedTuple
 from kvdesk.benchmarks.baselines import BareLoop
 from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, ended, of, text_of_tokens
 from kvdesk.benchmarks.engine import QUESTION
-from kvdesk.benchmarks.ratios import standard_error
+from kvdesk.benchmarks.ratios import MOST_ROUNDS, standard_error
 from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.benchmarks.threshold import Threshold
@@ -43,10 +43,8 @@ OVER_PARTS = 1.05
 """Where the parts alone take longer than that: so many times these."""
 MOST_NOISE = 0.05
 """By this share of it a bar may be missed at most: on a shared machine neighbouring readings differ by a tenth."""
-SURE, MOST_ROUNDS = 0.025, 2
-"""The standard error of a median, as a share of it, that is small enough to judge it; where it is larger, so many times
-the readings that were asked for are made.
-"""
+SURE = 0.025
+"""The standard error of a median, as a share of it, that is small enough to judge it."""
 OVER_CHUNK = 1.2
 """Where the longest gap cannot be kept: so many times what the chunk and a step take in the bare loop."""
 NEIGHBOURS = 2
