@@ -1,110 +1,61 @@
-"""Messages and conversations as plain values. Knows no Qt, no engine, no database."""
+"""Conversations as plain values, with what they are made of (`kvdesk.message`). Knows no Qt, no engine, no database."""
 
 from __future__ import annotations
 
-import re
-import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, NewType
+from dataclasses import dataclass, field
 
+from kvdesk.message import (
+    FEW_TOKENS,
+    LIMIT_NOTE,
+    Attachment,
+    AttachmentKind,
+    ConversationId,
+    FinishReason,
+    Message,
+    MessageId,
+    MessageState,
+    Role,
+    TurnStats,
+    as_read,
+    attached_text,
+    attachment_as_read,
+    ended_early,
+    finish_of,
+    history,
+    is_limit_note,
+    new_conversation_id,
+    new_message_id,
+    storable,
+)
 from kvdesk.settings import Sampling
-from kvdesk.translation import marked, tr
 
-ConversationId = NewType("ConversationId", str)
-MessageId = NewType("MessageId", str)
-Role = Literal["system", "user", "assistant", "tool"]
-FEW_TOKENS = 8
-"""Fewer tokens at once are computed much as single ones are: their speed is not that at which prompts are read."""
-_FENCES = re.compile("`{3,}")
-MessageState = Literal["streaming", "complete", "stopped", "interrupted", "failed"]
-FinishReason = Literal["", "end", "limit", "stop string", "context full", "stopped", "interrupted", "failed", "edited"]
-"""Why an answer ended: the model ended it, its length limit, a stop string (`Sampling.stop`), a full context, a person,
-a crash or another model, an error; "edited": a person wrote its end. "" where it has not ended, or where that was not
-kept (`finish_of` then tells).
-"""
-AttachmentKind = Literal["text", "pdf", "docx", "pasted"]
-
-
-def new_conversation_id() -> ConversationId:
-    return ConversationId(uuid.uuid4().hex)
-
-
-def new_message_id() -> MessageId:
-    return MessageId(uuid.uuid4().hex)
-
-
-def storable(text: str) -> str:
-    """Text that UTF-8 can hold: halves of a surrogate pair are joined, lone ones become U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
-@dataclass(frozen=True, slots=True)
-class TurnStats:
-    """What one answer cost. Times in milliseconds, speeds in tokens per second; 0.0 where nothing was measured.
-
-    `why` says in words why so much was prefilled and not more or less; `vocab` is the fingerprint of the vocabulary
-    that the answer's token ids belong to. Of an answer that was continued all is that of the last request; the
-    `earlier_` ones are what those before it took, to be added. With `seed` as the sampler's seed the same prompt gets
-    the same answer; -1: nothing was left to chance, or it is not known.
-    """
-
-    prompt_tokens: int
-    reused_tokens: int
-    prefilled_tokens: int
-    generated_tokens: int
-    ttft_ms: float
-    prefill_tok_s: float
-    decode_tok_s: float
-    seq_id: int = -1
-    cells_used: int = 0
-    high_water: int = 0
-    n_kv: int = 0
-    why: str = ""
-    vocab: str = ""
-    earlier_prefilled: int = 0
-    earlier_generated: int = 0
-    seed: int = -1
-
-    @property
-    def all_prefilled(self) -> int:
-        """Tokens that were computed of prompts, in all requests for this answer."""
-        return self.earlier_prefilled + self.prefilled_tokens
-
-    @property
-    def all_generated(self) -> int:
-        """Tokens that were generated in all requests for this answer."""
-        return self.earlier_generated + self.generated_tokens
-
-    def after(self, earlier: TurnStats | None) -> TurnStats:
-        """These, of a request that continued the answer which took `earlier`."""
-        if earlier is None:
-            return self
-        return replace(self, earlier_prefilled=earlier.all_prefilled, earlier_generated=earlier.all_generated)
-
-    @property
-    def reading_tok_s(self) -> float | None:
-        """`prefill_tok_s` where it says how fast a prompt is read; None for one of fewer than `FEW_TOKENS`."""
-        return self.prefill_tok_s if self.prefilled_tokens >= FEW_TOKENS and self.prefill_tok_s else None
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """The text of a file, or a long text that was pasted. The model reads it before the message it belongs to.
-
-    note      what a person should know of how it was read, such as the encoding or that it is only a part; "" nothing
-    n_tokens  as the model that it was sent to counted them; 0 where nobody did
-    """
-
-    name: str
-    kind: AttachmentKind
-    text: str
-    note: str = ""
-    n_tokens: int = 0
+__all__ = [
+    "FEW_TOKENS",
+    "LIMIT_NOTE",
+    "NONE_EVICTED",
+    "Attachment",
+    "AttachmentKind",
+    "Conversation",
+    "ConversationId",
+    "EvictedMessages",
+    "FinishReason",
+    "Message",
+    "MessageId",
+    "MessageState",
+    "QueuedMessage",
+    "Role",
+    "TurnStats",
+    "as_read",
+    "attached_text",
+    "attachment_as_read",
+    "ended_early",
+    "finish_of",
+    "history",
+    "is_limit_note",
+    "new_conversation_id",
+    "new_message_id",
+    "storable",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,38 +64,6 @@ class QueuedMessage:
 
     text: str
     attachments: tuple[Attachment, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message. `parent` is the message it follows, None for the first: edits make branches, not losses.
-
-    `tokens` are the ids an answer was generated as, so that the next turn finds exactly them in the cache; of an answer
-    that a person has edited, those of before, of which the beginning may still be true. Empty for messages that were
-    typed. `model` is the name of the one that wrote an answer, "" where it is not known. `finish` is why an answer
-    ended (`finish_of`); `pinned`: listed at the top of the chat, which keeps it in no context.
-    `attachments` stand before the text where the model reads it (`as_read`).
-    `thought_ms` is how long its reasoning took; 0 where there was none, or it was not measured.
-    `fields` are further fields that a chat template sees of it, such as `tool_calls`, as a JSON object; "" none. Only
-    programs that call tools send them.
-    """
-
-    id: MessageId
-    conversation: ConversationId
-    parent: MessageId | None
-    role: Role
-    text: str
-    state: MessageState = "complete"
-    tokens: tuple[int, ...] = ()
-    stats: TurnStats | None = None
-    note: str = ""  # why it failed or was cut, as a sentence
-    created_ms: int = 0  # Unix time
-    model: str = ""
-    attachments: tuple[Attachment, ...] = ()
-    finish: FinishReason = ""
-    pinned: bool = False
-    thought_ms: int = 0
-    fields: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,79 +129,3 @@ class Conversation:
             or self.archived
         )
         return self.leaf is None and not touched
-
-
-def attachment_as_read(attachment: Attachment) -> str:
-    """An attachment as the model reads it, always the same way, so that what the cache holds of it can be reused: its
-    name, its text in a fence longer than any in it, an empty line.
-    """
-    fences = _FENCES.findall(attachment.text) if "```" in attachment.text else ()
-    fence = "`" * (1 + max(map(len, fences), default=2))
-    return f"{attachment.name}:\n{fence}\n{attachment.text}\n{fence}\n\n"
-
-
-def attached_text(attachments: Sequence[Attachment]) -> str:
-    """What stands before the text of a message where the model reads it."""
-    return "".join(map(attachment_as_read, attachments))
-
-
-def as_read(message: Message) -> Message:
-    """The message as the model reads it: what is attached is a part of its text."""
-    if not message.attachments:
-        return message
-    return replace(message, text=attached_text(message.attachments) + message.text, attachments=())
-
-
-def history(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages a model is shown: user and assistant in turn, attachments in their texts.
-
-    A question whose answer failed is left out, since it would fail again; where an answer was stopped before it said
-    anything, its question is joined with the next one. So are answers that follow one another, as imported chats may
-    have them, or where a question was deleted: the ids of the first are true for the beginning.
-    """
-    shown: list[Message] = []
-    for message in map(as_read, messages):
-        previous = shown[-1] if shown else None
-        if message.role == "assistant" and not message.text:
-            if message.state == "failed" and previous is not None and previous.role == "user":
-                shown.pop()
-        elif previous is not None and previous.role == message.role:
-            text = f"{previous.text}\n\n{message.text}"
-            shown[-1] = replace(message, text=text, tokens=previous.tokens, stats=previous.stats)
-        else:
-            shown.append(message)
-    return tuple(shown)
-
-
-_FINISH_OF_STATE: Mapping[MessageState, FinishReason] = {
-    "streaming": "",
-    "complete": "end",
-    "stopped": "stopped",
-    "interrupted": "interrupted",
-    "failed": "failed",
-}
-
-
-LIMIT_NOTE = marked("Ended at the limit of {n} tokens.")
-"""Of an answer whose `finish` is "limit"."""
-
-
-def is_limit_note(note: str) -> bool:
-    """Whether the note of an answer says what its `finish` says too; it was written in English or in this language."""
-    return note.startswith((LIMIT_NOTE.partition("{")[0], tr(LIMIT_NOTE).partition("{")[0]))
-
-
-def finish_of(message: Message) -> FinishReason:
-    """Why an answer ended; for those of before that was kept, what their state and note tell."""
-    if message.finish or message.role != "assistant":
-        return message.finish
-    if message.state == "complete" and is_limit_note(message.note):
-        return "limit"
-    if message.state == "stopped" and message.note:
-        return "context full" if "is full" in message.note else "interrupted"
-    return _FINISH_OF_STATE[message.state]
-
-
-def ended_early(message: Message) -> bool:
-    """Whether an answer may have more to say: it has some text, and not the model ended it."""
-    return message.role == "assistant" and bool(message.text) and finish_of(message) not in ("", "end")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
 import psutil
 import pytest
 
+from kvdesk.__main__ import CHILDREN
 from kvdesk.backends.local.prompt import template_process
 from kvdesk.backends.local.prompt.template_process import TemplateProcess
 from kvdesk.backends.local.prompt.templates import FALLBACK, ChatTemplate
@@ -158,3 +161,11 @@ def test_what_fails_is_told_with_its_line() -> None:
             process.rendering(chat("Hi"), True)
     finally:
         process.close()
+
+
+def test_its_process_imports_nothing_that_makes_the_first_answer_wait() -> None:
+    module, _, _ = CHILDREN["--render"].partition(":")
+    slow = {"pydantic", "psutil", "numpy", "PySide6"}
+    code = f"import sys, kvdesk.__main__, {module}; print(*({slow} & set(sys.modules)))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == ""

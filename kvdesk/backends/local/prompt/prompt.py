@@ -19,8 +19,8 @@ from kvdesk.backends.local.prompt.templates import (
     Rendering,
     UserText,
 )
-from kvdesk.chat import Message, MessageId
 from kvdesk.errors import NO_TOKENIZER, PromptError
+from kvdesk.message import Message, MessageId
 from kvdesk.protocol.chat import RawPrompt
 from kvdesk.reasoning import TOKENS
 from kvdesk.translation import tr

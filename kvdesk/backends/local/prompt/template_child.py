@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from kvdesk.backends.local.prompt.templates import AnswerTokens, ChatTemplate, Rendering, TemplateText
-from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.errors import TemplateError
 from kvdesk.library.child import limit_memory, read_parent
+from kvdesk.message import ConversationId, Message, MessageId
 
 MEMORY_LIMIT = 1 << 30  # bytes of address space; Python and Jinja2 need a fifth of it
 _NOBODY = ConversationId("")

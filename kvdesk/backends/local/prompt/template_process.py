@@ -34,9 +34,9 @@ from kvdesk.backends.local.prompt.templates import (
     UserText,
     stopped,
 )
-from kvdesk.chat import Message, MessageId
 from kvdesk.errors import TemplateError
 from kvdesk.library.child import child_command, start_child
+from kvdesk.message import Message, MessageId
 from kvdesk.translation import tr
 
 TIME_LIMIT_S = 2.0  # for everything one rendering does

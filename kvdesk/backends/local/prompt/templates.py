@@ -23,8 +23,8 @@ from jinja2.exceptions import SecurityError
 
 from kvdesk.backends.local.prompt.jinja_sandbox import Raised, Sandbox
 from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, TemplateSpanFinder
-from kvdesk.chat import Message, MessageId
 from kvdesk.errors import TemplateError
+from kvdesk.message import Message, MessageId
 from kvdesk.translation import marked, tr
 
 MAX_SOURCE = 1 << 20  # characters of a template; the longest known ones have about 20,000
