@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+import platformdirs
+
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
 
@@ -25,16 +27,12 @@ def data_dir() -> Path:
 
     Raises UserError when it cannot be made.
     """
-    import platformdirs  # not in the way of commands and child processes that need none of these folders
-
     home = os.environ.get("KVDESK_HOME")
     return _made(Path(home) if home else Path(platformdirs.user_data_dir("kvdesk", appauthor=False)))
 
 
 def log_dir() -> Path:
     """Folder of the log files, created when missing."""
-    import platformdirs
-
     home = os.environ.get("KVDESK_HOME")
     return _made(Path(home) / "log" if home else Path(platformdirs.user_log_dir("kvdesk", appauthor=False)))
 
