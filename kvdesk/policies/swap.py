@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kvdesk.translation import tr
@@ -161,6 +161,13 @@ def over_limit(states: Sequence[StateInfo], limits: Limits) -> tuple[str, ...]:
     """Keys to drop, in order, so that the limits hold: after a start, or when the person lowered them."""
     tiers: tuple[tuple[Tier, int], ...] = (("memory", limits.memory_bytes), ("disk", limits.disk_bytes))
     return tuple(s.key for tier, limit in tiers for s in _give_way(states, tier, -limit))
+
+
+def over_limit_at_the_end(states: Sequence[StateInfo], limits: Limits) -> tuple[str, ...]:
+    """Keys to drop so that all others fit on disk, when what is in memory goes there too: the least valuable."""
+    too_large = [s for s in states if s.n_bytes > limits.disk_bytes]
+    on_disk = [replace(s, tier="disk") for s in states if s.n_bytes <= limits.disk_bytes]
+    return tuple(s.key for s in [*too_large, *_give_way(on_disk, "disk", -limits.disk_bytes)])
 
 
 # --- private ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,17 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.policies.swap import Limits, Resident, StateInfo, StateKind, eviction_order, over_limit, place, state_key
+from kvdesk.policies.swap import (
+    Limits,
+    Resident,
+    StateInfo,
+    StateKind,
+    eviction_order,
+    over_limit,
+    over_limit_at_the_end,
+    place,
+    state_key,
+)
 
 KIND = StateKind("ab", "0.3.36 0c1e570", "f16", "f16", True, (10000.0, 1.0))
 ALICE = Resident(0, 2000, 2000, 46_000_000, 60.0, 9000.0, 10.0)
@@ -86,3 +96,17 @@ def test_the_limits_hold_after_every_placement(
         held["new"] = StateInfo("new", placed.to, size, 0.0, 1.0)
     assert sum(s.n_bytes for s in held.values() if s.tier == "memory") <= memory
     assert sum(s.n_bytes for s in held.values() if s.tier == "disk") <= disk
+
+
+def test_at_the_end_the_least_valuable_give_way_wherever_they_are() -> None:
+    used_now = StateInfo("now", "memory", 46_000_000, 1.0, 9000.0)
+    too_large = StateInfo("large", "memory", 200_000_000, 0.0, 90000.0)
+    long_ago = [StateInfo(f"d{i}", "disk", 46_000_000, 1000.0 + i, 9000.0) for i in range(2)]
+    assert over_limit_at_the_end([used_now, too_large, *long_ago], Limits(512_000_000, 100_000_000)) == ("large", "d1")
+
+
+@given(SNAPSHOTS, st.integers(0, 200))
+def test_what_is_kept_at_the_end_fits_on_disk(rows: list[tuple[str, int, float, float]], disk: int) -> None:
+    states = [StateInfo(f"{i}", row[0], *row[1:]) for i, row in enumerate(rows)]  # type: ignore[arg-type]
+    dropped = over_limit_at_the_end(states, Limits(0, disk))
+    assert sum(s.n_bytes for s in states if s.key not in dropped) <= disk

@@ -261,9 +261,11 @@ def test_a_key_that_leads_elsewhere(folder: Path, back: Callable[[], int], key: 
 KIND = StateKind("model", "engine", "f16", "f16", flash_attn=True, rope=(1.0, 1.0))
 
 
-def saved_in(folder: Path, kind: StateKind, conversation: str, limit: int = 1_000_000) -> SavedStateStore:
+def saved_in(
+    folder: Path, kind: StateKind, conversation: str, limit: int = 1_000_000, memory: int = 0
+) -> SavedStateStore:
     """A state of 4,000 bytes of this conversation; the folder is closed."""
-    saved_states = SavedStateStore(folder, kind, Limits(0, limit))
+    saved_states = SavedStateStore(folder, kind, Limits(memory, limit))
     state = Resident(0, 100, 100, 4000, 1.0, 1e5, 1.0)
     where = place(state, saved_states.values(), saved_states.limits)
     text = (f"text of {conversation}",)
@@ -292,6 +294,14 @@ def test_states_of_other_models_count_in_the_limit(tmp_path: Path) -> None:
     rest = (tmp_path / "index.json").read_text()
     assert "chat 4" in rest, "the newest stays"
     assert "chat 0" not in rest
+
+
+def test_the_newest_are_on_disk_after_a_close_though_it_was_full(tmp_path: Path) -> None:
+    """A state in memory was lost at the end where older ones on disk had left no place."""
+    for n in range(5):
+        saved_in(tmp_path, KIND, f"chat {n}", limit=9000, memory=1_000_000)
+    again = SavedStateStore(tmp_path, KIND, Limits(0, 9000))
+    assert {conversation for conversation, _ in again.conversations()} == {"chat 3", "chat 4"}
 
 
 def test_two_conversations_with_the_same_tokens_have_a_state_each(tmp_path: Path) -> None:

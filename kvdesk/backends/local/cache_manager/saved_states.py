@@ -29,7 +29,7 @@ from kvdesk.cache.blob import Blob
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.policies.checkpoints import Checkpoint
-from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, state_key
+from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, over_limit_at_the_end, state_key
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client
 
@@ -264,14 +264,12 @@ class SavedStateStore:
         self._make_place()
 
     def close(self) -> None:
-        """Write what is only in memory, as far as the limit allows, and wait for the disk."""
+        """Write what is only in memory, wait for the disk: what is worth least gives way, wherever it was until now."""
         if self._folder is not None:
+            stays = {s.key for s in self._all() if s.sharing}
+            self.drop(over_limit_at_the_end([s for s in self.values() if s.key not in stays], self.limits))
             for saved in sorted(self._all(), key=lambda s: -s.at_s):
-                if (
-                    saved.blob is not None
-                    and not saved.sharing
-                    and self._disk_bytes() + saved.n_bytes <= self.limits.disk_bytes
-                ):
+                if saved.blob is not None and not saved.sharing:
                     self._to_disk(saved)
         if self._writer is not None:
             self._writer.shutdown(wait=True)
