@@ -164,9 +164,15 @@ def over_limit(states: Sequence[StateInfo], limits: Limits) -> tuple[str, ...]:
 
 
 def over_limit_at_the_end(states: Sequence[StateInfo], limits: Limits) -> tuple[str, ...]:
-    """Keys to drop so that all others fit on disk, when what is in memory goes there too: the least valuable."""
+    """Keys to drop so that all others fit on disk, when what is in memory goes there too: the least valuable, before
+    them those that would have stayed in memory, for which no conversation gives way.
+    """
     too_large = [s for s in states if s.n_bytes > limits.disk_bytes]
-    on_disk = [replace(s, tier="disk") for s in states if s.n_bytes <= limits.disk_bytes]
+    on_disk = [
+        replace(s, tier="disk", prefill_ms=0.0 if s.stays_in_memory else s.prefill_ms)
+        for s in states
+        if s.n_bytes <= limits.disk_bytes
+    ]
     return tuple(s.key for s in [*too_large, *_give_way(on_disk, "disk", -limits.disk_bytes)])
 
 

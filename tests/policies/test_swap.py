@@ -103,6 +103,8 @@ def test_at_the_end_the_least_valuable_give_way_wherever_they_are() -> None:
     too_large = StateInfo("large", "memory", 200_000_000, 0.0, 90000.0)
     long_ago = [StateInfo(f"d{i}", "disk", 46_000_000, 1000.0 + i, 9000.0) for i in range(2)]
     assert over_limit_at_the_end([used_now, too_large, *long_ago], Limits(512_000_000, 100_000_000)) == ("large", "d1")
+    request = StateInfo("request", "memory", 46_000_000, 0.0, 9000.0, stays_in_memory=True)
+    assert over_limit_at_the_end([request, *long_ago], Limits(512_000_000, 100_000_000)) == ("request",)
 
 
 @given(SNAPSHOTS, st.integers(0, 200))
