@@ -131,7 +131,7 @@ class ModelLibrary(QObject):
                 except KvdeskError as error:
                     logging.getLogger(__name__).warning("no estimate for %s: %s", model.found.path, error)
             rows.append(row_of(model, fit, used.get(str(model.found.path)), machine))
-        return in_order(rows), machine
+        return in_order(rows, used.values()), machine
 
     def _all(self, used: dict[str, UsedModel]) -> list[FoundModel]:
         """The embedded one, those of other applications, and those that were opened from anywhere else."""

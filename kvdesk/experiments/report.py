@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from html import escape
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from kvdesk.experiments.statistics import median
 from kvdesk.protocol.experiment import Figure, Record, Sample, Table, record_to_json, series_title
 from kvdesk.translation import installed, tr
 
+_TIME, _STAMP, _STAMP_LENGTH = "%Y%m%d-%H%M%S", re.compile(r"\d{8}-\d{6}", re.ASCII), 15
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 Inter, system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -27,8 +30,17 @@ th { border-bottom: 1px solid currentColor; } tr + tr td { border-top: 1px solid
 
 
 def folder_for(experiment_id: str, at: datetime) -> Path:
-    """Where the report of a run goes that ended or began at `at` (UTC), in kvdesk's own folder."""
-    return paths.data_dir() / "lab" / f"{experiment_id}-{at:%Y%m%d-%H%M%S}"
+    """Where the report of a run goes that ended or began at `at` (UTC), in kvdesk's own folder: its name comes after
+    all others, also if the clock was ahead and has been set right.
+    """
+    folder = paths.data_dir() / "lab"
+    last = max(
+        (stamp for run in folder.glob("*-*") if _STAMP.fullmatch(stamp := run.name[-_STAMP_LENGTH:])), default=""
+    )
+    if f"{at:{_TIME}}" <= last:
+        with suppress(ValueError, OverflowError):  # 20261399-999999 is no time
+            at = datetime.strptime(last, _TIME).replace(tzinfo=UTC) + timedelta(seconds=1)
+    return folder / f"{experiment_id}-{at:{_TIME}}"
 
 
 def write(record: Record, folder: Path) -> Path:

@@ -25,13 +25,15 @@ LEAST = 16
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A kept state. gap: tokens that would be read again without it, from the next shorter state that is kept."""
+    """A kept state. gap: tokens that would be read again without it, from the next shorter state that is kept;
+    age: uses of all states since its last one, which counts as 1.
+    """
 
     key: str
     conversation: str
     gap: int
     n_bytes: int
-    idle_s: float
+    age: int
 
 
 def pays(spared_ms: float, cost_ms: float) -> bool:
@@ -66,7 +68,7 @@ def give_way(there: Sequence[Checkpoint], conversation: str, n_bytes: int, memor
     if n_bytes > limit:
         return None
     dropped: list[Checkpoint] = []
-    by_value = sorted(there, key=lambda c: (c.gap / max(c.idle_s, 1.0), -c.idle_s))
+    by_value = sorted(there, key=lambda c: (c.gap / max(c.age, 1), -c.age))
     mine = [c for c in by_value if c.conversation == conversation]
     dropped += mine[: max(0, len(mine) + 1 - MOST)]
     over = sum(c.n_bytes for c in there if c not in dropped) + n_bytes - limit

@@ -7,6 +7,7 @@ dropped here costs a prefill and nothing else.
 from __future__ import annotations
 
 import hashlib
+import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -51,16 +52,22 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class StateInfo:
-    """A saved state. prefill_ms: what it spares; stays_in_memory: dropped rather than moved to disk, as checkpoints
-    (`kvdesk.policies.checkpoints`) and requests of other programs are.
+    """A saved state.
+
+    age              uses of all states since its last one, which counts as 1; it decides who gives way
+    prefill_ms       what it spares
+    stays_in_memory  dropped rather than moved to disk, as checkpoints (`kvdesk.policies.checkpoints`) and requests of
+                     other programs are
+    idle_s           time since its last use, by a clock that nobody sets; inf: before this start
     """
 
     key: str
     tier: Tier
     n_bytes: int
-    idle_s: float
+    age: int
     prefill_ms: float
     stays_in_memory: bool = False
+    idle_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +196,7 @@ def _staying_value(resident: Resident) -> float:
 
 
 def _keeping_value(state: StateInfo) -> float:
-    return state.prefill_ms / state.n_bytes / max(state.idle_s, 0.1) if state.n_bytes else float("inf")
+    return state.prefill_ms / state.n_bytes / max(state.age, 1) if state.n_bytes else float("inf")
 
 
 def _give_way(states: Sequence[StateInfo], tier: Tier, n_bytes: int) -> list[StateInfo]:
@@ -209,7 +216,7 @@ def _demote(
     moved: Sequence[StateInfo], stays: Sequence[StateInfo], limits: Limits
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(to disk, dropped): what memory gives up goes to disk as far as it is worth more than what is there."""
-    arriving = [StateInfo(s.key, "disk", s.n_bytes, s.idle_s, s.prefill_ms) for s in moved if not s.stays_in_memory]
+    arriving = [StateInfo(s.key, "disk", s.n_bytes, s.age, s.prefill_ms) for s in moved if not s.stays_in_memory]
     dropped = {s.key for s in _give_way([*stays, *arriving], "disk", -limits.disk_bytes)}
     dropped |= {s.key for s in moved if s.stays_in_memory}
     return tuple(s.key for s in arriving if s.key not in dropped), tuple(sorted(dropped))

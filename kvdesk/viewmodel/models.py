@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -42,7 +43,6 @@ class ModelRow:
     path: Path
     title: str
     favourite: bool
-    used_ms: int
     fits: bool
     problem: str
     cells: tuple[Cell, ...]
@@ -91,31 +91,43 @@ def row_of(facts: ModelFacts, fit: Fit | None, used: UsedModel | None, machine: 
         _used_cell(used),
         Cell(facts.found.application, facts.found.application),
     )
-    favourite, used_ms = (used.favourite, used.used_ms) if used is not None else (False, 0)
-    return ModelRow(facts.found.path, facts.title, favourite, used_ms, fits, facts.problem, cells)
+    favourite = used is not None and used.favourite
+    return ModelRow(facts.found.path, facts.title, favourite, fits, facts.problem, cells)
 
 
-def in_order(rows: Iterable[ModelRow]) -> tuple[ModelRow, ...]:
-    """Favourites first, then what was used last, then by name; what cannot be opened at the end."""
-    return tuple(sorted(rows, key=lambda row: (bool(row.problem), not row.favourite, -row.used_ms, row.title.lower())))
+def in_order(rows: Iterable[ModelRow], used: Iterable[UsedModel] = ()) -> tuple[ModelRow, ...]:
+    """Favourites first, then what was used last (`used`: the last one first), then by name; what cannot be opened at
+    the end.
+    """
+    places = {model.path: place for place, model in enumerate(used) if model.used_ms}
+
+    def key(row: ModelRow) -> tuple[bool, bool, int, str]:
+        return bool(row.problem), not row.favourite, places.get(str(row.path), sys.maxsize), row.title.lower()
+
+    return tuple(sorted(rows, key=key))
 
 
 def measured_layer_s(facts: Iterable[ModelFacts], used: Mapping[str, UsedModel], bytes_s: float) -> float | None:
-    """What a layer cost in the model that ran last of those that were measured; None where none was."""
-    best: tuple[int, float | None] = (-1, None)
-    for model in facts:
-        memory = used.get(str(model.found.path))
-        if memory is not None and memory.tok_s and memory.used_ms > best[0]:
-            best = memory.used_ms, layer_seconds(model, bytes_s, memory.tok_s)
-    return best[1]
+    """What a layer cost in the model that ran last of those that were measured; None where none was. `used`: by path,
+    the last used first.
+    """
+    there = {str(model.found.path): model for model in facts}
+    measured = ((there[path], memory.tok_s) for path, memory in used.items() if memory.tok_s and path in there)
+    return next((layer_seconds(model, bytes_s, tok_s) for model, tok_s in measured), None)
 
 
 def remembered(models: Iterable[UsedModel], changed: UsedModel) -> tuple[UsedModel, ...]:
-    """With one of them changed or added. The last used first; the oldest that is no favourite goes when there are too
-    many.
+    """With one of them changed or added. The last used first, whatever the clock said; the oldest that is no favourite
+    goes when there are too many.
     """
-    rest = [model for model in models if model.path != changed.path]
-    ordered = sorted([changed, *rest], key=lambda model: -model.used_ms)
+    before = list(models)
+    at = next((i for i, model in enumerate(before) if model.path == changed.path), None)
+    if at is None:
+        ordered = [changed, *before] if changed.used_ms else [*before, changed]
+    elif changed.used_ms != before[at].used_ms:
+        ordered = [changed, *before[:at], *before[at + 1 :]]
+    else:
+        ordered = [*before[:at], changed, *before[at + 1 :]]
     kept = 0
     found = []
     for model in ordered:

@@ -12,8 +12,8 @@ from tests.policies.test_swap import ALICE
 MB = 1_000_000
 
 
-def checkpoint(i: int, gap: int = 100, *, who: str = "one", n_bytes: int = MB, idle_s: float = 1.0) -> Checkpoint:
-    return Checkpoint(f"{who}{i}", who, gap, n_bytes, idle_s)
+def checkpoint(i: int, gap: int = 100, *, who: str = "one", n_bytes: int = MB, age: int = 1) -> Checkpoint:
+    return Checkpoint(f"{who}{i}", who, gap, n_bytes, age)
 
 
 def test_a_pause_before_the_last_message_and_before_the_last_token() -> None:
@@ -58,7 +58,7 @@ def test_of_one_conversation_the_least_useful_goes() -> None:
     assert len(there) == MOST
     assert give_way(there, "one", MB, 1000 * MB) == ["one3"]
     assert give_way(there, "two", MB, 1000 * MB) == []
-    alike = [checkpoint(i, idle_s=float(9 - i)) for i in range(MOST)]
+    alike = [checkpoint(i, age=9 - i) for i in range(MOST)]
     assert give_way(alike, "one", MB, 1000 * MB) == ["one0"], "the longest unused"
 
 
@@ -72,6 +72,6 @@ def test_together_they_take_half_of_the_memory() -> None:
 
 def test_for_a_conversation_that_leaves_they_are_dropped_and_not_written_to_disk() -> None:
     limits = Limits(100 * MB, 100 * MB)
-    held = [StateInfo("state", "memory", 40 * MB, 10.0, 9000.0), StateInfo("way", "memory", 40 * MB, 10.0, 90.0, True)]
+    held = [StateInfo("state", "memory", 40 * MB, 10, 9000.0), StateInfo("way", "memory", 40 * MB, 10, 90.0, True)]
     placed = place(ALICE, held, limits)
     assert (placed.to, placed.demote, placed.drop) == ("memory", (), ("way",))

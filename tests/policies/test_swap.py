@@ -52,10 +52,10 @@ def test_cost_decides_between_equals_and_busy_ones_stay() -> None:
 
 def test_to_memory_and_the_older_ones_give_way() -> None:
     limits = Limits(100_000_000, 100_000_000)
-    held = [StateInfo(f"m{i}", "memory", 46_000_000, 10.0 * (i + 1), 9000.0) for i in range(2)]
+    held = [StateInfo(f"m{i}", "memory", 46_000_000, 10 * (i + 1), 9000.0) for i in range(2)]
     placed = place(ALICE, held, limits)
     assert (placed.to, placed.demote, placed.drop) == ("memory", ("m1",), ())
-    full = [*held, *(StateInfo(f"d{i}", "disk", 50_000_000, 1000.0 + i, 9000.0) for i in range(2))]
+    full = [*held, *(StateInfo(f"d{i}", "disk", 50_000_000, 1000 + i, 9000.0) for i in range(2))]
     placed = place(ALICE, full, limits)
     assert (placed.to, placed.demote, placed.drop) == ("memory", ("m1",), ("d1",))
     assert "dropped" in placed.reason
@@ -74,14 +74,14 @@ def test_what_is_quick_to_prefill_or_saved_already_is_not_saved() -> None:
 
 
 SNAPSHOTS = st.lists(
-    st.tuples(st.sampled_from(["memory", "disk"]), st.integers(1, 60), st.floats(0, 1e4), st.floats(0, 1e4)),
+    st.tuples(st.sampled_from(["memory", "disk"]), st.integers(1, 60), st.integers(1, 10_000), st.floats(0, 1e4)),
     max_size=10,
 )
 
 
 @given(SNAPSHOTS, st.integers(0, 200), st.integers(0, 200), st.integers(1, 100))
 def test_the_limits_hold_after_every_placement(
-    rows: list[tuple[str, int, float, float]], memory: int, disk: int, size: int
+    rows: list[tuple[str, int, int, float]], memory: int, disk: int, size: int
 ) -> None:
     limits = Limits(memory, disk)
     held = {f"{i}": StateInfo(f"{i}", row[0], *row[1:]) for i, row in enumerate(rows)}  # type: ignore[arg-type]
@@ -93,22 +93,22 @@ def test_the_limits_hold_after_every_placement(
     for key in placed.demote:
         held[key] = replace(held[key], tier="disk")
     if placed.to != "nowhere":
-        held["new"] = StateInfo("new", placed.to, size, 0.0, 1.0)
+        held["new"] = StateInfo("new", placed.to, size, 1, 1.0)
     assert sum(s.n_bytes for s in held.values() if s.tier == "memory") <= memory
     assert sum(s.n_bytes for s in held.values() if s.tier == "disk") <= disk
 
 
 def test_at_the_end_the_least_valuable_give_way_wherever_they_are() -> None:
-    used_now = StateInfo("now", "memory", 46_000_000, 1.0, 9000.0)
-    too_large = StateInfo("large", "memory", 200_000_000, 0.0, 90000.0)
-    long_ago = [StateInfo(f"d{i}", "disk", 46_000_000, 1000.0 + i, 9000.0) for i in range(2)]
+    used_now = StateInfo("now", "memory", 46_000_000, 1, 9000.0)
+    too_large = StateInfo("large", "memory", 200_000_000, 1, 90000.0)
+    long_ago = [StateInfo(f"d{i}", "disk", 46_000_000, 1000 + i, 9000.0) for i in range(2)]
     assert over_limit_at_the_end([used_now, too_large, *long_ago], Limits(512_000_000, 100_000_000)) == ("large", "d1")
-    request = StateInfo("request", "memory", 46_000_000, 0.0, 9000.0, stays_in_memory=True)
+    request = StateInfo("request", "memory", 46_000_000, 1, 9000.0, stays_in_memory=True)
     assert over_limit_at_the_end([request, *long_ago], Limits(512_000_000, 100_000_000)) == ("request",)
 
 
 @given(SNAPSHOTS, st.integers(0, 200))
-def test_what_is_kept_at_the_end_fits_on_disk(rows: list[tuple[str, int, float, float]], disk: int) -> None:
+def test_what_is_kept_at_the_end_fits_on_disk(rows: list[tuple[str, int, int, float]], disk: int) -> None:
     states = [StateInfo(f"{i}", row[0], *row[1:]) for i, row in enumerate(rows)]  # type: ignore[arg-type]
     dropped = over_limit_at_the_end(states, Limits(0, disk))
     assert sum(s.n_bytes for s in states if s.key not in dropped) <= disk

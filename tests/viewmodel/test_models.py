@@ -52,17 +52,20 @@ def test_what_was_measured_stands_in_place_of_what_is_expected() -> None:
 
 
 def test_favourites_come_first_and_what_cannot_be_opened_last() -> None:
-    def row(title: str, *, favourite: bool = False, used_ms: int = 0, problem: str = "") -> ModelRow:
-        return ModelRow(Path(title), title, favourite, used_ms, True, problem, ())
+    def row(title: str, *, favourite: bool = False, problem: str = "") -> ModelRow:
+        return ModelRow(Path(title), title, favourite, True, problem, ())
 
     rows = [
         row("b"),
         row("a"),
-        row("new", used_ms=5),
+        row("later"),
+        row("new"),
         row("broken", problem="Cut off."),
         row("z", favourite=True),
     ]
-    assert [one.title for one in in_order(rows)] == ["z", "new", "a", "b", "broken"]
+    assert [one.title for one in in_order(rows)] == ["z", "a", "b", "later", "new", "broken"]
+    used = [UsedModel(path="new", used_ms=5), UsedModel(path="later", used_ms=7), UsedModel(path="b")]
+    assert [one.title for one in in_order(rows, used)] == ["z", "new", "later", "a", "b", "broken"]
 
 
 def test_the_model_that_ran_last_says_what_a_layer_costs() -> None:
@@ -94,6 +97,16 @@ def test_the_oldest_is_forgotten_but_no_favourite() -> None:
     changed = remembered(models, models[3].model_copy(update={"tok_s": 5.0}))
     assert len(changed) == len(models)
     assert changed[3].tok_s == 5.0
+
+
+def test_the_order_of_use_is_that_of_the_openings_not_of_the_clock() -> None:
+    models = tuple(UsedModel(path=f"ahead{n}", used_ms=10**13 - n, tok_s=1.0) for n in range(MOST_REMEMBERED))
+    for n in range(3):
+        models = remembered(models, UsedModel(path=f"now{n}", used_ms=10**12 + n))
+    assert [model.path for model in models[:4]] == ["now2", "now1", "now0", "ahead0"]
+    assert len(models) == MOST_REMEMBERED
+    again = remembered(models, models[3].model_copy(update={"used_ms": 10**12 + 9}))
+    assert [model.path for model in again[:2]] == ["ahead0", "now2"]
 
 
 def test_one_line_says_how_many_fit() -> None:

@@ -44,7 +44,9 @@ _PAYS = 0.8
 class SavedState:
     """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and what belongs to it.
 
-    key, n_bytes   of the state; prefill_ms: what it spares; at_s: time.time() of its last use
+    key, n_bytes   of the state; prefill_ms: what it spares
+    used           number of its last use, of all uses in this folder: a clock may be set back
+    used_s         time.monotonic() of that use; -inf: before this start
     checkpoint     kept on the way, to go back to; not the conversation as it was when it was evicted
     exact          so many leading tokens have K and V as a prefill makes them; those behind were moved there, so the
                    state is of use to its own conversation only
@@ -57,7 +59,7 @@ class SavedState:
     tokens: tuple[int, ...]
     n_bytes: int
     prefill_ms: float
-    at_s: float
+    used: int
     blob: Blob | None = None
     texts: tuple[str, ...] = ()
     spans: tuple[MessageSpan, ...] = ()
@@ -67,6 +69,7 @@ class SavedState:
     exact: int = ALL_EXACT
     client: str = ""
     sharing: str = ""
+    used_s: float = -math.inf
 
     def may_go_to(self, conversation: ConversationId | None, sharing: str) -> bool:
         """Whether the state is what a prefill makes, or the conversation's own, and not kept from those who ask."""
@@ -84,6 +87,7 @@ class SavedStateStore:
         self.kind = kind
         self.limits = limits
         self._saved: dict[str, SavedState] = {}
+        self._n_uses = 0  # of all states, ever: the highest number in the folder, and on from there
         self._foreign: dict[str, _Foreign] = {}  # of other models and settings, by key
         self._writing: dict[str, Blob] = {}  # states on their way to disk, by key
         self._lock = threading.RLock()  # of `_saved` and `_writing`
@@ -96,11 +100,12 @@ class SavedStateStore:
 
     def values(self) -> list[StateInfo]:
         """What the policies judge."""
-        now = time.time()
+        now_s = time.monotonic()
         return [
             StateInfo(
-                *(s.key, "disk" if s.blob is None else "memory", s.n_bytes, now - s.at_s, s.prefill_ms),
+                *(s.key, "disk" if s.blob is None else "memory", s.n_bytes, self._age(s), s.prefill_ms),
                 stays_in_memory=s.checkpoint or s.client != "",
+                idle_s=now_s - s.used_s,
             )
             for s in self._all()
         ]
@@ -112,7 +117,7 @@ class SavedStateStore:
     def of(self, conversation: ConversationId) -> SavedState | None:
         """The newest state of the conversation; no checkpoint."""
         mine = [s for s in self.all_of(conversation) if not s.checkpoint]
-        return max(mine, key=lambda s: s.at_s, default=None)
+        return max(mine, key=lambda s: s.used, default=None)
 
     def of_client(self, client: Client) -> list[SavedState]:
         """Earlier requests of this program."""
@@ -125,9 +130,8 @@ class SavedStateStore:
 
     def checkpoints(self) -> list[Checkpoint]:
         """What the policy of checkpoints judges."""
-        now = time.time()
         return [
-            Checkpoint(s.key, s.conversation, len(s.tokens) - self._kept_before(s), s.n_bytes, now - s.at_s)
+            Checkpoint(s.key, s.conversation, len(s.tokens) - self._kept_before(s), s.n_bytes, self._age(s))
             for s in self._all()
             if s.checkpoint
         ]
@@ -202,11 +206,12 @@ class SavedStateStore:
         mine = [s for s in self._all() if s.conversation == conversation and not (s.checkpoint or checkpoint)]
         self.drop([key, *(s.key for s in mine if tokens[: len(s.tokens)] == s.tokens)])
         saved = SavedState(
-            *(key, conversation, tokens, len(blob), prefill_ms, time.time(), blob, texts, spans),
+            *(key, conversation, tokens, len(blob), prefill_ms, self._next_use(), blob, texts, spans),
             checkpoint=checkpoint,
             exact=exact,
             client=client.name if client is not None else "",
             sharing=client.sharing if client is not None else "",
+            used_s=time.monotonic(),
         )
         with self._lock:
             self._saved[key] = saved
@@ -238,7 +243,7 @@ class SavedStateStore:
         """It was of use now: others give way before it."""
         with self._lock:
             if (known := self._saved.get(saved.key)) is not None:
-                self._saved[saved.key] = replace(known, at_s=time.time())
+                self._saved[saved.key] = replace(known, used=self._next_use(), used_s=time.monotonic())
 
     def drop(self, keys: Iterable[str]) -> None:
         """Forget these states and remove their files."""
@@ -268,7 +273,7 @@ class SavedStateStore:
         if self._folder is not None:
             stays = {s.key for s in self._all() if s.sharing}
             self.drop(over_limit_at_the_end([s for s in self.values() if s.key not in stays], self.limits))
-            for saved in sorted(self._all(), key=lambda s: -s.at_s):
+            for saved in sorted(self._all(), key=lambda s: -s.used):
                 if saved.blob is not None and not saved.sharing:
                     self._to_disk(saved)
         if self._writer is not None:
@@ -280,6 +285,14 @@ class SavedStateStore:
     def _all(self) -> list[SavedState]:
         with self._lock:
             return list(self._saved.values())
+
+    def _next_use(self) -> int:
+        self._n_uses += 1
+        return self._n_uses
+
+    def _age(self, saved: SavedState) -> int:
+        """Uses of any state since its last one, that one counted too."""
+        return self._n_uses - saved.used + 1
 
     def _kept_before(self, saved: SavedState) -> int:
         """Tokens of the longest other state that `saved` begins with."""
@@ -300,7 +313,7 @@ class SavedStateStore:
 
     def _make_place(self) -> None:
         """States of other models and settings give way to those of this one, the oldest first."""
-        oldest = sorted(self._foreign.items(), key=lambda item: item[1].saved.at_s)
+        oldest = sorted(self._foreign.items(), key=lambda item: item[1].saved.used)
         over = self._disk_bytes() + sum(f.saved.n_bytes for _, f in oldest) - self.limits.disk_bytes
         leaving = []
         for key, foreign in oldest:
@@ -362,6 +375,7 @@ class SavedStateStore:
         for saved in known:
             if saved.digest:
                 row = asdict(replace(saved, blob=None)) | {"kind": kind}
+                del row["used_s"]
                 rows.append(row)
         _write_whole(self._folder / _INDEX, json.dumps(rows).encode())
 
@@ -377,7 +391,7 @@ class SavedStateStore:
             _log.info("No index of saved states: %s", error)
         named = set()
         kind = json.loads(json.dumps(asdict(self.kind)))
-        for row in rows:
+        for row in _counted(rows):
             try:
                 saved = _saved_of(row)
                 ours = row["kind"] == kind and saved.key == _key(
@@ -389,6 +403,7 @@ class SavedStateStore:
             if not (folder / f"{saved.key}{_SUFFIX}").is_file():
                 continue
             named.add(f"{saved.key}{_SUFFIX}")
+            self._n_uses = max(self._n_uses, saved.used)
             if ours:
                 self._saved[saved.key] = saved
             else:
@@ -420,15 +435,28 @@ def _remove(file: Path) -> None:
         _log.warning("%s cannot be removed: %s", file, error)
 
 
+def _counted(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """The rows of an index, with numbers in place of the times that earlier versions wrote."""
+    timed = [(at_s, i) for i, row in enumerate(rows) if "used" not in row and _is_time(at_s := row.get("at_s"))]
+    counted = [{name: value for name, value in row.items() if name != "at_s"} for row in rows]
+    for number, (_, i) in enumerate(sorted(timed, key=lambda pair: pair[0]), 1):  # type: ignore[arg-type,return-value]
+        counted[i]["used"] = number
+    return counted
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < 1e12
+
+
 def _saved_of(row: dict[str, object]) -> SavedState:
     """One row of the index. Raises KeyError, TypeError, ValueError for what was never written by us."""
     spans = tuple(MessageSpan(**(span | {"char_ends": tuple(span["char_ends"])})) for span in row["spans"])  # type: ignore[attr-defined]
     key = row["key"]
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise ValueError("a strange key")
-    n_bytes, prefill_ms, at_s = int(row["n_bytes"]), float(row["prefill_ms"]), float(row["at_s"])  # type: ignore[call-overload,arg-type]
+    n_bytes, prefill_ms, used = int(row["n_bytes"]), float(row["prefill_ms"]), int(row["used"])  # type: ignore[call-overload,arg-type]
     exact = int(row.get("exact", ALL_EXACT))  # type: ignore[call-overload]
-    if not 0 <= n_bytes < 1 << 50 or exact < 0 or not math.isfinite(prefill_ms) or not math.isfinite(at_s):
+    if not 0 <= n_bytes < 1 << 50 or exact < 0 or not 0 <= used < 1 << 62 or not math.isfinite(prefill_ms):
         raise ValueError("a strange number")
     if not row["tokens"]:
         raise ValueError("a state of no tokens")
@@ -438,7 +466,7 @@ def _saved_of(row: dict[str, object]) -> SavedState:
         tokens=tuple(int(t) for t in row["tokens"]),  # type: ignore[attr-defined]
         n_bytes=n_bytes,
         prefill_ms=prefill_ms,
-        at_s=at_s,
+        used=used,
         texts=tuple(str(text) for text in row["texts"]),  # type: ignore[attr-defined]
         spans=spans,
         digest=str(row["digest"]),
