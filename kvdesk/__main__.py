@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk import translation
+from kvdesk.cli.output import take_every_text
 from kvdesk.cli.parser import Parser
+from kvdesk.errors import UserError
 from kvdesk.translation import marked, tr
 
 COMMANDS = {
@@ -45,8 +47,17 @@ _MODULES = {"export": "export_chats", "import": "import_chats"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of the `kvdesk` command. Returns the exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    """Entry of the `kvdesk` command. Returns the exit code; 2 after a sentence about what the person can change."""
+    take_every_text()
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+
+
+def _run(arguments: list[str]) -> int:
+    """Raises UserError."""
     _install_language(arguments)
     if arguments and arguments[0] in COMMANDS:
         return _run_command(arguments[0], arguments[1:])
@@ -70,15 +81,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kvdesk.cli import version
 
         return version.main()
-    from kvdesk.errors import UserError
-
-    try:
-        if args.file:
-            _check_file(args.file)
-        return _run_window(args.file)
-    except UserError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
+    if args.file:
+        _check_file(args.file)
+    return _run_window(args.file)
 
 
 def _install_language(arguments: Sequence[str]) -> None:
@@ -93,8 +98,6 @@ def _install_language(arguments: Sequence[str]) -> None:
 
 def _check_file(given: str) -> None:
     """Raises UserError for what is neither a file nor a command."""
-    from kvdesk.errors import UserError
-
     path = Path(given)
     if path.is_dir():
         raise UserError(tr("{given} is a folder; kvdesk opens a GGUF file.").format(given=given))
@@ -118,7 +121,6 @@ def _run_window(file: str | None) -> int:
         from kvdesk.app.application import run
     except ImportError as error:
         from kvdesk.app.display import missing_import
-        from kvdesk.errors import UserError
 
         if sentence := missing_import(error):
             raise UserError(sentence) from error
@@ -129,15 +131,13 @@ def _run_window(file: str | None) -> int:
 
 
 def _run_command(name: str, arguments: list[str]) -> int:
-    """A headless command. Ctrl+C and a reader that went away end it without a trace on the terminal."""
-    from kvdesk.errors import UserError
+    """A headless command. Ctrl+C and a reader that went away end it without a trace on the terminal.
 
+    Raises UserError.
+    """
     command = importlib.import_module(f"kvdesk.cli.{_MODULES.get(name, name)}")
     try:
         return int(command.main(arguments))
-    except UserError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

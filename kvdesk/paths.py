@@ -40,11 +40,10 @@ def log_dir() -> Path:
 def _made(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in its name
+        why = error.strerror if isinstance(error, OSError) else error
         raise UserError(
-            tr("The folder {folder} cannot be made: {why}. KVDESK_HOME names another.").format(
-                folder=folder, why=error.strerror
-            )
+            tr("The folder {folder} cannot be made: {why}. KVDESK_HOME names another.").format(folder=folder, why=why)
         ) from error
     return folder
 

@@ -1,0 +1,25 @@
+"""Standard output and error that take every text: what their encoding lacks is written as JSON would, `\\u4f60`."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import sys
+
+_ESCAPING = "kvdesk.escaping"
+
+
+def take_every_text() -> None:
+    """From now on no text fails to be written, whatever encoding the terminal, a pipe or a file asks for."""
+    codecs.register_error(_ESCAPING, _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # None where there is no terminal, as in Windows' own start menu
+            stream.reconfigure(errors=_ESCAPING)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """In UTF-16 units, so that JSON stays JSON."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2)), error.end

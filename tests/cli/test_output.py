@@ -1,0 +1,83 @@
+"""What is written where the output is not UTF-8, and where the folder of kvdesk cannot be one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvdesk.__main__ import COMMANDS, main
+from tests.places import ROOT
+
+GRAMMAR = 'root ::= "你好 😀 grüße"\n'
+TEXT = "你好 😀 grüße"
+
+
+def kvdesk(*arguments: str, home: Path | str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    given = os.environ | {"KVDESK_HOME": str(home), "KVDESK_LANGUAGE": "en"} | environment
+    return subprocess.run(
+        [sys.executable, "-m", "kvdesk", *arguments], cwd=ROOT, env=given, capture_output=True, timeout=60, check=False
+    )
+
+
+def asked(tmp_path: Path, encoding: str, *arguments: str) -> bytes:
+    grammar = tmp_path / "unicode.gbnf"
+    grammar.write_text(GRAMMAR, "utf-8")
+    given = ("chat", "--prompt", "hi", "--grammar-file", str(grammar), *arguments)
+    ended = kvdesk(*given, home=tmp_path / "home", PYTHONIOENCODING=encoding)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    return ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"),
+    [
+        ("ascii", rb"\u4f60\u597d \ud83d\ude00 gr\u00fc\u00dfe"),
+        ("cp1252", b"\\u4f60\\u597d \\ud83d\\ude00 gr\xfc\xdfe"),
+        ("utf-8", TEXT.encode()),
+    ],
+)
+def test_an_answer_is_written_in_every_encoding(tmp_path: Path, encoding: str, shown: bytes) -> None:
+    assert asked(tmp_path, encoding).startswith(shown)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_json_stays_json(tmp_path: Path, encoding: str) -> None:
+    assert json.loads(asked(tmp_path, encoding, "--json").decode(encoding))["text"] == TEXT
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ""])
+def test_help_is_written_in_every_encoding(tmp_path: Path, command: str) -> None:
+    arguments = [command, "--help"] if command else ["--help"]
+    ended = kvdesk(*arguments, home=tmp_path, PYTHONIOENCODING="ascii", KVDESK_LANGUAGE="zh_CN")
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert rb"\u" in ended.stdout
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ""])
+def test_a_home_that_is_no_folder_gets_one_sentence(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a file"
+    file.touch()
+    for home in (file, file / "below", Path("a\0b")):
+        monkeypatch.setattr(os, "environ", {**os.environ, "KVDESK_HOME": str(home)})
+        monkeypatch.delitem(os.environ, "KVDESK_LANGUAGE", raising=False)
+        assert main([command] if command else []) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"The folder {home} cannot be made: ")
+        assert err.count("\n") == 1
+
+
+def test_that_sentence_is_written_in_every_encoding(tmp_path: Path) -> None:
+    file = tmp_path / "файл 😀"
+    file.touch()
+    ended = kvdesk("export", "--list", home=file, PYTHONIOENCODING="ascii", KVDESK_LANGUAGE="")
+    assert ended.returncode == 2
+    assert rb"\u0444\u0430\u0439\u043b \ud83d\ude00 cannot be made" in ended.stderr
+    assert ended.stderr.count(b"\n") == 1
