@@ -1,7 +1,7 @@
 # Two lines matter: `make run` and `make test`. packaging/setup.py does the set-up for both, once.
 PYTHON ?= python3
 
-.PHONY: run setup test lint lint-style lint-format lint-types lint-imports check stress soak lock selftest screenshots lab-figures
+.PHONY: run setup test lint lint-style lint-format lint-types lint-imports lint-translations check stress soak lock selftest screenshots lab-figures
 .PHONY: package package-test translations
 
 run:
@@ -15,7 +15,7 @@ setup:
 test: setup
 	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
-lint: lint-style lint-format lint-types lint-imports
+lint: lint-style lint-format lint-types lint-imports lint-translations
 
 lint-style: setup
 	.venv/bin/ruff check .
@@ -28,6 +28,10 @@ lint-types: setup
 
 lint-imports: setup
 	.venv/bin/lint-imports
+
+# Tells which texts wait for their translation; never fails for them.
+lint-translations: setup
+	.venv/bin/python packaging/translations.py --check
 
 check: # what CI runs
 	.ci/run

@@ -1,7 +1,8 @@
-"""Makes packages of kvdesk for this system: `python packaging/package.py [--bundle-only]`.
+"""Makes packages of kvdesk for this system: `python packaging/package.py [--bundle-only] [--untranslated]`.
 
 Owns the order of the steps; each can be repeated, and a second run takes what the first one built.
 
+    translation  no text and no document waits for its Chinese: what is packed is a release
     environment  build/venv: what kvdesk needs, and PyInstaller, both from lock files with hashes
     engine       llama.cpp, compiled for every processor of this architecture; kept for every checkout of this person
     bundle       build/dist/kvdesk: PyInstaller, then what is the system's is taken out, the rest is stripped
@@ -28,6 +29,7 @@ from pathlib import Path
 
 import libraries
 import setup
+import translations
 from setup import ROOT, SetupError, say
 
 BUILD = ROOT / "build"
@@ -89,6 +91,13 @@ def version() -> str:
 
 
 # --- steps ----------------------------------------------------------------------------------------------------------
+
+
+def check_translations() -> None:
+    """Raises SetupError where a text or a document waits for its translation."""
+    if told := translations.all_waiting():
+        tell = "Translate what waits and run `make translations`, or make a package for yourself with --untranslated."
+        raise SetupError("\n".join(["A release needs its translations.", *told, tell]))
 
 
 def make_environment() -> list[str]:
@@ -238,6 +247,7 @@ def make_packages() -> list[Path]:
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="packaging/package.py", description="Make packages of kvdesk.")
     parser.add_argument("--bundle-only", action="store_true", help="stop after build/dist/kvdesk and its self-test")
+    parser.add_argument("--untranslated", action="store_true", help="no release: texts may wait for their translation")
     parser.add_argument("--lock", action="store_true", help="renew packaging/requirements.lock and stop")
     options = parser.parse_args(argv)
     started = time.monotonic()
@@ -248,6 +258,8 @@ def main(argv: Sequence[str]) -> int:
         if options.lock:
             setup.step("locking what packages are made with", [setup.BIN / "uv", *LOCK_COMMAND])
             return 0
+        if not options.untranslated:
+            check_translations()
         BUILD.mkdir(exist_ok=True)
         names = make_environment()
         make_bundle()

@@ -1,10 +1,11 @@
-"""Brings the catalogues of `resources/translations` up to date: `python packaging/translations.py [--unfinished]`.
+"""Brings the catalogues of `resources/translations` up to date: `python packaging/translations.py [--check]`.
 
     texts       `pyside6-lupdate` finds every `tr("…")` and `marked("…")` of kvdesk for each kvdesk_<language>.ts
     catalogue   `pyside6-lrelease` makes kvdesk_<language>.qm, which the application loads and which is committed
 
-A language is offered where there is a .qm; a catalogue with unfinished entries gets none, so that nobody meets half a
-translation. `--unfinished` makes it all the same, to look at it. Must never know: what a text means.
+A language is offered where there is a .qm. A text that is not translated yet is shown in English, so that nobody waits
+for somebody who writes Chinese. `--check` changes nothing and tells which texts and documents wait; with `--release`
+it fails where one does. Must never know: what a text means.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import translated_docs
 from setup import BIN, ROOT
 
 TRANSLATIONS = ROOT / "resources" / "translations"
@@ -46,9 +48,28 @@ def entries(ts: Path) -> list[Entry]:
     return found
 
 
-def unfinished(ts: Path) -> int:
-    """The number of entries without a translation that somebody has looked at."""
-    return sum(not entry.finished for entry in entries(ts))
+def unfinished(ts: Path) -> list[str]:
+    """The texts without a translation that somebody has looked at."""
+    return [entry.source for entry in entries(ts) if not entry.finished]
+
+
+def waiting(ts: Path, package: Path) -> list[str]:
+    """The texts of `package` that are not translated in the catalogue, also where it is older than they are."""
+    with tempfile.TemporaryDirectory() as folder:
+        now = Path(folder) / ts.name
+        now.write_bytes(ts.read_bytes())
+        update(now, package)
+        return unfinished(now)
+
+
+def all_waiting() -> list[str]:
+    """A sentence for each catalogue with texts that wait, and for each difference of a Chinese document."""
+    told = []
+    for ts in _catalogues():
+        if texts := waiting(ts, ROOT / "kvdesk"):
+            lines = "".join(f"\n    {text!r}" for text in texts)
+            told.append(f"{ts.stem}: {len(texts)} texts wait for their translation and are shown in English:{lines}")
+    return told + translated_docs.behind()
 
 
 def update(ts: Path, package: Path) -> None:
@@ -59,28 +80,40 @@ def update(ts: Path, package: Path) -> None:
         _call("pyside6-lupdate", f"@{sources}", *_LUPDATE, "-ts", str(ts))
 
 
-def release(ts: Path, *, though_unfinished: bool = False) -> bool:
-    """Make the .qm beside `ts`, or remove it where entries are unfinished; whether there is one now."""
-    qm = ts.with_suffix(".qm")
-    if unfinished(ts) and not though_unfinished:
-        qm.unlink(missing_ok=True)
-        return False
-    _call("pyside6-lrelease", "-silent", str(ts), "-qm", str(qm))
-    return True
+def release(ts: Path) -> None:
+    """Make the .qm beside `ts`, of what is finished."""
+    _call("pyside6-lrelease", "-silent", "-nounfinished", str(ts), "-qm", str(ts.with_suffix(".qm")))
+
+
+def _catalogues() -> list[Path]:
+    return sorted(TRANSLATIONS.glob("kvdesk_*.ts"))
 
 
 def _call(tool: str, *arguments: str) -> None:
     subprocess.run([str(BIN / tool), *arguments], check=True)
 
 
+def check(*, to_release: bool) -> int:
+    """Tell what waits; the exit code, which is 1 where something does that is to be released."""
+    told = all_waiting()
+    for sentence in told:
+        print(f"{'error' if to_release else 'warning'}: {sentence}")
+    return int(to_release and bool(told))
+
+
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="packaging/translations.py", description="Bring the catalogues up to date.")
-    parser.add_argument("--unfinished", action="store_true", help="make a .qm of unfinished catalogues too")
+    parser.add_argument("--check", action="store_true", help="change nothing; tell which texts and documents wait")
+    parser.add_argument("--release", action="store_true", help="with --check: fail where one waits")
     options = parser.parse_args(argv)
-    for ts in sorted(TRANSLATIONS.glob("kvdesk_*.ts")):
+    if options.release and not options.check:
+        parser.error("--release goes with --check")
+    if options.check:
+        return check(to_release=options.release)
+    for ts in _catalogues():
         update(ts, ROOT / "kvdesk")
-        made = release(ts, though_unfinished=options.unfinished)
-        print(f"{ts.stem}: {len(entries(ts))} texts, {unfinished(ts)} unfinished; {'made' if made else 'not offered'}")
+        release(ts)
+        print(f"{ts.stem}: {len(entries(ts))} texts, {len(unfinished(ts))} shown in English until they are translated")
     return 0
 
 

@@ -33,6 +33,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What may wait until a release is a warning: tests give it by `record_property("waits", sentence)`."""
+    told = [
+        text
+        for report in terminalreporter.getreports("passed")
+        for key, text in report.user_properties
+        if key == "waits"
+    ]
+    if told:
+        terminalreporter.section("warning: translations wait, a release needs them", yellow=True)
+        for sentence in told:
+            terminalreporter.write_line(str(sentence), yellow=True)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def kvdesk_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Database, settings and logs of the whole session go to a temporary folder, in child processes too."""

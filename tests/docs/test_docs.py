@@ -8,6 +8,7 @@ import shlex
 import tomllib
 
 import pytest
+from translated_docs import code
 
 from kvdesk import __version__
 from kvdesk.__main__ import COMMANDS, main
@@ -20,13 +21,6 @@ DOCUMENTS = [
 ]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-
-
-def code(text: str) -> list[str]:
-    """Everything set as code: spans, and the lines of blocks without their comments."""
-    blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
-    lines = [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
-    return lines + re.findall(r"`([^`\n]+)`", re.sub(r"(?ms)^```.*?^```", "", text))
 
 
 COMMAND_LINES = sorted({span for text in TEXTS.values() for span in code(text) if re.match(r"kvdesk\s+[a-z-]", span)})

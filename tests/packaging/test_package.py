@@ -17,6 +17,8 @@ import notice
 import package
 import pytest
 import setup
+import translations
+from setup import SetupError
 
 from tests.places import ROOT
 
@@ -125,3 +127,33 @@ def test_desktop_files_and_scripts_are_valid(command: list[str | Path]) -> None:
         pytest.skip(f"{command[0]} is not installed")
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_a_release_fails_while_a_text_waits_for_its_translation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translations, "all_waiting", lambda: ["kvdesk_zh_CN: 2 texts wait"])
+    with pytest.raises(SetupError, match=r"(?s)A release needs its translations\..*2 texts wait.*--untranslated"):
+        package.check_translations()
+    monkeypatch.setattr(translations, "all_waiting", list)
+    package.check_translations()
+
+
+@pytest.mark.parametrize(
+    ("options", "packed"), [(["--bundle-only"], False), (["--bundle-only", "--untranslated"], True)]
+)
+def test_packages_for_oneself_need_no_translation(
+    options: list[str],
+    packed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def pack() -> list[str]:
+        raise SetupError("packs")
+
+    monkeypatch.setattr(translations, "all_waiting", lambda: ["2 texts wait"])
+    monkeypatch.setattr(setup, "check_machine", lambda **_: None)
+    monkeypatch.setattr(setup, "set_up", lambda: None)
+    monkeypatch.setattr(package, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(package, "make_environment", pack)
+    assert package.main(options) == 1
+    assert ("packs" in capsys.readouterr().err) == packed
