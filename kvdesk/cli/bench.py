@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -11,11 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kvdesk.benchmarks import engine
+from kvdesk.benchmarks import against, engine
 from kvdesk.benchmarks.cache import run
 from kvdesk.benchmarks.cache.run import SCENARIOS
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
+from kvdesk.dev import UI_ROWS
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.translation import tr
@@ -47,7 +49,22 @@ def main(argv: Sequence[str]) -> int:
         "--rounds", type=int, metavar="N", help=tr("counted rounds (default 7, of ui at least; cache 3)")
     )
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="NAME", help=tr("of cache: {names}").format(names=", ".join(SCENARIOS))
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help=tr("of cache: {cache}; of engine: {engine}; of ui: {ui}").format(
+            cache=", ".join(SCENARIOS), engine=", ".join(engine.ROWS), ui=", ".join(UI_ROWS)
+        ),
+    )
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="CHECKOUT",
+        help=tr(
+            "of engine and ui: rounds of this kvdesk and of that in another folder in turns, and how many times as "
+            "good each figure is now (--rounds: of each, default 5)"
+        ),
     )
     parser.add_argument(
         "--peer", default="", metavar="URL", help=tr("of serve: another server, such as http://…:8081/v1")
@@ -58,15 +75,22 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if args.rounds is not None and args.rounds < 1:
         parser.error("--rounds takes a number from 1 on")
-    if args.only and args.what != "cache":
-        parser.error("--only names scenarios of `bench cache`")
+    rows: Sequence[str] = {"cache": tuple(SCENARIOS), "engine": engine.ROWS, "ui": UI_ROWS}.get(args.what, ())
+    if args.only and not rows:
+        parser.error("--only is for `bench cache`, `bench engine` and `bench ui`")
+    if args.what != "cache" and (unknown := [name for name in args.only if name not in rows]):
+        parser.error(f"--only of `bench {args.what}` takes {', '.join(rows)}, not {', '.join(unknown)}")
     if args.peer and args.what != "serve":
         parser.error("--peer is for `bench serve`")
+    if args.against is not None:
+        if args.what not in ("engine", "ui"):
+            parser.error("--against is for `bench engine` and `bench ui`")
+        return _against(args, argv)
     cache = partial(run.run, only=args.only)
     measures: dict[str, Measure] = {
-        "engine": engine.run,
+        "engine": partial(engine.run, only=args.only),
         "cache": cache,
-        "ui": _ui,
+        "ui": partial(_ui, only=args.only),
         "serve": partial(_serve, peer=args.peer),
     }
     rounds = args.rounds or (3 if args.what == "cache" else 7)
@@ -75,7 +99,7 @@ def main(argv: Sequence[str]) -> int:
             options.model_path(args),
             options.context_settings(args),
             rounds,
-            lambda line: print(line, file=sys.stderr, flush=True),
+            _say,
         )
     except KvdeskError as error:
         print(error, file=sys.stderr)
@@ -85,6 +109,36 @@ def main(argv: Sequence[str]) -> int:
     else:
         print("\n".join(_table(result)))
     return 0 if result["passed"] else 1
+
+
+def _against(args: argparse.Namespace, argv: Sequence[str]) -> int:
+    """Exit code 0 when the two could be compared: no bar says how much better one must be."""
+    own = argparse.ArgumentParser(add_help=False)
+    for name in ("--against", "--rounds", "--model", "--peer"):
+        own.add_argument(name)
+    own.add_argument("--only", nargs="+")
+    own.add_argument("--json", action="store_true")
+    _, passed_on = own.parse_known_args(argv)
+    passed_on.remove(args.what)
+    try:
+        model = ["--model", str(options.model_path(args))] if args.model else []
+        result = against.run(
+            args.what,
+            args.against,
+            rounds=args.rounds or 5,
+            only=args.only,
+            options=[*model, *passed_on],
+            say=_say,
+        )
+    except KvdeskError as error:
+        print("\n".join(filter(None, (str(error), error.detail))), file=sys.stderr)
+        return 2
+    print(json.dumps(result, indent=2) if args.json else "\n".join(against.table(result)))
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _table(result: dict[str, Any]) -> Iterator[str]:
@@ -111,7 +165,9 @@ def _serve(
     return serve.run(model, context, rounds, say, peer)
 
 
-def _ui(model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:
+def _ui(
+    model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None], only: Sequence[str]
+) -> dict[str, object]:
     """`kvdesk.dev.bench_ui` in a home of its own: a measurement leaves nothing in the person's chats."""
     from kvdesk import paths
     from kvdesk.app.application import owned_process
@@ -127,4 +183,4 @@ def _ui(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
         sampling = Sampling(temperature=0.0, max_tokens=bench_ui.MAX_TOKENS)
         save_settings(Settings(context=context, sampling=sampling, all_instruments=True), paths.settings_file())
         with owned_process():
-            return bench_ui.run(model, context, rounds, say)
+            return bench_ui.run(model, context, rounds, say, only)

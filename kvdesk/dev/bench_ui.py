@@ -17,7 +17,7 @@ from kvdesk.app.application import Parts, build
 from kvdesk.benchmarks.ratios import MOST_ROUNDS, SURE, error, ratio, ratio_at_least
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
-from kvdesk.dev import bench_messages
+from kvdesk.dev import UI_ROWS, bench_messages
 from kvdesk.dev.bench_map import N_CELLS, frame_times, p99
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import ContextReady
@@ -152,57 +152,70 @@ class _DrivenWindow(QObject):
                 self._failed = UserError(event.sentence, event.detail)
 
 
-def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:
-    """Run everything on the settings file that is in force; returns figures, the values behind them, and whether each
-    bar was reached. Raises UserError.
+def run(
+    model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None], only: Sequence[str] = ()
+) -> dict[str, object]:
+    """Run everything, or the rows of `only`, on the settings file that is in force; returns figures, the values behind
+    them, and whether each bar was reached. Raises UserError.
 
     `rounds`: at least; open and closed are compared until the ratio is sure, at most twice as many.
     """
+    wanted = set(only) or set(UI_ROWS)
     long, texts = (
         bench_messages.stored(paths.database_file()),
         bench_messages.stored(paths.database_file(), n=100, n_chars=bench_messages.LONG_CHARS),
     )
     parts = build(str(model))
     driven = _DrivenWindow(parts)
+    bars: dict[str, Threshold] = {}
+    values: dict[str, object] = {}
     try:
         parts.window.resize(*_DRAWN_AT)
         parts.window.show()
         driven.wait_for_context()
         driven.set_inspector(True)
         driven.settle(0.5)
-        frames = frame_times(parts.window.inspector.cell_map, say)
+        if "frames" in wanted:
+            frames = frame_times(parts.window.inspector.cell_map, say)
+            longest = max(v for mode in frames.values() for v in mode.values())
+            bars["frame_p99_ms"] = Threshold(longest, FRAME_MS, at_least=False)
+            values["frames_ms"] = {mode: {k: round(v, 2) for k, v in times.items()} for mode, times in frames.items()}
         parts.window.resize(1280, 800)
-        judged, messages = bench_messages.measure(parts.window, long, texts, driven.settle, say)
-        runs = {"default": context, str(N_CELLS): context.model_copy(update={"n_ctx": N_CELLS})}
-        found = {}
-        for name, settings in runs.items():
-            driven.use_context(settings)
-            found[name] = _decoding(driven, name, rounds, say)
-        driven.use_context(context)
-        beside_lab = _beside_lab(driven, rounds, say)
+        if "messages" in wanted:
+            judged, values["messages"] = bench_messages.measure(parts.window, long, texts, driven.settle, say)
+            bars |= judged
+        if "decoding" in wanted:
+            runs = {"default": context, str(N_CELLS): context.model_copy(update={"n_ctx": N_CELLS})}
+            decoding = {}
+            for name, settings in runs.items():
+                driven.use_context(settings)
+                found = _decoding(driven, name, rounds, say)
+                bars |= _decoding_bars(name, found)
+                decoding[name] = _rounded(found)
+            values["decoding"] = decoding
+        if "lab" in wanted:
+            driven.use_context(context)
+            beside_lab = _beside_lab(driven, rounds, say)
+            bars["decode_lab_over_chats"] = ratio_at_least(SPEED, beside_lab[True], beside_lab[False])
+            values["decode_lab_over_chats_standard_error"] = round(error(beside_lab[True], beside_lab[False]), 4)
     finally:
         parts.window.close()
         parts.controller.shut_down()
-    bars = {
-        "frame_p99_ms": Threshold(max(v for mode in frames.values() for v in mode.values()), FRAME_MS, at_least=False)
-    }
-    bars |= judged
-    for name, values in found.items():
-        longest = statistics.median(values["longest_stall_ms"])  # one hiccup of the system is nobody's fault
-        bars[f"longest_stall_ms_n_ctx_{name}"] = Threshold(longest, STALL_MS, at_least=False)
-        refreshes = statistics.median(values["refreshes_per_s"])
-        bars[f"map_refreshes_per_s_n_ctx_{name}"] = Threshold(refreshes, REFRESHES_PER_S, at_least=True)
-        bars[f"decode_open_over_closed_n_ctx_{name}"] = ratio_at_least(
-            SPEED, values["open_tok_s"], values["closed_tok_s"]
-        )
-    bars["decode_lab_over_chats"] = ratio_at_least(SPEED, beside_lab[True], beside_lab[False])
     return {
         "passed": all(bar.passed for bar in bars.values()),
         "figures": {name: bar.figure(round(bar.value, 4)) for name, bar in bars.items()},
-        "decode_lab_over_chats_standard_error": round(error(beside_lab[True], beside_lab[False]), 4),
-        "frames_ms": {mode: {k: round(v, 2) for k, v in times.items()} for mode, times in frames.items()},
-        "messages": messages,
-        "decoding": {name: _rounded(values) for name, values in found.items()},
+        **values,
+    }
+
+
+def _decoding_bars(name: str, values: dict[str, list[float]]) -> dict[str, Threshold]:
+    longest = statistics.median(values["longest_stall_ms"])  # one hiccup of the system is nobody's fault
+    refreshes = statistics.median(values["refreshes_per_s"])
+    open_over_closed = ratio_at_least(SPEED, values["open_tok_s"], values["closed_tok_s"])
+    return {
+        f"longest_stall_ms_n_ctx_{name}": Threshold(longest, STALL_MS, at_least=False),
+        f"map_refreshes_per_s_n_ctx_{name}": Threshold(refreshes, REFRESHES_PER_S, at_least=True),
+        f"decode_open_over_closed_n_ctx_{name}": open_over_closed,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +13,12 @@ from kvdesk.translation import tr
 
 N_RESAMPLES = 2000
 SEED = 0  # of the resampling: the same samples give the same interval
-STUDENT_T = {2: 12.706, 3: 4.303, 4: 3.182}
-"""By the number of values: how many standard errors of their mean make its 95 % confidence interval."""
+STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+"""Of two values, of three, and so on: how many standard errors of their mean make its 95 % confidence interval. Of more
+than these, the last is a little too many.
+"""
+_FEW = 4
+"""Of so many values at most, Student's t gives the interval of the median."""
 
 
 def median(values: Sequence[float]) -> float:
@@ -28,15 +33,29 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     0, as seconds and ratios are.
     """
     data = np.asarray(values, float)
-    if len(data) in STUDENT_T:
-        scaled = np.log(data) if (above := bool(np.all(data > 0))) else data
-        error = STUDENT_T[len(data)] * float(np.std(scaled, ddof=1)) / len(data) ** 0.5
-        low, high = (float(scaled.mean()) + side for side in (-error, error))
-        low, high = (float(np.exp(low)), float(np.exp(high))) if above else (low, high)
+    if 1 < len(data) <= _FEW:
+        _, low, high = geometric_mean(values) if np.all(data > 0) else _mean(data)
         return min(low, median(values)), max(high, median(values))
     picks = np.random.default_rng(SEED).integers(0, len(data), (N_RESAMPLES, len(data)))
     low, high = np.percentile(np.median(data[picks], axis=1), (2.5, 97.5))
     return float(low), float(high)
+
+
+def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
+    """Of values above 0, with its 95 % confidence interval: Student's t of their logarithms. That of ratios is 1 over
+    that of their inverses. Of a single value the interval is not known: 0 to infinity.
+    """
+    if len(values) == 1:
+        return values[0], 0.0, math.inf
+    mean, low, high = (math.exp(value) for value in _mean(np.log(np.asarray(values, float))))
+    return mean, low, high
+
+
+def _mean(data: NDArray[np.float64]) -> tuple[float, float, float]:
+    """That of at least two values, with its 95 % confidence interval."""
+    t = STUDENT_T[min(len(data) - 2, len(STUDENT_T) - 1)]
+    mean, error = float(data.mean()), t * float(np.std(data, ddof=1)) / len(data) ** 0.5
+    return mean, mean - error, mean + error
 
 
 def figure(name: str, values: Sequence[float], unit: str = "") -> Figure:

@@ -22,18 +22,23 @@ def child_command(flag: str, *arguments: str) -> list[str]:
     return [*program, flag, *arguments]
 
 
-def start_child(command: list[str], stdout: int | IO[bytes], stderr: int | IO[bytes]) -> subprocess.Popen[bytes]:
+def start_child(
+    command: list[str], stdout: int | IO[bytes], stderr: int | IO[bytes], folder: Path | None = None
+) -> subprocess.Popen[bytes]:
     """Start a child. Its standard input is a pipe that stays open as long as this process lives (`read_parent`).
 
-    Raises OSError.
+    folder: another checkout, whose package it imports. Raises OSError.
     """
+    env = {**os.environ, translation.VARIABLE: translation.installed()}
+    if folder is not None:
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), env.get("PYTHONPATH"))))
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=stderr,
-        cwd=import_folder(),
-        env={**os.environ, translation.VARIABLE: translation.installed()},
+        cwd=folder or import_folder(),
+        env=env,
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )
 
