@@ -23,7 +23,7 @@ class Search(QObject):
     def __init__(self, window: MainWindow, store: StoreWriter, chats: Chats) -> None:
         super().__init__(window)
         self._window, self._store, self._chats = window, store, chats
-        self._wanted: tuple[ConversationId, MessageId] | None = None  # to be shown as soon as its chat is read
+        self._wanted: tuple[ConversationId, MessageId | None] | None = None  # to be shown as soon as its chat is read
         self._done.connect(self._on_done)
         window.search_requested.connect(self._on_requested)
         window.remade.connect(self._connect_parts)
@@ -37,8 +37,8 @@ class Search(QObject):
     @Slot(str)
     def _on_requested(self, text: str) -> None:
         self._wanted = None
+        self._window.chat.view.mark_found(None, ())
         if not text.strip():
-            self._window.chat.view.mark_found(None, ())
             return
         searching = self._store.ask(lambda store: store.search(text))
         searching.add_done_callback(lambda done: self._done.emit(text, done))
@@ -59,7 +59,7 @@ class Search(QObject):
         name = ConversationId(conversation)
         if self._chats.service.get(name) is None:
             return  # deleted since it was found
-        self._wanted = (name, MessageId(message)) if message else None
+        self._wanted = (name, MessageId(message) if message else None)
         if name != self._chats.selected:
             self._chats.select(name)  # tells its branch, now or when it has been read
         elif self._chats.service.is_read(name):
@@ -74,7 +74,10 @@ class Search(QObject):
         wanted, self._wanted = self._wanted, None
         if wanted is None or wanted[0] != self._chats.selected:
             return
-        conversation, message = wanted
+        conversation, chosen = wanted
+        message = chosen or self._first_shown(conversation)
+        if message is None:
+            return
         if not self._is_shown(conversation, message):
             self._chats.service.show_branch(conversation, message)
         if self._is_shown(conversation, message):
@@ -83,6 +86,12 @@ class Search(QObject):
             self._window.show_result(
                 tr("This message is on another branch. Wait until the answer has ended."), "warning"
             )
+
+    def _first_shown(self, conversation: ConversationId) -> MessageId | None:
+        """The first message of the branch in which the words were found: who chooses a chat sees them too."""
+        rows = self._window.conversations.results.rows
+        found = {row.message for row in rows if row.conversation == conversation}
+        return next((m.id for m in self._chats.service.branch(conversation) if m.id in found), None)
 
     def _is_shown(self, conversation: ConversationId, message: MessageId) -> bool:
         return any(shown.id == message for shown in self._chats.service.branch(conversation))

@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 
 from kvdesk.errors import StoreError
+from kvdesk.store.search import teach
 from kvdesk.translation import tr
 
 APPLICATION_ID = 0x6B76646B  # "kvdk" in the file's header: tells our files from other SQLite files
@@ -118,6 +119,48 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE message ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
     """,
     "CREATE TABLE adding (conversation TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;",  # `addition`: these are not shown
+    # One index of folded texts and attachments (`search.teach`). `unindexed` is what `Store.index_some` has yet to add.
+    """
+    DROP TRIGGER message_indexed;
+    DROP TRIGGER message_unindexed;
+    DROP TRIGGER message_completed;
+    DROP TRIGGER message_resumed;
+    DROP TRIGGER message_changed;
+    DROP TRIGGER attachments_indexed;
+    DROP TRIGGER attachments_unindexed;
+    DROP TRIGGER attachments_changed;
+    DROP TABLE message_index;
+    DROP TABLE attachment_index;
+    CREATE TABLE unindexed (number INTEGER PRIMARY KEY) STRICT;
+    INSERT INTO unindexed SELECT number FROM message WHERE state <> 'streaming';
+    CREATE VIEW searchable_message AS
+    SELECT number, searchable(CAST(text AS BLOB), CAST(attachments AS BLOB)) AS text
+    FROM message WHERE state <> 'streaming';
+    CREATE VIRTUAL TABLE message_index
+    USING fts5 (text, content = 'searchable_message', content_rowid = 'number', tokenize = 'trigram case_sensitive 1');
+    INSERT INTO message_index (message_index, rank) VALUES ('secure-delete', 1);
+    CREATE TRIGGER message_indexed AFTER INSERT ON message WHEN new.state <> 'streaming' BEGIN
+        INSERT INTO message_index (rowid, text)
+        VALUES (new.number, searchable(CAST(new.text AS BLOB), CAST(new.attachments AS BLOB)));
+    END;
+    CREATE TRIGGER message_unindexed AFTER DELETE ON message WHEN old.state <> 'streaming' BEGIN
+        INSERT INTO message_index (message_index, rowid, text)
+        SELECT 'delete', old.number, searchable(CAST(old.text AS BLOB), CAST(old.attachments AS BLOB))
+        WHERE old.number NOT IN (SELECT number FROM unindexed);
+        DELETE FROM unindexed WHERE number = old.number;
+    END;
+    CREATE TRIGGER message_changed AFTER UPDATE ON message
+    WHEN (old.state = 'streaming') <> (new.state = 'streaming')
+    OR (new.state <> 'streaming' AND (old.text <> new.text OR old.attachments <> new.attachments)) BEGIN
+        INSERT INTO message_index (message_index, rowid, text)
+        SELECT 'delete', old.number, searchable(CAST(old.text AS BLOB), CAST(old.attachments AS BLOB))
+        WHERE old.state <> 'streaming' AND old.number NOT IN (SELECT number FROM unindexed);
+        DELETE FROM unindexed WHERE number = old.number;
+        INSERT INTO message_index (rowid, text)
+        SELECT new.number, searchable(CAST(new.text AS BLOB), CAST(new.attachments AS BLOB))
+        WHERE new.state <> 'streaming';
+    END;
+    """,
 )
 VERSION = len(MIGRATIONS)
 
@@ -151,6 +194,7 @@ def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
 def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
     """Bring the database to the last version, one version and one transaction at a time."""
     found = pragma(connection, "user_version")
+    teach(connection)
     for version in range(found, len(migrations)):
         if found > 0:  # a new file has nothing to lose
             back_up(connection, path.with_name(f"{path.name}.v{version}.backup"))
@@ -169,6 +213,7 @@ def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]
 def create(connection: apsw.Connection, version: int) -> None:
     """The tables of a version in an empty file."""
     with connection:
+        teach(connection)
         for migration in MIGRATIONS[:version]:
             connection.execute(migration)
         connection.pragma("application_id", APPLICATION_ID)

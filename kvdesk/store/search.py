@@ -5,17 +5,22 @@ Owns the quoting and the excerpt; must never know: FTS syntax typed by a person,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Final
+
+import apsw
 
 from kvdesk.chat import ConversationId, MessageId
+from kvdesk.folding import fold, fold_words, holds_all, places
+from kvdesk.store import rows
 
 SHORTEST_INDEXED = 3  # the index holds trigrams; shorter words are looked for in the text itself
 MOST_HITS = 200
 EXCERPT_BEFORE, EXCERPT_AFTER = 40, 120
 
 Binding = str | int
+_HOLDS: Final = "holds_words(?, CAST(text AS BLOB), CAST(attachments AS BLOB))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,37 +38,28 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple("".join(c for c in text if c != "\0" and not "\ud800" <= c <= "\udfff").split())
 
 
-def message_query(words: tuple[str, ...]) -> tuple[str, list[Binding]]:
-    """SQL and bindings for messages that hold all the words, newest first; some of them may be in attachments. What is
-    found there holds the words as they are packed (`rows.pack_attachments`), so it has to be looked at again.
-    """
+def message_query(words: Sequence[str]) -> tuple[str, list[Binding]]:
+    """SQL and bindings for messages that hold all the words in their text or attachments, newest first."""
+    wanted = fold_words(words)
+    phrases = " ".join(_phrase(word) for word in wanted if len(word) >= SHORTEST_INDEXED)
+    short = [word for word in wanted if len(word) < SHORTEST_INDEXED]
     conditions: list[str] = []
     bindings: list[Binding] = []
-    indexed = [word for word in words if len(word) >= SHORTEST_INDEXED]
-    if indexed:
+    if phrases:
         conditions.append("number IN (SELECT rowid FROM message_index WHERE message_index MATCH ?)")
-        bindings.append(" ".join(map(_phrase, indexed)))
-    for word in words:
-        if len(word) < SHORTEST_INDEXED:
-            conditions.append("text LIKE ? ESCAPE '\\'")
-            bindings.append(like(word))
-    attached = ["attachments <> ''"]
-    for word in words:
-        packed = json.dumps(word, ensure_ascii=False)[1:-1]
-        in_text = "text LIKE ? ESCAPE '\\'"
-        if len(packed) < SHORTEST_INDEXED:
-            attached.append(f"({in_text} OR attachments LIKE ? ESCAPE '\\')")
-            bindings += [like(word), like(packed)]
-        else:
-            found = "number IN (SELECT rowid FROM attachment_index WHERE attachment_index MATCH ?)"
-            attached.append(f"({in_text} OR {found})")
-            bindings += [like(word), _phrase(packed)]
+        bindings.append(phrases)
+    if short:
+        conditions.append(_HOLDS)
+        bindings.append("\n".join(short))
+    found = f"SELECT number FROM message WHERE {' AND '.join(conditions)}"
+    if phrases:  # those that the index does not have yet
+        found += f" UNION SELECT number FROM message WHERE number IN (SELECT number FROM unindexed) AND {_HOLDS}"
+        bindings.append("\n".join(wanted))
     sql = (
         "SELECT m.conversation, m.id, CAST(c.title AS BLOB), CAST(m.text AS BLOB), CAST(m.attachments AS BLOB) "
         "FROM message m JOIN conversation c ON c.id = m.conversation "
         "WHERE c.id NOT IN (SELECT conversation FROM adding) "
-        f"AND m.state <> 'streaming' AND m.number IN (SELECT number FROM message WHERE {' AND '.join(conditions)} "
-        f"UNION SELECT number FROM message WHERE {' AND '.join(attached)}) "
+        f"AND m.state <> 'streaming' AND m.number IN ({found}) "
         f"ORDER BY m.number DESC LIMIT {MOST_HITS}"
     )
     return sql, bindings
@@ -73,35 +69,43 @@ def _phrase(word: str) -> str:
     return '"' + word.replace('"', '""') + '"'
 
 
-def title_query(words: tuple[str, ...]) -> tuple[str, list[Binding]]:
+def title_query(words: Sequence[str]) -> tuple[str, list[Binding]]:
     """SQL and bindings for conversations whose title holds all the words, newest first."""
-    conditions = " AND ".join("title LIKE ? ESCAPE '\\'" for _ in words)
     columns, shown = "id, CAST(title AS BLOB)", "id NOT IN (SELECT conversation FROM adding)"
     sql = (
-        f"SELECT {columns} FROM conversation WHERE {conditions} AND {shown} ORDER BY updated_ms DESC LIMIT {MOST_HITS}"
+        f"SELECT {columns} FROM conversation WHERE holds_words(?, CAST(title AS BLOB), CAST('' AS BLOB)) AND {shown} "
+        f"ORDER BY updated_ms DESC LIMIT {MOST_HITS}"
     )
-    return sql, [like(word) for word in words]
+    return sql, ["\n".join(fold_words(words))]
 
 
-def holds_all(texts: Sequence[str], words: tuple[str, ...]) -> bool:
-    """Whether every word stands in one of the texts."""
-    lowered = [text.lower() for text in texts]
-    return all(any(word.lower() in text for text in lowered) for word in words)
+def teach(connection: apsw.Connection) -> None:
+    """Give a connection the functions that the schema and the queries call."""
+    connection.create_scalar_function("searchable", _searchable, 2, deterministic=True)
+    connection.create_scalar_function("holds_words", _holds_words, 3, deterministic=True)
 
 
-def first_with(texts: Sequence[str], words: tuple[str, ...]) -> str:
+def _searchable(*columns: Any) -> str:
+    """What the index holds of a message, whose text and attachments come as bytes."""
+    text, packed = columns
+    return fold("\n".join((rows.text_of(text or b""), *(rows.attached_texts(packed) if packed else ()))))
+
+
+def _holds_words(*columns: Any) -> bool:
+    """Whether a message holds every one of the words, which are folded, a line each, before its text and attachments."""
+    words, *message = columns
+    found = _searchable(*message)
+    return all(word in found for word in words.split("\n"))
+
+
+def first_with(texts: Sequence[str], words: Sequence[str]) -> str:
     """The first text that holds one of the words; the first of all where none does."""
-    return next((text for text in texts if any(word.lower() in text.lower() for word in words)), texts[0])
+    return next((text for text in texts if any(holds_all([text], [word]) for word in words)), texts[0])
 
 
-def like(word: str) -> str:
-    return "%" + word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-
-
-def excerpt(text: str, words: tuple[str, ...]) -> str:
+def excerpt(text: str, words: Sequence[str]) -> str:
     """The surroundings of the first word, on one line."""
-    lowered = text.lower()
-    found = [at for word in words if (at := lowered.find(word.lower())) >= 0]
-    begin = max(0, min(found, default=0) - EXCERPT_BEFORE)
+    found = places(text, words)
+    begin = max(0, (found[0][0] if found else 0) - EXCERPT_BEFORE)
     end = begin + EXCERPT_BEFORE + EXCERPT_AFTER
     return ("…" if begin else "") + " ".join(text[begin:end].split()) + ("…" if end < len(text) else "")

@@ -23,6 +23,8 @@ from kvdesk.translation import marked, tr
 
 MAGIC = b"SQLite format 3\0"
 BUSY_MS = 2000  # another kvdesk may be about to end
+_SOME_UNINDEXED = "SELECT number FROM unindexed ORDER BY number DESC LIMIT 50"
+_INDEX_ONE = "INSERT INTO message_index (rowid, text) SELECT number, text FROM searchable_message WHERE number = ?"
 INTERRUPTED_NOTE = marked("kvdesk ended before this answer was complete.")
 
 _CONVERSATION = rows.selected(rows.CONVERSATION_COLUMNS)
@@ -87,14 +89,23 @@ class Store:
                 name = rows.text_of(title)
                 hits.append(SearchHit(ConversationId(str(identity)), None, name, name))
             for conversation, message, title, body, packed in self._connection.execute(*search.message_query(words)):
-                texts = [rows.text_of(body), *rows.attached_texts(packed)]
-                if not packed or search.holds_all(texts, words):
-                    around = search.excerpt(search.first_with(texts, words), words)
-                    name = rows.text_of(title)
-                    hits.append(SearchHit(ConversationId(str(conversation)), MessageId(str(message)), name, around))
+                texts = [rows.text_of(body), *(rows.attached_texts(packed) if packed else ())]
+                around = search.excerpt(search.first_with(texts, words), words)
+                name = rows.text_of(title)
+                hits.append(SearchHit(ConversationId(str(conversation)), MessageId(str(message)), name, around))
         return tuple(hits)
 
     # --- writing ---
+
+    def index_some(self) -> bool:
+        """Add some messages of an older version to the search index, the newest first; False when that was all. The
+        search finds those that wait too, only slower.
+        """
+        with self.transaction():
+            some = self._connection.execute(_SOME_UNINDEXED).fetchall()
+            self._connection.executemany(_INDEX_ONE, some)
+            self._connection.executemany("DELETE FROM unindexed WHERE number = ?", some)
+        return bool(some)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -23,6 +23,7 @@ from kvdesk.store.store import Store
 from kvdesk.translation import tr
 
 INTERVAL_S = 0.1  # a crash loses at most this, a frame of the window and the writing itself: under 250 ms
+INDEX_PAUSE_S = 0.05  # between two steps of the index: others come first
 RETRY_S = 2.0  # after a failure, such as a full disk
 
 T = TypeVar("T")
@@ -112,6 +113,7 @@ class StoreWriter:
         self._last_write = 0.0
         self._last_sentence = ""
         self._retry_at = 0.0
+        self._indexing = True  # until `Store.index_some` has nothing left
         self._thread = threading.Thread(target=self._run, name="kvdesk-store", daemon=True)
         self._thread.start()
 
@@ -190,13 +192,27 @@ class StoreWriter:
         return max(self._last_write + INTERVAL_S, self._retry_at)
 
     def _next(self, store: Store) -> _Item:
-        """The next item; while it waits, what is pending is written when its time has come."""
+        """The next item; while it waits, what is pending is written when its time has come, and an index of an older
+        version is made again.
+        """
+        while self._indexing and not self._waits:
+            try:
+                return self._inbox.get(timeout=INDEX_PAUSE_S)
+            except queue.Empty:
+                self._index(store)
         while self._waits:
             try:
                 return self._inbox.get(timeout=max(0.0, self._due - time.monotonic()))
             except queue.Empty:
                 self._write(store)
         return self._inbox.get()
+
+    def _index(self, store: Store) -> None:
+        try:
+            self._indexing = store.index_some()
+        except StoreError as error:  # the search goes on without; tried again with the next start
+            self._indexing = False
+            _log.warning("the search index is not complete: %s (%s)", error, error.detail)
 
     def _take(self, store: Store, item: _Item) -> None:
         match item:

@@ -1,9 +1,8 @@
-"""What a search found, as rows: each conversation once, below it the messages. And where the words stand in a text."""
+"""What a search found, as rows: each conversation once, below it the messages."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kvdesk.chat import ConversationId, MessageId
@@ -31,11 +30,3 @@ def found_rows(hits: Iterable[tuple[ConversationId, MessageId | None, str, str]]
         if message is not None:
             below.setdefault(conversation, []).append(FoundRow(conversation, message, excerpt))
     return tuple(row for name, head in heads.items() for row in (head, *below.get(name, ())))
-
-
-def words_in(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the words stand: ranges `[first, last)` of characters, ascending, none within another. Case counts not."""
-    wanted = [re.escape(word) for word in sorted(words, key=len, reverse=True) if word]
-    if not wanted:
-        return []
-    return [match.span() for match in re.finditer("|".join(wanted), text, re.IGNORECASE)]

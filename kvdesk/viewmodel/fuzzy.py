@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from kvdesk.folding import Folded, fold
+
 _LETTER: Final = 1
 _NEXT: Final = 10  # more for a letter right after the one before it
 _WORD: Final = 8  # more for the first letter of a word
@@ -22,15 +24,16 @@ class Match:
 def match(wanted: str, text: str) -> Match | None:
     """Match every word of `wanted`, in any order: its letters stand in `text` in their order. None: no match.
 
-    Upper and lower case are the same. Nothing wanted matches everything.
+    Compared as `folding` does. Nothing wanted matches everything.
     """
     score, places = 0, frozenset[int]()
-    for word in wanted.lower().split():
-        found = _match_word(word, text.lower())
+    folded = Folded(text)
+    for word in fold(wanted).split():
+        found = _match_word(word, folded.text)
         if found is None or found.score < _LEAST * len(word):
             return None
         score += found.score
-        places |= found.places
+        places |= {at for place in found.places for at in range(*folded.original(place, place + 1))}
     return Match(score, places)
 
 

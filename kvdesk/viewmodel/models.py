@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kvdesk.folding import holds_all
 from kvdesk.library.catalogue import Fit, ModelFacts, expected_tok_s, layer_seconds
 from kvdesk.settings import CacheType, UsedModel
 from kvdesk.translation import tr
@@ -54,8 +55,8 @@ class ModelRow:
     def matches(self, words: str) -> bool:
         """Whether every word is in one of its texts."""
         others = (cell.tip for cell in self.cells[:1])  # other names
-        texts = " ".join((self.title, str(self.path), *others, *(cell.text for cell in self.cells))).lower()
-        return all(word in texts for word in words.lower().split())
+        texts = " ".join((self.title, str(self.path), *others, *(cell.text for cell in self.cells)))
+        return holds_all([texts], words.split())
 
 
 def columns() -> tuple[tuple[str, str], ...]:

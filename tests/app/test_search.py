@@ -78,3 +78,16 @@ def test_what_was_deleted_is_not_found(rig: Rig, qtbot: QtBot) -> None:
     rig.window.conversations.undo_clicked.emit()
     rig.window.conversations.search.clear()
     look_for(rig, qtbot, "puffins", 2)
+
+
+def test_another_search_takes_the_marks_of_the_one_before_and_a_chat_shows_its_own(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Who lives there?")
+    answer(rig, qtbot, asked, "The captain left the lighthouse.")
+    look_for(rig, qtbot, "lighthouse", 2)
+    rig.window.conversations.results.step(1)
+    assert marked(rig, asked.answer) == ["lighthouse"]
+    look_for(rig, qtbot, "captaın", 2)
+    qtbot.waitUntil(lambda: rig.window.conversations.results.words == ("captaın",))
+    assert marked(rig, asked.answer) == []
+    rig.window.conversations.results.chosen.emit(asked.conversation, "")
+    assert marked(rig, asked.answer) == ["captain"]

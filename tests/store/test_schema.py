@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, QueuedMessage, finish_of
+from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, MessageId, QueuedMessage, finish_of
 from kvdesk.errors import StoreError
 from kvdesk.settings import Sampling
 from kvdesk.store import Store, schema
@@ -399,4 +399,30 @@ def test_messages_of_before_are_not_pinned_and_tell_why_they_ended_by_their_stat
     store.put_message(replace(old[0], finish="edited", pinned=True))
     new = store.all_messages(ConversationId("c"))[0]
     assert (new.finish, new.pinned) == ("edited", True)
+    store.close()
+
+
+def test_an_index_of_before_is_made_again_step_by_step_and_the_search_finds_all_meanwhile(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "CREATE TABLE unindexed" in step)
+    schema.migrate(connection, path, schema.MIGRATIONS[:before])
+    columns = "id, title, colour, system_prompt, created_ms, updated_ms"
+    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2)")
+    columns = "id, conversation, role, text, state, tokens, note, created_ms"
+    for n in range(120):
+        values = (f"m{n}", f"Straße number {n}")
+        connection.execute(
+            f"INSERT INTO message ({columns}) VALUES (?, 'c', 'user', ?, 'complete', x'', '', 7)", values
+        )
+    connection.close()
+    store = Store(path)
+    assert [hit.message for hit in store.search("STRASSE 119")] == ["m119"]
+    assert store.index_some()
+    assert len(store.search("strasse")) == 120
+    store.delete_messages([MessageId("m0"), MessageId("m119")])  # one that waits, one that is indexed
+    store.put_message(replace(message("m1", "changed"), parent=None))
+    while store.index_some():
+        pass
+    assert (len(store.search("strasse")), len(store.search("changed"))) == (117, 1)
+    store._connection.execute("INSERT INTO message_index (message_index, rank) VALUES ('integrity-check', 1)")
     store.close()

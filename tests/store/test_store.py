@@ -7,13 +7,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from unicodedata import normalize
 
 import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.chat import NONE_EVICTED, ConversationId, Message, QueuedMessage, storable
+from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, Message, QueuedMessage, storable
 from kvdesk.errors import StoreError
 from kvdesk.store import Store, rows, schema
 from kvdesk.store.rows import DAMAGED_NOTE, pack_tokens, unpack_stats, unpack_tokens
@@ -504,7 +505,7 @@ def test_what_is_attached_is_found_no_more_once_it_is_gone(store: Store, attache
     store.put_message(attached)
     store.delete_conversation(C)
     assert store.search("several") == ()
-    found = "SELECT count(*) FROM attachment_index WHERE attachment_index MATCH 'several'"
+    found = "SELECT count(*) FROM message_index WHERE message_index MATCH 'several'"
     assert store._connection.execute(found).fetchall() == [(0,)]
 
 
@@ -524,3 +525,12 @@ def test_damaged_attachments_cost_nothing_but_themselves(store: Store, damage: s
     found = store.all_messages(C)[0]
     assert (found.text, found.attachments, found.note) == ("What does it say?", (), DAMAGED_NOTE)
     assert [a.text for a in store.conversations()[0].draft_attachments] == [damage]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("text", ["GRÖSSE", "öl", "ЕЖ", "don't", "Οδός", "übung", "ÇA", "ÇA größe"])
+def test_case_accents_and_apostrophes_do_not_count(store: Store, text: str, form: str) -> None:
+    store.put_conversation(replace(conversation(), title="Übung"))
+    kept = Attachment("Ça.txt", "text", normalize("NFD", "ça va"))
+    store.put_message(replace(message("a", "Größe ÖL Ёж don’t ΟΔΌΣ"), attachments=(kept,)))
+    assert [hit.message for hit in store.search(normalize(form, text))] == [None if text == "übung" else "a"]

@@ -11,6 +11,7 @@ import pytest
 
 from kvdesk.chat import ConversationId
 from kvdesk.store import Store
+from kvdesk.store.search import teach
 from tests.store.test_writer import STREAM, child
 
 pytestmark = [
@@ -32,6 +33,7 @@ def test_a_hundred_kills_at_any_moment_never_damage_the_file(tmp_path: Path) -> 
         assert all(m.state != "streaming" for m in store.all_messages(ConversationId("c")))
         store.close()
         connection = apsw.Connection(str(path))
+        teach(connection)
         assert connection.pragma("integrity_check") == "ok"
         connection.execute("INSERT INTO message_index (message_index, rank) VALUES ('integrity-check', 1)")
         connection.close()

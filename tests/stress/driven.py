@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
+from kvdesk.store.search import teach
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.store import Store
 from tests.places import ROOT
@@ -175,6 +176,7 @@ _WORDS_ARE_WHOLE = "INSERT INTO message_index (message_index, rank) VALUES ('int
 def _damage(file: Path, *checks: str) -> list[str]:
     """What SQLite finds wrong with it."""
     connection = apsw.Connection(str(file))
+    teach(connection)
     try:
         said = connection.pragma("integrity_check")
         for check in checks:

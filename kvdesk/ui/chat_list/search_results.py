@@ -9,13 +9,14 @@ from PySide6.QtCore import QAbstractListModel, QItemSelectionModel, QModelIndex,
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPen, QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
+from kvdesk import folding
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.chat_list.conversation_model import Index
 from kvdesk.ui.markdown.marks import utf16
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.found import FoundRow, words_in
+from kvdesk.viewmodel.found import FoundRow
 
 _ROW_ROLE: Final = Qt.ItemDataRole.UserRole
 _COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 1
@@ -175,7 +176,7 @@ class _Delegate(QStyledItemDelegate):
     def _lines(self, text: str, font: QFont, width: int, n_lines: int) -> tuple[QTextLayout, int]:
         """The first lines of a text, and how many characters are in them."""
         layout = QTextLayout(text, font)
-        places = words_in(text, self._view.words)
+        places = folding.places(text, self._view.words)
         layout.setFormats([self._mark(utf16(text[:first]), utf16(text[:last])) for first, last in places])
         layout.beginLayout()
         y, end = 0.0, 0

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from PySide6.QtGui import QColor, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QTextEdit
 
+from kvdesk.folding import places
 from kvdesk.ui.widgets.colours import Colours
-from kvdesk.viewmodel.found import words_in
 
 
 def word_marks(document: QTextDocument, words: Sequence[str], colours: Colours) -> list[QTextEdit.ExtraSelection]:
     """One for each place where a word stands, first to last. For `setExtraSelections` of the document's widget."""
     text = document.toPlainText()
     marks = []
-    for first, last in words_in(text, words):
+    for first, last in places(text, words):
         mark = QTextEdit.ExtraSelection()
         cursor = QTextCursor(document)
         cursor.setPosition(utf16(text[:first]))

@@ -8,13 +8,13 @@ from typing import Final
 from PySide6.QtCore import QPoint, Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from kvdesk import folding
 from kvdesk.chat import Attachment
 from kvdesk.translation import tr
 from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attachment_facts import attachment_facts
-from kvdesk.viewmodel.found import words_in
 
 _MARKED: Final = 30_000
 """Characters of an attachment in which a search marks what it found."""
@@ -67,7 +67,7 @@ class AttachmentCard(QWidget):
 
     def mark(self, words: Sequence[str]) -> QPoint | None:
         """As `MessageBody.mark`, in the beginning of the text: to lay out all of a long one would stall the window."""
-        found = words_in(self._attachment.text[:_MARKED], words)
+        found = folding.places(self._attachment.text[:_MARKED], words)
         if found and not self.is_open:
             self._on_clicked()
         if self._text is None or (words and not found):

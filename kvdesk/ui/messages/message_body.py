@@ -9,6 +9,7 @@ from typing import Final
 from PySide6.QtCore import QPoint, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from kvdesk import folding
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
@@ -17,7 +18,6 @@ from kvdesk.ui.markdown.text_chunks import GrowingAnswer, prose_pieces, weights
 from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.widgets.controls import ElidedButton
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.found import words_in
 
 _SMALL_REST: Final = 0.25  # of a full piece: shown with what is before it, it is not worth a click
 
@@ -75,7 +75,7 @@ class MessageBody(QWidget):
         """Mark every place where one of the words stands, and show the text up to the first one. Where that is; None
         where there is none.
         """
-        found = words_in(self._source, words)
+        found = folding.places(self._source, words)
         while found and self._end <= found[0][0]:
             self.show_more()
         places = [(widget, widget.mark(words)) for _, widget in self._shown]

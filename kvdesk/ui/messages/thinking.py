@@ -8,10 +8,10 @@ from typing import Protocol
 from PySide6.QtCore import QPoint, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from kvdesk.folding import places
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.found import words_in
 
 
 class TextBody(Protocol):
@@ -60,7 +60,7 @@ class CollapsedThinking(QWidget):
 
     def mark(self, words: Sequence[str]) -> QPoint | None:
         """Mark the words in it, and open it where one of them is there. The place of the first; None without one."""
-        if words_in(self._text, words):
+        if places(self._text, words):
             self._fold.button.setChecked(True)
         if not self.is_open:
             return None

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from kvdesk.folding import fold
 from kvdesk.settings import llama_name
 from kvdesk.translation import tr
 from kvdesk.ui.settings.fields import bounds, control_of, is_wide, set_value, value_of
@@ -39,7 +40,7 @@ class SettingRow(QWidget):
         self.control = control
         self._default = default
         title, about = texts_of(info)
-        self._words = f"{title} {llama_name(info)} {about}".casefold()
+        self._words = fold(f"{title} {llama_name(info)} {about}")
         names = QHBoxLayout()
         names.setSpacing(8)
         caption = label(title)
@@ -187,7 +188,7 @@ class SettingRows(QWidget):
     def add_widget(self, widget: QWidget, words: str = "") -> None:
         """Anything else, found by these words; without them `filter` leaves it as it is."""
         self._column.addWidget(widget)
-        self._sections[-1].others.append((widget, words.casefold()))
+        self._sections[-1].others.append((widget, fold(words)))
 
     def add_row(self, info: FieldInfo, widget: QWidget) -> None:
         """A row with a control that the caller made."""
@@ -228,7 +229,7 @@ class SettingRows(QWidget):
 
     def filter(self, text: str) -> int:
         """Show only what has all words of `text`, in groups that are open for it; all again without one. How many."""
-        words = text.casefold().split()
+        words = fold(text).split()
         n_shown = 0
         for section in self._sections:
             n_before = n_shown

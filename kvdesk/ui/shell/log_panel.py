@@ -9,6 +9,7 @@ from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
+from kvdesk.folding import fold
 from kvdesk.protocol.chat import LogLine
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
@@ -108,7 +109,7 @@ class LogPanel(QWidget):
 
     def _is_shown(self, line: LogLine) -> bool:
         enough = _LEVELS.index(line.level) >= self._level.currentIndex()
-        return enough and self._filter.text().lower() in line.text.lower()
+        return enough and fold(self._filter.text()) in fold(line.text)
 
     @Slot()
     def _on_timer(self) -> None:
