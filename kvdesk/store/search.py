@@ -92,7 +92,7 @@ def _searchable(*columns: Any) -> str:
 
 
 def _holds_words(*columns: Any) -> bool:
-    """Whether a message holds every one of the words, which are folded, a line each, before its text and attachments."""
+    """Whether a message holds every one of the words, folded, a line each: words, text, attachments."""
     words, *message = columns
     found = _searchable(*message)
     return all(word in found for word in words.split("\n"))

@@ -139,12 +139,14 @@ class _CodeView(QPlainTextEdit):
         keep_left_to_right(self)
         self.setViewportMargins(12, 4, 12, 0)
         self.setUndoRedoEnabled(False)
+        self.horizontalScrollBar().rangeChanged.connect(self.fit)  # known only once the lines are laid out
 
     def append_text(self, text: str) -> None:
         cursor = self.textCursor()
         cursor.movePosition(cursor.MoveOperation.End)
         cursor.insertText(text)
 
+    @Slot()
     def fit(self) -> None:
         line = self.fontMetrics().lineSpacing()
         bar = self.horizontalScrollBar().sizeHint().height() if self.horizontalScrollBar().maximum() > 0 else 4

@@ -37,6 +37,10 @@ _NO_COMMANDS: Final = re.compile(
 _DROPPED: Final = re.compile(r"\\(?:nonumber|notag)(?![a-zA-Z])|\\label\s*\{[^{}]*\}")
 _BOLD: Final = re.compile(r"\\bm(?![a-zA-Z])")
 _TAG: Final = re.compile(r"\\tag\*?\s*\{([^{}]*)\}")
+_TEXT: Final = re.compile(r"\\(?:text(?:bf|it|rm|sf|tt|normal)?|mbox|hbox)\s*\{(?:[^{}\\]|\\.)*\}")
+_ESCAPED: Final = re.compile(r"\\([%&#_$\{}])")
+_STAND_INS: Final = {sign: chr(0xE000 + ord(sign)) for sign in "%&#_${}"}  # latex2mathml leaves escapes in texts
+_BACK: Final = {ord(stand_in): sign for sign, stand_in in _STAND_INS.items()}
 _ROWS: Final = {"mrow": 2, "math": 2, "mtd": 2, "mtr": 2, "mstyle": 2, "merror": 2, "mfenced": 4}  # laid out so often
 INK: Final = "currentColor"  # the drawer puts its own colour there
 
@@ -90,7 +94,10 @@ def _draw(latex: str, *, display: bool) -> list[Any]:
     if _NO_COMMANDS.search(latex):
         raise UnreadableError("definitions of commands, which could be expanded without end")
     latex = _TAG.sub(r"\\qquad(\\text{\1})", _BOLD.sub(r"\\boldsymbol", _DROPPED.sub("", latex)))
+    latex = _TEXT.sub(lambda text: _ESCAPED.sub(lambda found: _STAND_INS[found[1]], text[0]), latex)
     tree = ET.fromstring(unescape(tex2mml(latex.strip(), inline=not display)))
+    for element in tree.iter():
+        element.text = element.text and element.text.translate(_BACK)
     if any("\\" in text for text in tree.itertext()):
         raise UnreadableError("a command that is not known")
     if _steps(tree) > MOST_STEPS:

@@ -1,8 +1,8 @@
 r"""The rule of markdown-it for formulas inside of text: `$…$`, `\(…\)`, and `$$…$$` and `\[…\]` between words.
 
 A dollar is money where a formula could not stand (Pandoc's rule): an opening one is followed by no blank and stands at
-the end of no word, a closing one follows no blank, and no letter or digit follows it. Nor are words without a sign of
-mathematics a formula.
+the end of no word, a closing one follows no blank, and no letter or digit follows it. Nor are words, or a
+number with words, a formula without a sign of mathematics.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ _DOLLAR: Final = re.compile(r"\$(?![\s$])((?:[^$\\]|\\.)++)(?<!\s)\$(?![0-9A-Za-
 _ROUND: Final = re.compile(r"\\\(((?:[^\\]|\\(?![()]).)++)\\\)", re.DOTALL)
 _SQUARE: Final = re.compile(r"\\\[((?:[^\\]|\\(?![\[\]]).)++)\\\]", re.DOTALL)
 _WORDS: Final = re.compile(r"[A-Za-z]{2,} +[A-Za-z]{2,}")
+_AMOUNT: Final = re.compile(r"\d.*?(?:[^\W\d_]{2}|[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef])", re.DOTALL)
 _SIGNS: Final = frozenset("\\^_={}")
 
 
 def formula_rule(parser: MarkdownIt) -> None:
     """Have the parser make tokens of the type "formula": `content` is the LaTeX, `markup` the mark that opens it."""
     parser.inline.ruler.before("escape", "formula", _formula)
+
+
+def is_prose(text: str) -> bool:
+    """Whether it is words, or a number with words, without a sign of mathematics."""
+    return _SIGNS.isdisjoint(text) and bool(_WORDS.search(text) or _AMOUNT.match(text))
 
 
 def _formula(state: StateInline, silent: bool) -> bool:
@@ -41,7 +47,7 @@ def _formula(state: StateInline, silent: bool) -> bool:
         return False
     if match is None or not match[1].strip():
         return False
-    if _WORDS.search(match[1]) and _SIGNS.isdisjoint(match[1]):
+    if is_prose(match[1]):
         return False
     if not silent:
         token = state.push("formula", "", 0)

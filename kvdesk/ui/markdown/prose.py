@@ -27,8 +27,10 @@ from PySide6.QtGui import (
     QTextTableFormat,
 )
 
+from kvdesk.ui.markdown.east_asian import emphasis_rule
 from kvdesk.ui.markdown.formula_object import insert_formula
 from kvdesk.ui.markdown.formula_rule import formula_rule
+from kvdesk.ui.markdown.line_tag import line_tag_rule
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
 
@@ -58,7 +60,8 @@ def markdown_parser() -> MarkdownIt:
     """CommonMark with tables, strikethrough and formulas, without HTML. One for all; made for the first message."""
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).use(formula_rule)
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    return parser.use(formula_rule).use(emphasis_rule).use(line_tag_rule)
 
 
 def top_level_starts(tokens: Sequence[Token]) -> list[int]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from kvdesk.reasoning import closing_alone, opening, without_mark_of_answer
+from kvdesk.ui.markdown.formula_rule import is_prose
 
 # Possessive: a line of many thousand characters must not be tried from every one of them.
 _FENCE: Final = re.compile(r"^([ \t]*+)(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+$")
@@ -21,6 +22,7 @@ _RULER: Final = re.compile(r"^ {0,3}+\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-
 _DISPLAY: Final = re.compile(
     r"^[ \t]*+(?:\$\$|\\\[|(?=\\begin\{(equation|align|alignat|aligned|gather|gathered|multline|eqnarray)(\*?)\}))"
 )
+_LONGEST_LOOSE: Final = 2_000
 _AFTER_FORMULA: Final = frozenset(("", ".", ",", ";", ":", "?", "!"))
 
 Kind = Literal["prose", "code", "think", "table", "formula"]
@@ -137,7 +139,7 @@ class Splitter:
             if i > self._i:
                 body.append(self._lines[i])
                 if not self._lines[i].strip():
-                    return False  # TeX ends a formula here too
+                    return not name and not body[0].strip() and self._loose_formula(close)
             found = body[-1].find(close)
             if found >= 0:
                 rest = body[-1][found + len(close) :].strip()
@@ -147,6 +149,20 @@ class Splitter:
                 text = "\n".join(body).strip()
                 return bool(text) and self._put("formula", [text], i + 1 - self._i)
         return self._put("formula", ["\n".join(body).strip()], len(self._lines) - self._i, closed=False)
+
+    def _loose_formula(self, close: str) -> bool:
+        """Between marks that stand alone in their lines empty ones do not count; it is none before it is closed."""
+        size = 0
+        for i in range(self._i + 1, len(self._lines)):
+            line = self._lines[i]
+            size += len(line) + 1
+            if size > _LONGEST_LOOSE or _FENCE.match(line):
+                return False
+            if close in line:
+                text = "\n".join(part for part in self._lines[self._i + 1 : i] if part.strip()).strip()
+                is_formula = line.strip() == close and text and not is_prose(text)
+                return bool(is_formula) and self._put("formula", [text], i + 1 - self._i)
+        return False
 
     def _reasoning(self, line: str) -> bool:
         is_first = not (self._before or self._out or any(self._prose))
