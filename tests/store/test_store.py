@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Literal
 from unicodedata import normalize
 
 import apsw
@@ -529,7 +530,7 @@ def test_damaged_attachments_cost_nothing_but_themselves(store: Store, damage: s
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("text", ["GRÖSSE", "öl", "ЕЖ", "don't", "Οδός", "übung", "ÇA", "ÇA größe"])
-def test_case_accents_and_apostrophes_do_not_count(store: Store, text: str, form: str) -> None:
+def test_case_accents_and_apostrophes_do_not_count(store: Store, text: str, form: Literal["NFC", "NFD"]) -> None:
     store.put_conversation(replace(conversation(), title="Übung"))
     kept = Attachment("Ça.txt", "text", normalize("NFD", "ça va"))
     store.put_message(replace(message("a", "Größe ÖL Ёж don’t ΟΔΌΣ"), attachments=(kept,)))
