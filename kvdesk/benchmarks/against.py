@@ -153,7 +153,8 @@ def table(result: Mapping[str, Any]) -> Iterator[str]:
     """One line a figure, then what could not be compared."""
     figures = result["figures"]
     width = max((len(name) for name in figures), default=0)
-    yield f"{'':<{width}}  {'now':>10}  {'then':>10}  {tr('ratio (above 1: better now), 95 % interval')}"
+    heading = tr("ratio (above 1: better now), 95 % interval")
+    yield f"{'':<{width}}  {'now':>10}  {'then':>10}  {heading}"
     for name, of in figures.items():
         interval = f"{of['low']:.3f} to {of['high']:.3f}" if of["high"] is not None else tr("one round: not known")
         yield f"{name:<{width}}  {of['now']:>10.5g}  {of['then']:>10.5g}  {of['ratio']:.3f}  {interval}"
