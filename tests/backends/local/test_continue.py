@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -310,7 +311,15 @@ class Bytes:
 
     fingerprint = "bytes"
     n_tokens = 258
-    control_texts = frozenset({"<|im_end|>"})
+    controls: ClassVar = {"<|im_end|>": 258}
+
+    @property
+    def control_texts(self) -> frozenset[str]:
+        return frozenset(self.controls)
+
+    @property
+    def control_ids(self) -> frozenset[int]:
+        return frozenset(self.controls.values())
 
     def piece(self, token: int) -> bytes:
         return {256: b"ab", 257: b"bc", -1: b"", 258: b""}.get(token) or bytes([token] if 0 <= token < 256 else [])
@@ -328,7 +337,7 @@ class Reasons(Bytes):
     """The same with a control token for the mark that ends reasoning."""
 
     n_tokens = 260
-    control_texts = frozenset({"<|im_end|>", "</think>"})
+    controls: ClassVar = {"<|im_end|>": 258, "</think>": 259}
 
     def piece(self, token: int) -> bytes:
         return b"</think>" if token == 259 else super().piece(token)

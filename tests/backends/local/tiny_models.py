@@ -5,7 +5,7 @@ A table: layers by architecture, tensors by name with their shapes in numpy's or
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import gguf
@@ -98,11 +98,14 @@ def write(
     pre: str = "gpt-2",
     more: Callable[[gguf.GGUFWriter], None] | None = None,
     tokenizer: Callable[[gguf.GGUFWriter], None] | None = None,
+    marks: Mapping[str, int] | None = None,
 ) -> Path:
     """Write a model of `architecture`; `more` adds metadata to it. `text`: it has a tokenizer, of a token a byte, with
-    the pre-tokenizer `pre`; `tokenizer` writes another one, of N_VOCAB tokens.
+    the pre-tokenizer `pre` and with `marks`, more tokens and their types; `tokenizer` writes another one, of N_VOCAB
+    tokens.
     """
-    n_vocab = len(_bytes()) if text else N_VOCAB
+    marks = marks or {}
+    n_vocab = len(_bytes()) + len(marks) if text else N_VOCAB
     layers, rest = ARCHITECTURES[architecture]
     out = gguf.GGUFWriter(str(path), architecture)
     out.add_context_length(N_POSITIONS if architecture == "gpt2" else context)
@@ -121,7 +124,7 @@ def write(
     if more is not None:
         more(out)
     if text:
-        _add_tokenizer(out, pre)
+        _add_tokenizer(out, pre, marks)
     elif tokenizer is not None:
         tokenizer(out)
     else:
@@ -149,12 +152,12 @@ def _bytes() -> list[str]:
     return [*(chars[b] for b in range(256)), "qq", "<|im_start|>", "<|im_end|>"]
 
 
-def _add_tokenizer(out: gguf.GGUFWriter, pre: str) -> None:
+def _add_tokenizer(out: gguf.GGUFWriter, pre: str, marks: Mapping[str, int]) -> None:
     tokens = _bytes()
     out.add_tokenizer_model("gpt2")
     out.add_tokenizer_pre(pre)
-    out.add_token_list(tokens)
-    out.add_token_types([1] * (len(tokens) - 2) + [3, 3])  # normal, control
+    out.add_token_list([*tokens, *marks])
+    out.add_token_types([1] * (len(tokens) - 2) + [3, 3, *marks.values()])  # normal, control
     out.add_token_merges(["q q"])
     out.add_eos_token_id(len(tokens) - 1)
 

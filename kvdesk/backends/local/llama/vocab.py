@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kvdesk.backends.local.llama.binding import lib
@@ -20,6 +21,8 @@ REPEATED = 2000
 (deepseek-llm and superbpe, 4e-8 s for each pair)."""
 _CONTROL = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
 
+_TAG = re.compile(r"</?[a-z][a-z0-9]*>")
+
 
 class Vocab:
     """Tokens of one model. Valid as long as the model is loaded.
@@ -29,6 +32,7 @@ class Vocab:
 
     def __init__(self, model: Any) -> None:
         self._vocab = lib.llama_model_get_vocab(model)
+        self._template = (lib.llama_model_chat_template(model, None) or b"").decode("utf-8", "replace")
         self.n_tokens = int(lib.llama_vocab_n_tokens(self._vocab))
         self.has_text = lib.llama_vocab_type(self._vocab) not in (lib.LLAMA_VOCAB_TYPE_NONE, lib.LLAMA_VOCAB_TYPE_TEST)
         self.longest_line = LONG_LINE
@@ -51,8 +55,8 @@ class Vocab:
         return self._vocab
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
-        """Token ids of `text`. With `parse_special` False, control tokens written out in the text stay text
-        (llama-vocab.cpp, `tokenizer_st_partition`).
+        """Token ids of `text`. With `parse_special` False, control tokens written out in the text stay text;
+        user-defined ones do not (llama-vocab.cpp, `tokenizer_st_partition`; `prompt.text_ids` sees to those).
 
         A BPE vocabulary splits text by regular expressions, and the one of the C++ library recurses once for every
         character of a match (unicode.cpp, `unicode_regex_split_stl`): libstdc++ takes 323 bytes of stack each time. No
@@ -151,13 +155,35 @@ class Vocab:
         self._eog = dict.fromkeys(range(self.n_tokens), False)
 
     @functools.cached_property
-    def control_texts(self) -> frozenset[str]:
-        """Texts that `parse_special` turns into control tokens; a person's text must never become one."""
+    def controls(self) -> Mapping[str, int]:
+        """Marks: texts that only a template may turn into tokens, and those tokens. A person's text must never become
+        one, whatever its attribute: control and unknown tokens, and the user-defined ones that are no plain text.
+        """
         if not self.has_text:
-            return frozenset()
-        attr, text = lib.llama_vocab_get_attr, lib.llama_vocab_get_text
-        found = (text(self._vocab, t) for t in range(self.n_tokens) if attr(self._vocab, t) & _CONTROL)
-        return frozenset(t.decode("utf-8", "replace") for t in found if t)
+            return {}
+        found: dict[str, int] = {}
+        for token in range(self.n_tokens):
+            attr = lib.llama_vocab_get_attr(self._vocab, token)
+            if not attr & (_CONTROL | lib.LLAMA_TOKEN_ATTR_USER_DEFINED) or not (text := self.text_of(token)):
+                continue
+            if attr & _CONTROL or _is_mark(text, self._template):
+                found.setdefault(text, token)
+        return found
+
+    @functools.cached_property
+    def control_texts(self) -> frozenset[str]:
+        """The texts of `controls`."""
+        return frozenset(self.controls)
+
+    @functools.cached_property
+    def control_ids(self) -> frozenset[int]:
+        """The tokens of `controls`."""
+        return frozenset(self.controls.values())
+
+    def strips_right(self, token: int) -> bool:
+        """Whether llama.cpp leaves out the white space behind this token."""
+        known = 0 <= token < self.n_tokens  # llama.cpp would end the process
+        return known and bool(lib.llama_vocab_get_attr(self._vocab, token) & lib.LLAMA_TOKEN_ATTR_RSTRIP)
 
     def text_of(self, token: int) -> str:
         """Text of a special token as the template sees it (`bos_token`, `eos_token`); empty outside the vocabulary."""
@@ -191,3 +217,14 @@ class Vocab:
             self._buffer = ctypes.create_string_buffer(-n)
             n = lib.llama_token_to_piece(self._vocab, token, self._buffer, len(self._buffer), 0, special)
         return self._buffer.raw[:n]
+
+
+def _is_mark(text: str, template: str) -> bool:
+    """Whether a user-defined token sets something apart, such as `<|channel|>`, `<tool_call>` and `</think>`. Plain
+    text are runs of blanks, words, rows of signs, and the tags of HTML that Gemma has.
+    """
+    if len(text) == 1 or all(char.isalnum() or char.isspace() for char in text):
+        return False
+    if text in template or text in TOKENS:
+        return True
+    return any(map(str.isalpha, text)) and not _TAG.fullmatch(text)

@@ -15,10 +15,9 @@ from kvdesk.backends.local.prompt.templates import (
     CHATS_OWN,
     FALLBACK,
     MODELS_OWN,
-    AnswerTokens,
     Rendering,
-    UserText,
 )
+from kvdesk.backends.local.prompt.text_ids import RenderingTokenizer, plain_tokens
 from kvdesk.errors import NO_TOKENIZER, PromptError
 from kvdesk.message import Message, MessageId
 from kvdesk.protocol.chat import RawPrompt
@@ -59,6 +58,7 @@ class PromptBuilder:
 
     def __init__(self, vocab: Vocab, template_source: str) -> None:
         self._vocab = vocab
+        self._tokenizer = RenderingTokenizer(vocab)
         self.model_template = template_source if template_source.strip() else FALLBACK
         self._template = self._process(template_source, tr(MODELS_OWN))
         self._others: TemplateProcess | None = None
@@ -84,10 +84,10 @@ class PromptBuilder:
     def prompt(self, messages: Sequence[Message], template: str = "", tools: str = "") -> Prompt:
         """Token ids of the whole conversation and the beginning of the next answer. `tools`: as in `Generate`.
 
-        Text of the template is parsed for special tokens, text of a person never is. An answer that was generated here
-        is inserted as the ids it was generated as: tokenizing its text again could give others, and every
-        difference is a prefix lost. Of one that was edited, the ids before the edit are kept (`ids_of_text`). Ids of
-        another vocabulary mean nothing here: then the text is tokenized.
+        Marks that the template wrote become special tokens, text of anyone else never does (`text_ids`). An answer that
+        was generated here is inserted as the ids it was generated as: tokenizing its text again could give others, and
+        every difference is a prefix lost. Of one that was edited, the ids before the edit are kept (`ids_of_text`).
+        Ids of another vocabulary mean nothing here: then the text is tokenized.
 
         Raises TemplateError, and PromptError where the model has no text tokenizer.
         """
@@ -162,35 +162,11 @@ class PromptBuilder:
         messages = [replace(m, tokens=self._generated(m)) if m.tokens else m for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
         rendering = self._renderer(template).rendering(messages, add_generation_prompt=True, tools=tools)
-        tokens: list[int] = []
-        ends: list[int] = []
-        at = 0
-        for segment in rendering.segments:
-            if isinstance(segment, AnswerTokens):
-                new: Sequence[int] = answers[segment.message_id]
-            else:
-                special = not isinstance(segment, UserText)
-                new = self._vocab.tokenize(segment.text, add_special=False, parse_special=special)
-            tokens += new
-            ends += self._ends(new, at, at + len(segment.text))
-            at += len(segment.text)
+        tokens, ends = self._tokenizer.tokens(rendering.segments, answers)
         if self._vocab.add_bos and tokens[:1] != [self._vocab.bos]:
             tokens.insert(0, self._vocab.bos)  # llama.cpp adds it once; many templates write it themselves
             ends.insert(0, 0)
         return rendering, tokens, ends
-
-    def _ends(self, tokens: Sequence[int], start: int, end: int) -> list[int]:
-        """Characters complete after each token of a segment that lies at `[start, end)` of the rendering.
-
-        A tokenizer that changes the text (adds a blank, say) makes them a little wrong, but never outside the segment.
-        """
-        utf8, ends, at = Utf8Decoder(), [], start
-        for token in tokens:
-            at += len(utf8.decode(self._vocab.piece(token) or self._vocab.text_of(token).encode()))
-            ends.append(min(at, end))
-        if ends:
-            ends[-1] = end
-        return ends
 
     def _generated(self, message: Message) -> tuple[int, ...]:
         """Ids of an answer, as far as they were generated here; () where none of them mean anything here."""
@@ -234,16 +210,5 @@ def text_tokens(vocab: Vocab, text: str) -> list[int]:
         if part in marks:
             tokens += vocab.tokenize(part, add_special=False, parse_special=True)
         elif part:
-            tokens += _tokens_behind(vocab, part)
+            tokens += plain_tokens(vocab, part, is_behind=True)
     return tokens
-
-
-def _tokens_behind(vocab: Vocab, text: str) -> list[int]:
-    """Ids of a text that is no beginning: without the blank that some tokenizers put before one."""
-    tokens = vocab.tokenize(text, add_special=False, parse_special=False)
-    if vocab.text(tokens) == text:
-        return tokens
-    lead = vocab.tokenize("\n", add_special=False, parse_special=False)
-    behind = vocab.tokenize("\n" + text, add_special=False, parse_special=False)
-    is_split = behind[: len(lead)] == lead and vocab.text(behind[len(lead) :]) == text
-    return behind[len(lead) :] if is_split else tokens

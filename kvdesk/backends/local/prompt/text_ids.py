@@ -1,0 +1,165 @@
+"""Token ids of a rendered conversation: those of the text as a whole, with only the template's own marks as special.
+
+llama.cpp parses special tokens in whatever text it gets, and user-defined ones even with `parse_special=False`
+(llama-vocab.cpp, `tokenizer_st_partition`). So it never gets a mark here: the template's own become ids by themselves,
+and what lies between two of them, whoever wrote it, is tokenized in one piece. Where an id of a mark comes out all the
+same, the text of that mark is cut in two and the pieces are tokenized one after another.
+
+SentencePiece vocabularies put a blank before a text. It belongs to the beginning and behind a special token, as
+llama.cpp has it, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.vocab import Vocab
+from kvdesk.backends.local.prompt.template_spans import ControlTexts, Span
+from kvdesk.backends.local.prompt.templates import AnswerTokens, Segment, TemplateText
+from kvdesk.message import MessageId
+
+_LEADS = ("\n", "/", "a")
+"""Beginnings to put before a text that is none; one of them does not grow together with it."""
+_END_OF_WORD = re.compile(r"(?<=[^\W\d_])(?=[\W\d_])")
+_WHITE = " \t\n\v\f\r"  # isspace() in llama.cpp
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """`length` characters of a rendering: the `ids` that they are, or a `text` without any yet."""
+
+    length: int
+    text: str = ""
+    ids: Sequence[int] = ()
+
+
+class RenderingTokenizer:
+    """Token ids of renderings in one vocabulary."""
+
+    def __init__(self, vocab: Vocab) -> None:
+        self._vocab = vocab
+        self._marks = ControlTexts(vocab.control_texts)
+        self._order = {text: i for i, text in enumerate(sorted(vocab.controls, key=lambda t: -len(t.encode())))}
+
+    def tokens(
+        self, segments: Sequence[Segment], answers: Mapping[MessageId, Sequence[int]]
+    ) -> tuple[list[int], list[int]]:
+        """Token ids, and the number of characters of the rendering that are complete after each."""
+        vocab = self._vocab
+        tokens: list[int] = []
+        ends: list[int] = []
+        at = 0
+        for part in self._joined(segments, answers):
+            new = part.ids
+            if part.text:
+                is_behind = bool(tokens) and tokens[-1] not in vocab.control_ids
+                new = plain_tokens(vocab, self._stripped(part.text, tokens[-1:]), is_behind=is_behind)
+            ends += _ends(vocab, new, at, at + part.length)
+            tokens += new
+            at += part.length
+        return tokens, ends
+
+    def _joined(self, segments: Sequence[Segment], answers: Mapping[MessageId, Sequence[int]]) -> Iterator[_Part]:
+        """Ids and texts by turns: no two texts follow each other."""
+        texts: list[str] = []
+        for part in self._parts(segments, answers):
+            if part.text:
+                texts.append(part.text)
+                continue
+            if texts:
+                text = "".join(texts)
+                yield _Part(len(text), text)
+                texts = []
+            yield part
+        if texts:
+            text = "".join(texts)
+            yield _Part(len(text), text)
+
+    def _parts(self, segments: Sequence[Segment], answers: Mapping[MessageId, Sequence[int]]) -> Iterator[_Part]:
+        for segment in segments:
+            text = segment.text
+            if isinstance(segment, AnswerTokens):
+                yield _Part(len(text), ids=answers[segment.message_id])
+                continue
+            at = 0
+            for start, end in self._own_marks(text) if isinstance(segment, TemplateText) else ():
+                if start > at:
+                    yield _Part(start - at, text[at:start])
+                yield _Part(end - start, ids=(self._vocab.controls[text[start:end]],))
+                at = end
+            if at < len(text):
+                yield _Part(len(text) - at, text[at:])
+
+    def _own_marks(self, text: str) -> list[Span]:
+        """The marks in a template's text, as llama.cpp finds them: the longest first."""
+        found = sorted(self._marks.find(text), key=lambda span: (self._order[text[span.start : span.end]], span.start))
+        taken = bytearray(len(text))
+        own = []
+        for span in found:
+            if not any(taken[span.start : span.end]):
+                taken[span.start : span.end] = b"\1" * (span.end - span.start)
+                own.append(span)
+        return sorted(own)
+
+    def _stripped(self, text: str, before: Sequence[int]) -> str:
+        """Without the white space that the mark before it swallows."""
+        return text.lstrip(_WHITE) if before and self._vocab.strips_right(before[0]) else text
+
+
+def plain_tokens(vocab: Vocab, text: str, *, is_behind: bool) -> list[int]:
+    """Ids of a text, none of which is a mark. `is_behind`: other text precedes it."""
+    cuts: set[int] = set()
+    while True:
+        tokens: list[int] = []
+        places = [0, *sorted(cuts), len(text)]
+        for start, end in pairwise(places):
+            tokens += _piece_tokens(vocab, text[start:end], is_behind=is_behind or start > 0)
+        found = vocab.control_ids.intersection(tokens)
+        if not found:
+            return tokens
+        wrong = ControlTexts(frozenset(mark for mark, token in vocab.controls.items() if token in found))
+        new = {_cut(text, span) for span in wrong.find(text) if len(range(*span)) > 1} - cuts
+        if not new:  # the unknown token, for characters that the vocabulary does not have
+            return tokens
+        cuts |= new
+
+
+def _cut(text: str, span: Span) -> int:
+    """Where a mark is cut: behind a word, as tokenizers do it, so that the ids are those of the whole text."""
+    found = _END_OF_WORD.search(text, span.start + 1, span.end)
+    return found.start() if found and found.start() < span.end else span.start + 1
+
+
+def _piece_tokens(vocab: Vocab, text: str, *, is_behind: bool) -> list[int]:
+    """Ids of a text; where it is no beginning, without the blank that some tokenizers put before one."""
+    tokens = vocab.tokenize(text, add_special=False, parse_special=False)
+    if not is_behind or _reads_as(vocab, tokens, text):
+        return tokens
+    for lead_text in _LEADS:
+        lead = vocab.tokenize(lead_text, add_special=False, parse_special=False)
+        whole = vocab.tokenize(lead_text + text, add_special=False, parse_special=False)
+        if whole[: len(lead)] == lead and _reads_as(vocab, whole[len(lead) :], text):
+            return whole[len(lead) :]
+    return tokens
+
+
+def _reads_as(vocab: Vocab, tokens: Sequence[int], text: str) -> bool:
+    return vocab.text(tokens).replace("\u2581", " ") == text.replace("\u2581", " ")  # SentencePiece's sign for a blank
+
+
+def _ends(vocab: Vocab, tokens: Sequence[int], start: int, end: int) -> list[int]:
+    """Characters complete after each token of a part that lies at `[start, end)` of the rendering.
+
+    A tokenizer that changes the text (adds a blank, say) makes them a little wrong, but never outside the part.
+    """
+    utf8, ends, at = Utf8Decoder(), [], start
+    for token in tokens:
+        at += len(utf8.decode(vocab.piece(token) or vocab.text_of(token).encode()))
+        ends.append(min(at, end))
+    if ends:
+        ends[-1] = end
+    return ends
