@@ -77,7 +77,8 @@ class TemplateSpanFinder:
     """Marks one conversation: `texts` are its messages, `render` makes the rendering of any texts in their place.
 
     `answers` are the messages whose place must be known exactly, outer white space included. `thinking` are those whose
-    control texts a template may look for and cut out, such as `</think>` in an answer.
+    control texts a template may look for and cut out, such as `</think>` in an answer. `strings` are no messages: they
+    get breaks, and no edges.
     """
 
     def __init__(
@@ -87,12 +88,14 @@ class TemplateSpanFinder:
         controls: ControlTexts,
         answers: frozenset[int],
         thinking: frozenset[int],
+        strings: frozenset[int] = frozenset(),
     ) -> None:
         self._texts = texts
         self._render = render
         self._controls = controls
         self._answers = answers
         self._thinking = thinking
+        self._strings = strings
         self._last: tuple[list[_Mark], str] | None = None  # marks of the last rendering, and what it gave
 
     def mark(self, plain: str) -> Marked:
@@ -108,7 +111,7 @@ class TemplateSpanFinder:
         edges = [
             _Mark(message, self._edges(message), char)
             for (message, text), char in zip(enumerate(self._texts), edge_chars, strict=True)
-            if text.strip()
+            if text.strip() and message not in self._strings
         ]
         kept = self._harmless(plain, breaks + edges)
         left_out = set(breaks).difference(kept)

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import re
 import traceback
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -46,14 +46,14 @@ FALLBACK = (  # ChatML, for a GGUF without a template
 
 @dataclass(frozen=True, slots=True)
 class TemplateText:
-    """Tokenize with `parse_special=True`: all control tokens in it were written by the template."""
+    """All marks in it were written by the template: they are tokens."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class UserText:
-    """Tokenize with `parse_special=False`: a person's or a model's text that spells a control token."""
+    """A person's or a model's text that spells a mark: it stays text."""
 
     text: str
 
@@ -82,11 +82,12 @@ class Rendering:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a template gets beside the messages."""
+    """What a template gets beside the messages. `strings`: of tools and fields, and what stands in their place."""
 
     add_generation_prompt: bool
     now: datetime
     tools: str
+    strings: Mapping[str, str] = field(default_factory=dict)
 
 
 class ChatTemplate:
@@ -101,7 +102,7 @@ class ChatTemplate:
         name: str = MODELS_OWN,
     ) -> None:
         """`source` may be empty: then it is ChatML. `control_tokens` are the texts of all tokens that `parse_special`
-        finds (control and unknown ones). `name` begins the sentences about it.
+        finds and that are marks (`Vocab.controls`). `name` begins the sentences about it.
 
         Raises TemplateError for a template that cannot be compiled.
         """
@@ -136,12 +137,17 @@ class ChatTemplate:
     def _rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str) -> Rendering:
         given = _Given(add_generation_prompt, datetime.now().astimezone(), tools)
         messages, plain, folded = self._plain(messages, given)
+        n = len(messages)
+        given_strings = [s for s in _strings_of(messages, tools) if next(self._controls.find(s), None)]
         marker = TemplateSpanFinder(
-            [message.text for message in messages],
-            lambda texts: self._render(messages, texts, given),
+            [*(message.text for message in messages), *given_strings],
+            lambda texts: self._render(
+                messages, texts[:n], replace(given, strings=dict(zip(given_strings, texts[n:], strict=True)))
+            ),
             self._controls,
             answers=frozenset(i for i, m in enumerate(messages) if m.role == "assistant" and m.tokens),
             thinking=frozenset(i for i, m in enumerate(messages) if m.role == "assistant"),
+            strings=frozenset(range(n, n + len(given_strings))),
         )
         marked = marker.mark(plain)
         places = tuple((span, messages[i].id) for span, i in marked.places)
@@ -176,9 +182,9 @@ class ChatTemplate:
         room = OWN_TEXT + REPEATED * n_given + OWN_PER_MESSAGE * len(texts)
         kept: list[str] = []
         pieces = self._template.generate(
-            messages=[_as_seen(m, text) for m, text in zip(messages, texts, strict=True)],
+            messages=[_as_seen(m, text, given.strings) for m, text in zip(messages, texts, strict=True)],
             add_generation_prompt=given.add_generation_prompt,
-            tools=json.loads(given.tools) if given.tools else None,
+            tools=_replaced(json.loads(given.tools), given.strings) if given.tools else None,
             documents=None,
             strftime_now=partial(_strftime, given.now),
             **self._special,
@@ -191,9 +197,44 @@ class ChatTemplate:
         return "".join(kept)
 
 
-def _as_seen(message: Message, text: str) -> dict[str, Any]:
+def _as_seen(message: Message, text: str, strings: Mapping[str, str]) -> dict[str, Any]:
     """A message as templates know it."""
-    return {"role": message.role, "content": text, **(json.loads(message.fields) if message.fields else {})}
+    fields = _replaced(json.loads(message.fields), strings) if message.fields else {}
+    return {"role": message.role, "content": text, **fields}
+
+
+def _strings_of(messages: Sequence[Message], tools: str) -> list[str]:
+    """Every text that a template gets in tools and in fields of messages: nobody but others wrote those."""
+    found: dict[str, None] = {}
+
+    def collect(value: object) -> None:
+        if isinstance(value, str):
+            found[value] = None
+        elif isinstance(value, list):
+            for one in value:
+                collect(one)
+        elif isinstance(value, dict):
+            for name, one in value.items():
+                found[name] = None
+                collect(one)
+
+    for source in (*(message.fields for message in messages), tools):
+        if source:
+            collect(json.loads(source))
+    return list(found)
+
+
+def _replaced(value: Any, strings: Mapping[str, str]) -> Any:
+    """The value with other texts in the place of some."""
+    if not strings:
+        return value
+    if isinstance(value, str):
+        return strings.get(value, value)
+    if isinstance(value, list):
+        return [_replaced(one, strings) for one in value]
+    if isinstance(value, dict):
+        return {strings.get(name, name): _replaced(one, strings) for name, one in value.items()}
+    return value
 
 
 def _segments(marked: Marked, messages: Sequence[Message]) -> Iterator[Segment]:
