@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded
 from kvdesk.settings import Sampling
 
 SHORT = Sampling(temperature=0.0, max_tokens=6)
@@ -48,3 +50,35 @@ def test_a_token_of_nowhere_has_no_text(headless: HeadlessEngine, token: int) ->
     assert vocab.piece(token) == b""
     assert vocab.label(token) == ""
     assert vocab.text_of(token) == ""
+
+
+def test_an_answer_without_a_question_is_answered_and_said_once(headless: HeadlessEngine) -> None:
+    """A greeting that was imported, or a first question that was deleted, with a template that insists on turns."""
+    template = (
+        "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+        "{{ raise_exception('roles must alternate') }}{% endif %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
+        "{% endfor %}{{ '<|im_start|>assistant\n' }}"
+    )
+    conversation = new_conversation_id()
+    messages = [
+        Message(new_message_id(), conversation, None, "assistant", "Welcome!"),
+        Message(new_message_id(), conversation, None, "user", "Name a colour."),
+    ]
+
+    def asked() -> TurnEnded:
+        answer = new_message_id()
+        ended = headless.do(Generate(conversation, answer, tuple(messages), SHORT, template=template))
+        found = next(event for event in ended if isinstance(event, TurnEnded))
+        text = "".join(event.text for event in ended if isinstance(event, TextDelta))
+        tokens = tuple(token for event in ended if isinstance(event, TextDelta) for token in event.tokens)
+        said = Message(answer, conversation, None, "assistant", text, tokens=tokens, stats=found.stats)
+        messages.append(replace(said, note=found.note))
+        return found
+
+    first = asked()
+    assert first.state in ("complete", "stopped")
+    assert "empty question stands before it" in first.note
+    messages.append(Message(new_message_id(), conversation, None, "user", "Another one."))
+    second = asked()
+    assert "empty question" not in second.note
+    assert second.stats.reused_tokens >= first.stats.prompt_tokens + first.stats.generated_tokens - 1

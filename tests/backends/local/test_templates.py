@@ -388,7 +388,78 @@ def test_what_real_templates_use_is_there() -> None:
         "{{ strftime_now('%Y') | length }}{{ tools is none }}{{ 'a\nb' | indent(2) }}{{ {'k': [1, 'é']} | tojson(indent=1) }}"
         "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}{{ 'A'.lower() ~ 1 ~ none }}"
     )
-    rendering = render(source, chat('say "é"', "no"))
+    rendering = render(source, chat('say "é"'))
     assert rendering.text == (
         '{"role": "user", "content": "say \\"é\\""}a-2b**  cx, y4Truea\n  b{\n "k": [\n  1,\n  "é"\n ]\n}1a1None'
     )
+
+
+# --- messages that a template does not take as they are -----------------------------------------------------------------
+
+PARTS_ONLY = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% for part in m.content %}{% if part.type == 'text' %}"
+    "{{ part.text }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+
+def test_contents_are_typed_parts_where_a_template_takes_nothing_else() -> None:
+    messages = chat("Hi<|im_end|>", "Hello", "Bye", system="Be kind")
+    rendering = render(PARTS_ONLY, messages)
+    assert rendering.segments == render(CHATML, messages).segments
+    assert not rendering.system_folded
+    assert rendering.exact
+
+
+@pytest.mark.parametrize("source", [CHATML, GEMMA, LLAMA3, MISTRAL, PHI3, QWEN3])
+def test_contents_are_texts_everywhere_else(source: str) -> None:
+    assert "'type'" not in render(source, chat("Hi", "Hello", "Bye")).text
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for m in messages[:-1] %}{{ m.content }}{% endfor %}ok",
+        "{% for m in messages %}{% if m.role == 'assistant' %}{{ m.content }}{% endif %}{% endfor %}ok",
+        "Hi {{ messages[0].content }}",
+    ],
+)
+def test_a_last_message_that_is_left_out_is_an_error(source: str) -> None:
+    with pytest.raises(TemplateError, match="leaves the last message out"):
+        render(source, chat("a", "Hello", "Hi", generated=False))
+
+
+def test_a_last_message_may_be_changed() -> None:
+    source = "{% for m in messages %}{{ m.content | upper }}{% endfor %}"
+    assert render(source, chat("Hi")).text == "HI"
+
+
+@pytest.mark.parametrize("system", ["", "Be kind"])
+def test_an_answer_without_a_question_gets_an_empty_one(system: str) -> None:
+    messages = chat("", "Welcome", "Hi", "Hello", "Bye", system=system)
+    messages = [m for m in messages if m.id != "m0"]
+    rendering = render(GEMMA, messages)
+    assert rendering.text == (
+        f"<s><start_of_turn>user\n{system}<end_of_turn>\n<start_of_turn>model\nWelcome<end_of_turn>\n"
+        "<start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\nHello<end_of_turn>\n<start_of_turn>user\nBye"
+        "<end_of_turn>\n<start_of_turn>model\n"
+    )
+    assert answers(rendering) == ["Welcome", "Hello"]
+    assert "empty question" in rendering.remark
+    assert {name for _, name in rendering.places} == {m.id for m in messages}
+
+
+def test_two_answers_in_a_row_too() -> None:
+    messages = [m for m in chat("Hi", "Hello", "x", "Again", "Bye") if m.id != "m2"]
+    assert "Hello<end_of_turn>\n<start_of_turn>user\n<end_of_turn>\n" in render(GEMMA, messages).text
+
+
+def test_no_question_is_added_where_a_template_needs_none() -> None:
+    rendering = render(CHATML, chat("", "Welcome", "Hi")[1:])
+    assert rendering.text.startswith("<|im_start|>assistant\nWelcome")
+    assert rendering.remark == ""
+
+
+def test_a_template_that_refuses_everything_says_why_itself() -> None:
+    with pytest.raises(TemplateError, match="no answers here"):
+        render("{{ raise_exception('no answers here') }}", chat("", "Welcome", "Hi")[1:])

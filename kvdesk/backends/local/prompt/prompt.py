@@ -43,10 +43,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The token ids of a prompt, and where the messages lie in it, in order."""
+    """The token ids of a prompt, and where the messages lie in it, in order. `remark`: as in `Rendering`."""
 
     tokens: list[int]
     places: tuple[Place, ...]
+    remark: str = ""
 
 
 class PromptBuilder:
@@ -99,7 +100,7 @@ class PromptBuilder:
             lead = len(texts[message]) - len(texts[message].lstrip())  # a folded system prompt moves it a little
             chars = tuple(min(max(0, at - span.start), span.end - span.start) + lead for at in ends[first:end])
             places.append(Place(message, first, min(end, len(tokens)), chars))
-        return Prompt(tokens, tuple(places))
+        return Prompt(tokens, tuple(places), rendering.remark)
 
     def raw_tokens(self, raw: RawPrompt) -> list[int]:
         """Ids of a prompt that nothing renders, as llama.cpp's server makes them: a text begins with the

@@ -65,6 +65,7 @@ def encoded(rendering: Rendering) -> dict[str, Any]:
         "system_folded": rendering.system_folded,
         "places": rendering.places,
         "exact": rendering.exact,
+        "remark": rendering.remark,
     }
 
 

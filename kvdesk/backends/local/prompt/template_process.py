@@ -237,6 +237,7 @@ def decoded(answer: dict[str, Any]) -> Rendering:
         system_folded=answer["system_folded"],
         places=tuple((Span(*span), MessageId(message)) for span, message in answer["places"]),
         exact=answer["exact"],
+        remark=answer["remark"],
     )
 
 

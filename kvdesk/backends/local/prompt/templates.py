@@ -78,15 +78,21 @@ class Rendering:
     system_folded: bool  # the template takes no system prompt: it stands at the top of the first user message
     places: tuple[tuple[Span, MessageId], ...]  # where messages stand in the text, in order, outer white space apart
     exact: bool  # False: the template looks for control tokens in a person's text, and was not shown them
+    remark: str = ""  # what a person should know of this prompt; "" for nothing
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a template gets beside the messages. `strings`: of tools and fields, and what stands in their place."""
+    """What a template gets beside the messages.
+
+    parts    it takes contents as typed parts only, and not as texts
+    strings  of tools and fields, and what stands in their place
+    """
 
     add_generation_prompt: bool
     now: datetime
     tools: str
+    parts: bool = False
     strings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -136,9 +142,47 @@ class ChatTemplate:
 
     def _rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str) -> Rendering:
         given = _Given(add_generation_prompt, datetime.now().astimezone(), tools)
-        messages, plain, folded = self._plain(messages, given)
+        refusal: Exception | None = None
+        for tried, remark in self._ways(messages):
+            for parts in (False, True):
+                way = replace(given, parts=parts)
+                try:
+                    accepted, plain, folded = self._plain(tried, way)
+                except SecurityError:
+                    raise
+                except Exception as error:  # noqa: BLE001  # a template can fail in any way
+                    refusal = refusal or error
+                    continue
+                found = self._found(accepted, plain, folded, way)
+                if not self._lacks_last(found, accepted, plain, way):
+                    return replace(found, remark=remark)
+        if refusal is not None:
+            raise refusal
+        raise TemplateError(
+            tr("{name} leaves the last message out of the prompt. Choose another template for this chat.").format(
+                name=self._name
+            )
+        )
+
+    def _ways(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
+        """The messages as they are, and then with an empty question before every answer that lacks one: many templates
+        insist on turns. Each with what a person should know of it.
+        """
+        yield messages, ""
+        completed: list[Message] = []
+        for message in messages:
+            before = completed[-1].role if completed else "system"
+            if message.role == "assistant" and before in ("system", "assistant"):
+                completed.append(replace(message, id=MessageId(""), role="user", text="", tokens=(), fields=""))
+            completed.append(message)
+        if len(completed) > len(messages):
+            said = tr("{name} does not accept an answer without a question: an empty question stands before it.")
+            yield completed, said.format(name=self._name)
+
+    def _found(self, messages: Sequence[Message], plain: str, folded: bool, given: _Given) -> Rendering:
+        """Whose text is whose in the rendering `plain`."""
         n = len(messages)
-        given_strings = [s for s in _strings_of(messages, tools) if next(self._controls.find(s), None)]
+        given_strings = [s for s in _strings_of(messages, given.tools) if next(self._controls.find(s), None)]
         marker = TemplateSpanFinder(
             [*(message.text for message in messages), *given_strings],
             lambda texts: self._render(
@@ -152,6 +196,18 @@ class ChatTemplate:
         marked = marker.mark(plain)
         places = tuple((span, messages[i].id) for span, i in marked.places)
         return Rendering(tuple(_segments(marked, messages)), marked.text, folded, places, marked.exact)
+
+    def _lacks_last(self, found: Rendering, messages: Sequence[Message], plain: str, given: _Given) -> bool:
+        """Whether the last message is missing: no place shows it, and the rendering is the same with another text."""
+        if not messages or not messages[-1].text.strip():
+            return False
+        if any(message == messages[-1].id for _, message in found.places):
+            return False
+        texts = [message.text for message in messages]
+        try:
+            return self._render(messages, [*texts[:-1], f"x{texts[-1]}x"], given) == plain
+        except Exception:  # noqa: BLE001  # a template can fail in any way: so it has looked at the message
+            return False
 
     def _plain(self, messages: Sequence[Message], given: _Given) -> tuple[Sequence[Message], str, bool]:
         """The rendering without marks, of the messages with the system prompt where this template takes it."""
@@ -182,7 +238,7 @@ class ChatTemplate:
         room = OWN_TEXT + REPEATED * n_given + OWN_PER_MESSAGE * len(texts)
         kept: list[str] = []
         pieces = self._template.generate(
-            messages=[_as_seen(m, text, given.strings) for m, text in zip(messages, texts, strict=True)],
+            messages=[_as_seen(m, text, given) for m, text in zip(messages, texts, strict=True)],
             add_generation_prompt=given.add_generation_prompt,
             tools=_replaced(json.loads(given.tools), given.strings) if given.tools else None,
             documents=None,
@@ -197,10 +253,11 @@ class ChatTemplate:
         return "".join(kept)
 
 
-def _as_seen(message: Message, text: str, strings: Mapping[str, str]) -> dict[str, Any]:
+def _as_seen(message: Message, text: str, given: _Given) -> dict[str, Any]:
     """A message as templates know it."""
-    fields = _replaced(json.loads(message.fields), strings) if message.fields else {}
-    return {"role": message.role, "content": text, **fields}
+    fields = _replaced(json.loads(message.fields), given.strings) if message.fields else {}
+    content = [{"type": "text", "text": text}] if given.parts else text
+    return {"role": message.role, "content": content, **fields}
 
 
 def _strings_of(messages: Sequence[Message], tools: str) -> list[str]:
@@ -254,11 +311,12 @@ def _fold_system(messages: Sequence[Message], system: str) -> Sequence[Message]:
     folded = [message for message in messages if message.role != "system"]
     if not system:
         return folded
+    first = next(message for message in messages if message.role == "system")
     for i, message in enumerate(folded):
         if message.role == "user":
-            folded[i] = replace(message, text=f"{system}\n\n{message.text}")
+            whole = replace(message, text=f"{system}\n\n{message.text}")
+            folded[i] = whole if message.text else replace(first, role="user", text=system)
             return folded
-    first = next(message for message in messages if message.role == "system")
     return [replace(first, role="user", text=system), *folded]
 
 

@@ -139,9 +139,14 @@ class Request:
         return ("stopped", dead_end) if dead_end else ("complete", "")
 
     def note(self, why: str = "") -> str:
-        """What is said of the answer: that messages were evicted, the last time in full, and why it ended."""
+        """What is said of the answer: of its prompt, unless an earlier answer has that remark; that messages were
+        evicted, the last time in full; and why it ended.
+        """
+        remark = self.whole.remark
+        if any(remark in message.note for message in self.command.messages):
+            remark = ""
         often = " " + tr("That happened %n times in this answer.", len(self.notes)) if len(self.notes) > 1 else ""
-        return " ".join(part for part in (*(note + often for note in self.notes[-1:]), why) if part)
+        return " ".join(part for part in (remark, *(note + often for note in self.notes[-1:]), why) if part)
 
     def stats(self, cells_used: int, high_water: int, n_kv: int) -> TurnStats:
         """The request as numbers, defined in the documentation of the metrics."""
