@@ -15,8 +15,8 @@ from kvdesk.backends.base import Backend, Elsewhere, Emit
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import UsePolicy, Watch
 from kvdesk.protocol.chat import BackendReady, Generate, LoadModel, ModelLoaded, ModelSource
-from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
-from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of, is_wish
+from kvdesk.protocol.features import OF_ENGINE, Feature
+from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of
 from kvdesk.translation import tr
 
 Maker = Callable[[Emit], Backend]
@@ -51,8 +51,9 @@ class Switch:
 
     @property
     def features(self) -> frozenset[Feature]:
-        """Those of the back end that has a model; all, while there is none yet."""
-        return OF_ENGINE if self._current is None else self._current.made.features
+        """Those of the back end that takes the commands; all of the engine's, while there is none yet."""
+        part = self._current or self._next
+        return OF_ENGINE if part is None else part.made.features
 
     @property
     def busy(self) -> bool:
@@ -82,7 +83,7 @@ class Switch:
             if isinstance(command, UsePolicy | Watch):
                 return  # told when there is one
             part = self._current = self._make(self._maker_of(None), None)
-        self._hand_over(part, command, at_s)
+        part.made.handle(command, at_s)
 
     def step(self) -> None:
         """A step of each. What ends a back end that has no model yet costs that model, and nothing else."""
@@ -141,8 +142,8 @@ class Switch:
         if isinstance(part.backend, Elsewhere):
             part.backend.wake = self._woken
         for command in (self._policy, *self._watch.values()):
-            if command is not None:
-                self._hand_over(part, command, None)
+            if command is not None and feature_of(command) in part.made.features:
+                part.made.handle(command)
         return part
 
     def _woken(self) -> None:
@@ -160,14 +161,6 @@ class Switch:
         self._next = part = self._make(maker, command)
         part.made.handle(command, at_s)
         self._drop_failed()
-
-    def _hand_over(self, part: _Part, command: Command, at_s: float | None) -> None:
-        """The host asks for the features of the one that has a model; another may have fewer."""
-        feature = feature_of(command)
-        if feature in part.made.features:
-            part.made.handle(command, at_s)
-        elif not is_wish(command):
-            self._emit(CommandFailed(command, MISSING[feature]))
 
     def _say(self, part: _Part, event: Event) -> None:
         """What a back end says; the first model of one makes it the one that is open."""

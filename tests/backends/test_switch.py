@@ -22,7 +22,7 @@ from kvdesk.protocol.chat import (
     ModelSource,
     TurnEnded,
 )
-from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
+from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.backends.scripted import ScriptedBackend
@@ -142,10 +142,14 @@ def test_a_file_stays_open_until_the_server_answers(rig: Rig) -> None:
     later = ask()
     rig.switch.handle(later)
     assert rig.servers[0].handled == [SERVER, later]
-    rig.switch.handle(Forget(later.conversation))
-    failed = rig.events[-1]
-    assert isinstance(failed, CommandFailed)
-    assert failed.sentence == MISSING[Feature.CACHE_OPERATIONS]
+
+
+def test_a_server_that_is_opened_first_gets_the_commands_it_has_features_for(rig: Rig) -> None:
+    """The host asks for the features, here as everywhere: it is told those of the one that gets the commands."""
+    rig.switch.handle(Watch(True))
+    rig.switch.handle(SERVER)
+    assert rig.switch.features == {Feature.CHAT}
+    assert rig.servers[0].handled == [SERVER]
 
 
 @pytest.mark.parametrize("how", ["says so", "dies"])
