@@ -6,6 +6,7 @@ the engine, who asks.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -223,13 +224,18 @@ def _look_first(path: Path) -> None:
         return
     if begin != MAGIC:
         raise StoreError(tr("{file} is not a database; kvdesk leaves it as it is.").format(file=path.name))
-    # Where no journal is, nothing but the file counts, and opened as immutable no file appears beside it.
-    immutable = "" if path.with_name(path.name + "-wal").exists() else "?immutable=1"
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    connection = apsw.Connection(path.absolute().as_uri() + immutable, flags=flags)
+    # Where no journal is, nothing but the file counts, and opened as immutable no file appears beside it. Beside a
+    # journal none appears if the lock is exclusive: its index (-shm) is in memory then. On a full disk it has no room,
+    # and SQLite says "disk I/O error". An exclusive lock needs a file that may be written.
+    has_journal = path.with_name(path.name + "-wal").exists()
+    locks = has_journal and os.access(path, os.W_OK)
+    flags = (apsw.SQLITE_OPEN_READWRITE if locks else apsw.SQLITE_OPEN_READONLY) | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(path.absolute().as_uri() + ("" if has_journal else "?immutable=1"), flags=flags)
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        if locks:
+            connection.pragma("locking_mode", "exclusive")
         schema.refuse_foreign(connection, path)
     finally:
         with suppress(apsw.Error):

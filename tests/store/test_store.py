@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -19,6 +22,7 @@ from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, Message, Queue
 from kvdesk.errors import StoreError
 from kvdesk.store import Store, rows, schema
 from kvdesk.store.rows import DAMAGED_NOTE, pack_tokens, unpack_stats, unpack_tokens
+from tests.places import ROOT
 from tests.store.values import PAPER, STATS, conversation, message
 
 C = ConversationId("c")
@@ -240,6 +244,47 @@ def test_one_kvdesk_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     store.put_conversation(conversation())
     store.close()
     Store(path).close()
+
+
+READ_WITHOUT_ROOM = """
+import resource, signal, sys
+from pathlib import Path
+from kvdesk.store.store import _look_first
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+_look_first(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of files")
+def test_a_journal_that_was_left_needs_no_room_to_be_read(path: Path, tmp_path: Path) -> None:
+    """As after a kill: its index has no room on a full disk, and SQLite would say "disk I/O error"."""
+    store = Store(path)
+    store.put_conversation(conversation())
+    left = tmp_path / "left" / path.name
+    left.parent.mkdir()
+    for end in ("", "-wal"):
+        shutil.copy(f"{path}{end}", f"{left}{end}")
+    store.close()
+    read = subprocess.run(
+        [sys.executable, "-c", READ_WITHOUT_ROOM, str(left)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (read.returncode, read.stderr) == (0, "")
+
+
+def test_a_newer_database_with_a_journal_is_left_as_it_is(path: Path, tmp_path: Path) -> None:
+    store = Store(path)
+    left = tmp_path / "left" / path.name
+    left.parent.mkdir()
+    store._connection.pragma("user_version", schema.VERSION + 1)
+    for end in ("", "-wal"):
+        shutil.copy(f"{path}{end}", f"{left}{end}")
+    store.close()
+    before = {file.name: file.read_bytes() for file in left.parent.iterdir()}
+    assert len(before) == 2
+    with pytest.raises(StoreError, match="newer kvdesk"):
+        Store(left)
+    assert {file.name: file.read_bytes() for file in left.parent.iterdir()} == before
 
 
 def test_the_journal_is_a_wal_and_foreign_keys_are_on(path: Path) -> None:

@@ -174,10 +174,13 @@ _WORDS_ARE_WHOLE = "INSERT INTO message_index (message_index, rank) VALUES ('int
 
 
 def _damage(file: Path, *checks: str) -> list[str]:
-    """What SQLite finds wrong with it."""
+    """What SQLite finds wrong with it. With an exclusive lock, since the index of a journal that was left (-shm) has no
+    room on a full disk.
+    """
     connection = apsw.Connection(str(file))
     teach(connection)
     try:
+        connection.pragma("locking_mode", "exclusive")
         said = connection.pragma("integrity_check")
         for check in checks:
             connection.execute(check)
