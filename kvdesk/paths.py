@@ -131,10 +131,14 @@ def bundle_dir() -> Path | None:
 
 
 def resources_dir() -> Path:
-    """Folder `resources/`: beside the package in a checkout, inside the bundle when frozen."""
+    """Folder `resources/`: beside the package in a checkout, in it when installed from a wheel, inside the bundle when
+    frozen.
+    """
     if bundle := bundle_dir():
         return bundle / "resources"
-    return Path(__file__).resolve().parent.parent / "resources"
+    package = Path(__file__).resolve().parent
+    installed = package / "resources"
+    return installed if installed.is_dir() else package.parent / "resources"
 
 
 def model_name(path: Path, name_in_file: str = "") -> str:
