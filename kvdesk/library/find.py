@@ -11,15 +11,17 @@ import os
 import re
 import sys
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvdesk import paths
 
 MAX_DEPTH = 8
 MAX_ENTRIES = 50_000
+MAX_BEHIND_LINK = 5_000
 MAX_SECONDS = 3.0
 MAX_MANIFEST = 1 << 20
 LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf$")
@@ -27,6 +29,14 @@ FIRST_PART = re.compile(r"-00001-of-(\d{5})\.gguf$")
 HUB_FOLDER = re.compile(r"^models--(.+?)--(.+)$")
 DIGEST = re.compile(r"^sha256[:-]([0-9a-f]{64})$")
 OLLAMA_MODEL = "application/vnd.ollama.image.model"
+OLLAMA_SERVICES = (
+    "usr/share/ollama/.ollama/models",
+    "var/lib/ollama",
+    "var/lib/ollama/models",
+    "var/lib/ollama/.ollama/models",
+    "var/snap/ollama/common/models",
+)
+"""Of the system's service: as its installer makes it, and as distributions and its snap do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,10 @@ class FoundModel:
 
 
 def known_folders(
-    environ: Mapping[str, str] = os.environ, home: Path | None = None, platform: str = sys.platform
+    environ: Mapping[str, str] = os.environ,
+    home: Path | None = None,
+    platform: str = sys.platform,
+    root: Path = Path("/"),
 ) -> tuple[Folder, ...]:
     """The folders of the known applications on this system, whether they exist or not."""
     home = home or Path.home()
@@ -66,14 +79,27 @@ def known_folders(
         gpt4all, jan, llama = share / "nomic.ai" / "GPT4All", share / "Jan" / "data", cache / "llama.cpp"
     hub = environ.get("HF_HUB_CACHE") or (Path(environ.get("HF_HOME") or cache / "huggingface") / "hub")
     return (
-        Folder("LM Studio", home / ".lmstudio" / "models"),
-        Folder("LM Studio", home / ".cache" / "lm-studio" / "models"),
+        *(Folder("LM Studio", folder) for folder in _lm_studio(home)),
         Folder("Jan", jan / "llamacpp" / "models"),
         Folder("GPT4All", gpt4all),
         Folder("llama.cpp", Path(environ.get("LLAMA_CACHE") or llama)),
         Folder("Hugging Face", Path(hub)),
+        *(Folder("Ollama", root / service) for service in (OLLAMA_SERVICES if platform == "linux" else ())),
         Folder("Ollama", Path(environ.get("OLLAMA_MODELS") or home / ".ollama" / "models")),
     )
+
+
+def _lm_studio(home: Path) -> Iterator[Path]:
+    """Its own folders, and the ones that its settings name instead."""
+    homes = [home / ".lmstudio", home / ".cache" / "lm-studio"]
+    if pointer := _read_small(home / ".lmstudio-home-pointer").decode("utf-8", "replace").strip():
+        homes.insert(0, Path(pointer))
+    for folder in dict.fromkeys(homes):
+        settings = _json_of(folder / "settings.json")
+        chosen = settings.get("downloadsFolder") if isinstance(settings, dict) else None
+        if isinstance(chosen, str) and Path(chosen).is_absolute():
+            yield Path(chosen)
+        yield folder / "models"
 
 
 def find_models(folders: Iterable[Folder] | None = None) -> tuple[FoundModel, ...]:
@@ -84,34 +110,88 @@ def find_models(folders: Iterable[Folder] | None = None) -> tuple[FoundModel, ..
         folders = (Folder("kvdesk", paths.models_dir()), *known_folders())
     walk = _Walk()
     found: dict[tuple[int, int], FoundModel] = {}
-    for folder in folders:
-        models = _ollama(folder, walk) if folder.application == "Ollama" else _files(folder, walk)
-        for model in models:
-            try:
-                status = model.path.stat()
-            except OSError:
-                continue
-            found.setdefault((status.st_dev, status.st_ino), model)
+    for model in (*_all_in(folders, walk), *_behind_links(walk)):
+        try:
+            status = model.path.stat()
+        except (OSError, ValueError):
+            continue
+        found.setdefault((status.st_dev, status.st_ino), model)
     return tuple(sorted(found.values(), key=lambda model: (model.name.lower(), str(model.path))))
 
 
+def _all_in(folders: Iterable[Folder], walk: _Walk) -> Iterator[FoundModel]:
+    for folder in folders:
+        walk.begin(folder)
+        yield from _models(folder, walk.files(_top(folder)))
+
+
+def _behind_links(walk: _Walk) -> Iterator[FoundModel]:
+    """Links come last, and each has a bound of its own: one to a huge tree hides no other model."""
+    while (link := walk.next_link()) is not None:
+        yield from _models(link.folder, walk.files(link.path, link.depth))
+
+
+def _top(folder: Folder) -> Path:
+    return folder.path / "manifests" if folder.application == "Ollama" else folder.path
+
+
+def _models(folder: Folder, files: Iterator[Path]) -> Iterator[FoundModel]:
+    return _ollama(folder, files) if folder.application == "Ollama" else _files(folder, files)
+
+
+class _Link(NamedTuple):
+    """A link to a folder, below a `folder` that is searched; `depth`: so many levels may still be entered."""
+
+    folder: Folder
+    path: Path
+    depth: int
+
+
 class _Walk:
-    """Files below folders, until the bounds shared by all folders are reached. Folders behind links are not entered."""
+    """Files below folders, until the bounds shared by all folders are reached.
+
+    Links to folders are kept for later. Behind links a folder is entered once, so that loops end.
+    """
 
     def __init__(self) -> None:
         self._entries = 0
+        self._most = MAX_ENTRIES
         self._deadline_s = time.monotonic() + MAX_SECONDS
+        self._folder = Folder("", Path())
+        self._links: deque[_Link] = deque()
+        self._seen: set[tuple[int, int]] = set()
+        self._behind = False
+
+    def begin(self, folder: Folder) -> None:
+        self._folder = folder
+
+    def next_link(self) -> _Link | None:
+        """From now on the files are those behind it; None: there is no other."""
+        if not self._links:
+            return None
+        link = self._links.popleft()
+        self.begin(link.folder)
+        self._behind = True
+        self._most = min(MAX_ENTRIES, self._entries + MAX_BEHIND_LINK)
+        return link
 
     def files(self, folder: Path, depth: int = MAX_DEPTH) -> Iterator[Path]:
         try:
+            status = folder.stat()
+            known = (status.st_dev, status.st_ino) in self._seen
+            self._seen.add((status.st_dev, status.st_ino))
+            if self._behind and known:
+                return
             with os.scandir(folder) as entries:
                 inside = list(self._bounded(entries))
-        except OSError:
+        except (OSError, ValueError):
             return
         for entry in inside:
             try:
-                if entry.is_dir(follow_symlinks=False):
-                    if depth > 0:
+                if entry.is_dir():
+                    if depth > 0 and entry.is_symlink():
+                        self._links.append(_Link(self._folder, Path(entry.path), depth - 1))
+                    elif depth > 0:
                         yield from self.files(Path(entry.path), depth - 1)
                 elif entry.is_file():
                     yield Path(entry.path)
@@ -121,13 +201,13 @@ class _Walk:
     def _bounded(self, entries: Iterator[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
         for entry in entries:
             self._entries += 1
-            if self._entries > MAX_ENTRIES or time.monotonic() > self._deadline_s:
+            if self._entries > self._most or time.monotonic() > self._deadline_s:
                 return
             yield entry
 
 
-def _files(folder: Folder, walk: _Walk) -> Iterator[FoundModel]:
-    for path in walk.files(folder.path):
+def _files(folder: Folder, files: Iterator[Path]) -> Iterator[FoundModel]:
+    for path in files:
         name = path.name
         if not name.lower().endswith(".gguf") or LATER_PART.search(name) or "mmproj" in name.lower():
             continue
@@ -159,10 +239,10 @@ def _name(path: Path, top: Path) -> str:
     return folders[-1] if stem == "model" and folders else stem
 
 
-def _ollama(folder: Folder, walk: _Walk) -> Iterator[FoundModel]:
+def _ollama(folder: Folder, files: Iterator[Path]) -> Iterator[FoundModel]:
     """Manifests name the blobs: manifests/<registry>/<owner>/<model>/<tag>, blobs/sha256-<digest>."""
-    top = folder.path / "manifests"
-    for path in walk.files(top):
+    top = _top(folder)
+    for path in files:
         parts = path.relative_to(top).parts
         digest = _model_digest(path)
         if len(parts) != 4 or digest is None:
@@ -174,13 +254,26 @@ def _ollama(folder: Folder, walk: _Walk) -> Iterator[FoundModel]:
             yield FoundModel(name, blob, size, folder.application)
 
 
-def _model_digest(manifest: Path) -> str | None:
+def _read_small(path: Path) -> bytes:
+    """A file of another application; nothing where it is too large, or cannot be read."""
     try:
-        if manifest.stat().st_size > MAX_MANIFEST:
-            return None
-        content: Any = json.loads(manifest.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        with paths.open_regular(path) as file:
+            content = file.read(MAX_MANIFEST + 1)
+    except (OSError, ValueError):
+        return b""
+    return content if len(content) <= MAX_MANIFEST else b""
+
+
+def _json_of(path: Path) -> Any:
+    """None where it is none."""
+    try:
+        return json.loads(_read_small(path))
+    except (ValueError, RecursionError):
         return None
+
+
+def _model_digest(manifest: Path) -> str | None:
+    content = _json_of(manifest)
     layers = content.get("layers") if isinstance(content, dict) else None
     for layer in layers if isinstance(layers, list) else ():
         if isinstance(layer, dict) and layer.get("mediaType") == OLLAMA_MODEL:

@@ -108,3 +108,81 @@ def test_the_walk_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(find_models([Folder("LM Studio", tmp_path)])) <= 5
     monkeypatch.setattr(find, "MAX_SECONDS", -1.0)
     assert find_models([Folder("LM Studio", tmp_path)]) == ()
+
+
+def test_the_service_of_ollama_is_searched_on_linux(tmp_path: Path) -> None:
+    places = ("usr/share/ollama/.ollama/models", "var/lib/ollama", "var/lib/ollama/models")
+    for n, place in enumerate(places):
+        digest = f"{n:x}" * 64
+        put(tmp_path / place / "blobs" / f"sha256-{digest}", b"12345"[: n + 1])
+        layers = [{"mediaType": find.OLLAMA_MODEL, "digest": f"sha256:{digest}"}]
+        manifest(tmp_path / place, f"registry.ollama.ai/library/m{n}/latest", {"layers": layers})
+    found = find_models(known_folders({}, tmp_path / "home", "linux", tmp_path))
+    assert [(model.name, model.size_bytes) for model in found] == [("m0:latest", 1), ("m1:latest", 2), ("m2:latest", 3)]
+    assert find_models(known_folders({}, tmp_path / "home", "darwin", tmp_path)) == ()
+
+
+@pytest.mark.parametrize("place", [".lmstudio", ".cache/lm-studio", "elsewhere"])
+def test_the_folder_that_lm_studio_was_told_to_use(tmp_path: Path, place: str) -> None:
+    chosen = tmp_path / "big disk" / "my models"
+    put(chosen / "maker" / "repo" / "Chosen.gguf")
+    put(tmp_path / place / "models" / "maker" / "repo" / "Own.gguf")
+    put(tmp_path / place / "settings.json", json.dumps({"downloadsFolder": str(chosen), "language": "en"}).encode())
+    if place == "elsewhere":
+        put(tmp_path / ".lmstudio-home-pointer", str(tmp_path / place).encode())
+    found = find_models(known_folders({}, tmp_path, "linux", tmp_path))
+    assert [(model.name, model.application) for model in found] == [("Chosen", "LM Studio"), ("Own", "LM Studio")]
+
+
+@pytest.mark.parametrize(
+    "content", [b"no JSON", b"[]", b"[" * 100_000, b'{"downloadsFolder": 7}', b'{"downloadsFolder": "a\\u0000b"}',
+                b'{"downloadsFolder": "/a\\u0000b"}', b" " * (find.MAX_MANIFEST + 1)],
+    ids=lambda content: repr(content[:30]),
+)  # fmt: skip
+def test_broken_settings_of_lm_studio(tmp_path: Path, content: bytes) -> None:
+    put(tmp_path / ".lmstudio" / "models" / "Own.gguf")
+    put(tmp_path / ".lmstudio" / "settings.json", content)
+    put(tmp_path / ".lmstudio-home-pointer", b"a\0b")
+    assert [model.name for model in find_models(known_folders({}, tmp_path, "linux", tmp_path))] == ["Own"]
+
+
+def test_folders_behind_links_are_searched(tmp_path: Path) -> None:
+    top, disk = tmp_path / "models", tmp_path / "another disk"
+    put(top / "here.gguf", b"1")
+    put(disk / "maker" / "there.gguf", b"22")
+    put(tmp_path / "third" / "far.gguf", b"333")
+    (top / "more").symlink_to(disk)
+    (disk / "and more").symlink_to(tmp_path / "third")
+    (tmp_path / "link").symlink_to(top)
+    found = find_models([Folder("LM Studio", tmp_path / "link")])
+    assert [model.name for model in found] == ["far", "here", "there"]
+
+
+def test_loops_of_links_end(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    put(one / "a.gguf", b"1")
+    put(two / "b.gguf", b"22")
+    for name in ("x", "y", "z"):
+        (one / name).symlink_to(two)
+        (two / name).symlink_to(one)
+        (two / f"{name} itself").symlink_to(two / f"{name} itself")
+    found = find_models([Folder("LM Studio", one)])
+    assert [(model.name, model.path) for model in found] == [("a", one / "a.gguf"), ("b", one / "x" / "b.gguf")]
+
+
+def test_a_link_to_a_huge_tree_hides_no_other_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "MAX_BEHIND_LINK", 30)
+    top, huge, small = tmp_path / "a models", tmp_path / "huge", tmp_path / "small"
+    for i in range(100):
+        put(huge / f"{i:03d}" / "notes.txt")
+    put(top / "here.gguf", b"1")
+    put(small / "there.gguf", b"22")
+    put(tmp_path / "b models" / "other.gguf", b"333")
+    (top / "huge").symlink_to(huge)
+    (tmp_path / "b models" / "small").symlink_to(small)
+    found = find_models([Folder("LM Studio", top), Folder("Jan", tmp_path / "b models")])
+    assert [(model.name, model.application) for model in found] == [
+        ("here", "LM Studio"),
+        ("other", "Jan"),
+        ("there", "Jan"),
+    ]
