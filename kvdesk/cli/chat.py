@@ -13,7 +13,7 @@ from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import LoadModel, LocalFile, TextDelta
+from kvdesk.protocol.chat import LoadModel, LocalFile, ModelLoaded, TextDelta
 from kvdesk.protocol.messages import Event
 from kvdesk.translation import tr
 
@@ -38,6 +38,7 @@ def main(argv: Sequence[str]) -> int:
         preset = sampling_options.chosen(args)
         settings = options.context_settings(args)
         loaded = headless.do(LoadModel(LocalFile(options.model_path(args)), settings))
+        options.say_remark(next(event for event in loaded if isinstance(event, ModelLoaded)))
         context = next(event.context for event in loaded if isinstance(event, ContextReady))
         if settings.n_ctx not in (0, context.n_ctx):
             print(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from kvdesk import paths
 from kvdesk.errors import ModelFileError, UserError
+from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import tr
 
@@ -43,6 +45,12 @@ def model_path(args: argparse.Namespace) -> Path:
     if path is None:
         raise ModelFileError(tr("The embedded model is not installed; name a GGUF file with --model FILE."))
     return Path(path).absolute()
+
+
+def say_remark(event: ModelLoaded) -> None:
+    """On standard error: what the person should know about the model, such as a chat template that is replaced."""
+    if event.remark:
+        print(event.remark, file=sys.stderr, flush=True)
 
 
 def context_settings(args: argparse.Namespace) -> ContextSettings:

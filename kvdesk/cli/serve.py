@@ -15,7 +15,7 @@ from kvdesk.cli import options, sampling_options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.protocol.cache import ContextReady, UsePolicy
-from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile
+from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, ModelLoaded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.translation import tr
 
@@ -166,6 +166,8 @@ class _Ready:
                 case CommandFailed() if event.command is self._load:
                     self._failed = UserError(event.sentence, event.detail)
                     self._known.set()
+                case ModelLoaded():
+                    options.say_remark(event)
                 case ContextReady():
                     self._known.set()
                 case EngineDied():

@@ -167,8 +167,8 @@ def read_header(path: Path) -> GgufHeader:
     Raises ModelFileError, whose text says what is wrong with the file or what else it is.
     """
     header = read_any_header(path)
+    _check_splits(header)  # first: a later part does not name its architecture
     check_language_model(header)
-    _check_splits(header)
     return header
 
 
@@ -359,9 +359,9 @@ def _check_splits(header: GgufHeader) -> None:
         )
     paths = header.split_paths
     if header.integer("split.no", 0) != 0:
-        first = f" {paths[0].name}" if len(paths) > 1 else ""
+        first = f", {paths[0].name}" if len(paths) > 1 else ""
         raise ModelFileError(
-            tr("{file} is a later part of a model; open the first part{first}.").format(
+            tr("{file} is a later part of a split model; open part 1{first}.").format(
                 file=header.path.name, first=first
             )
         )

@@ -9,7 +9,7 @@ import pytest
 from kvdesk import paths
 from kvdesk.__main__ import main
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.chat import LoadModel, ModelInfo, ModelLoaded
 from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
@@ -57,6 +57,20 @@ def test_the_engine_does_with_the_cache_what_the_settings_say(
     assert policy == UsePolicy(CHOSEN, None), "states on the disk belong to the window"
     assert isinstance(load, LoadModel)
     assert load.context.n_ctx == 512, "the command line's, not the window's"
+
+
+def test_a_remark_about_the_model_is_said(
+    told: list[Command], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class WithRemark(WithoutModels):
+        def handle(self, command: Command, at_s: float | None = None) -> None:
+            if isinstance(command, LoadModel):
+                self._emit(ModelLoaded(ModelInfo(command.source, "tiny"), "Its chat template cannot be used."))
+            super().handle(command, at_s)
+
+    monkeypatch.setattr("kvdesk.backends.local.engine.Engine", WithRemark)
+    assert serve(capsys) == "Its chat template cannot be used.\nThere is no model.\n"
+    assert len(told) == 2
 
 
 def test_without_settings_it_has_the_defaults(told: list[Command], capsys: pytest.CaptureFixture[str]) -> None:

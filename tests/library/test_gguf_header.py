@@ -206,7 +206,11 @@ def test_splits(tmp_path: Path) -> None:
     first = write(tmp_path, gguf(llama() | split, WEIGHTS), "m-00001-of-00002.gguf")
     assert "m-00002-of-00002.gguf" in refusal(first)
     second = write(tmp_path, gguf(llama() | split | {"split.no": 1}, WEIGHTS), "m-00002-of-00002.gguf")
-    assert "open the first part m-00001-of-00002.gguf" in refusal(second)
+    assert "a later part of a split model; open part 1, m-00001-of-00002.gguf" in refusal(second)
+    rest = {"split.no": 1, "split.count": 2, "split.tensors.count": 5}  # all that llama-gguf-split writes into it
+    later = write(tmp_path, gguf(rest, WEIGHTS), "other-00002-of-00002.gguf")
+    assert "a later part of a split model; open part 1, other-00001-of-00002.gguf" in refusal(later)
+    assert refusal(write(tmp_path, gguf(rest, WEIGHTS), "renamed-part.gguf")).endswith("split model; open part 1.")
     header = read_header(first)
     assert header.is_split
     assert header.split_paths == (first, second)
