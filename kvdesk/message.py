@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NewType
 
+from kvdesk.reasoning import ReasoningMarks
 from kvdesk.translation import marked, tr
 
 ConversationId = NewType("ConversationId", str)
@@ -51,7 +52,8 @@ class TurnStats:
     `why` says in words why so much was prefilled and not more or less; `vocab` is the fingerprint of the vocabulary
     that the answer's token ids belong to. Of an answer that was continued all is that of the last request; the
     `earlier_` ones are what those before it took, to be added. With `seed` as the sampler's seed the same prompt gets
-    the same answer; -1: nothing was left to chance, or it is not known.
+    the same answer; -1: nothing was left to chance, or it is not known. `marks` are those around reasoning in the
+    family of models that wrote the answer.
     """
 
     prompt_tokens: int
@@ -70,6 +72,7 @@ class TurnStats:
     earlier_prefilled: int = 0
     earlier_generated: int = 0
     seed: int = -1
+    marks: ReasoningMarks | None = None
 
     @property
     def all_prefilled(self) -> int:
@@ -138,6 +141,11 @@ class Message:
     pinned: bool = False
     thought_ms: int = 0
     fields: str = ""
+
+    @property
+    def marks(self) -> ReasoningMarks | None:
+        """Around reasoning in the family that wrote this answer, where that is known."""
+        return self.stats.marks if self.stats is not None else None
 
 
 def attachment_as_read(attachment: Attachment) -> str:

@@ -16,8 +16,42 @@ The families that are known, each with the models that write so:
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
+
+@dataclass(frozen=True, slots=True)
+class ReasoningMarks:
+    """The marks of one family, found in its chat template.
+
+    start, end      around reasoning
+    answer, after   around what the model says then; "" where there are none
+    is_open         the prompt ends with `start`, so that an answer begins inside its reasoning
+    """
+
+    start: str
+    end: str
+    answer: str = ""
+    after: str = ""
+    is_open: bool = False
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """Every single mark: some of them are tokens that have no text otherwise."""
+        return frozenset(MARK.findall(" ".join((self.start, self.end, self.answer, self.after))))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerParts:
+    """Where the parts of an answer's text lie: reasoning `[thought, thought_end)`, what is said `[said, said_end)`."""
+
+    thought: int
+    thought_end: int
+    said: int
+    said_end: int
+
+
+MARK: Final = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z/][A-Z_/ ]{1,40}\]|◁[^◁▷\s]{1,20}▷")
 _NAMES: Final = "think|thinking|reasoning|thought|seed:think"
 _CHANNEL: Final = r"<\|channel\|>"
 _OPEN: Final = re.compile(
@@ -38,7 +72,7 @@ _CLOSE_ALONE: Final = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|E
 _ANSWER_OPEN: Final = re.compile(
     rf"\s*+(?:(?:<\|start\|>assistant)?{_CHANNEL}final(?:<\|message\|>)?|<\|START_RESPONSE\|>|<\|begin_of_solution\|>)"
 )
-_LONGEST: Final = 32  # characters of a mark
+_LONGEST: Final = 100  # characters of a mark, and of what stands beside it
 ENDS: Final = (
     *(f"</{name}>" for name in _NAMES.split("|")),
     *("[/THINK]", "◁/think▷", "<|END_THINKING|>", "<|end_of_thought|>", "<|end|>", "assistantfinal"),
@@ -48,6 +82,68 @@ TOKENS: Final = frozenset(
 )
 """Marks that are kept in the text of an answer where they are control tokens. Not gpt-oss's: its template refuses them
 in earlier answers."""
+
+
+BEGINNING, END = "<think>\n", "\n</think>\n\n"
+"""Around reasoning where no model's own marks are known."""
+
+
+def written(thought: str, said: str = "") -> str:
+    """An answer with reasoning as kvdesk itself writes it, where no model's own marks are known."""
+    whole = BEGINNING + thought.strip() + END
+    return whole + said if said else whole.rstrip()
+
+
+def parts_of(text: str, marks: ReasoningMarks | None = None) -> AnswerParts | None:
+    """The parts of an answer that begins with reasoning, or with a mark that says that it is the answer; None of any
+    other. `marks`: of the family that wrote it; those of the table are known everywhere.
+    """
+    lead = len(text) - len(text.lstrip())
+    if marks is not None and text.startswith(marks.start, lead):
+        start, end = lead + len(marks.start), re.compile(re.escape(marks.end))
+    elif (found := opening(text, is_first=True)) is not None:
+        start, end = found
+    elif marks is not None and marks.is_open and find_end(text, re.compile(re.escape(marks.end))) is not None:
+        start, end = 0, re.compile(re.escape(marks.end))
+    else:
+        said, said_end = _said(text, 0, marks)
+        return AnswerParts(0, 0, said, said_end) if (said, said_end) != (0, len(text)) else None
+    match = find_end(text, end, start)
+    first, last = _stripped(text, start, match.start() if match is not None else len(text))
+    if match is None:
+        return AnswerParts(first, last, len(text), len(text))
+    said, said_end = _said(text, match.end(), marks)
+    said = min(said_end, len(text) - len(text[said:].lstrip()))
+    return AnswerParts(first, last, said, said_end)
+
+
+def find_end(text: str, end: re.Pattern[str], start: int = 0) -> re.Match[str] | None:
+    """The mark that ends reasoning, from `start` on: none that the reasoning quotes, between backticks in one line."""
+    for match in end.finditer(text, start):
+        line = text.rfind("\n", start, match.start()) + 1
+        behind = text.find("\n", match.end())
+        rest = text[match.end() : behind if behind >= 0 else len(text)]
+        if text.count("`", max(line, start), match.start()) % 2 == 0 or "`" not in rest:
+            return match
+    return None
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    part = text[start:end]
+    first = start + len(part) - len(part.lstrip())
+    return min(first, end), max(min(first, end), start + len(part.rstrip()))
+
+
+def _said(text: str, start: int, marks: ReasoningMarks | None) -> tuple[int, int]:
+    """Where what is said begins and ends, without the marks around it."""
+    rest = text[start:]
+    n, end = len(rest) - len(without_mark_of_answer(rest, marks)), len(text)
+    if marks is not None and marks.after:
+        for match in MARK.finditer(marks.after):
+            whole = marks.after[: match.end()]
+            if text.rstrip().endswith(whole):
+                end = max(start + n, len(text.rstrip()) - len(whole))
+    return start + n, end
 
 
 def opening(line: str, *, is_first: bool) -> tuple[int, re.Pattern[str]] | None:
@@ -72,10 +168,18 @@ def closing_alone(line: str) -> re.Match[str] | None:
     return match if not line[: match.start()].strip() or not line[match.end() :].strip() else None
 
 
-def without_mark_of_answer(line: str) -> str:
-    """The first line of an answer without the mark that says that it is the answer."""
-    match = _ANSWER_OPEN.match(line)
-    return line[match.end() :] if match else line
+def without_mark_of_answer(text: str, marks: ReasoningMarks | None = None) -> str:
+    """The text of an answer without the mark that says that it is the answer. The beginning of that may have been
+    written by the template.
+    """
+    if match := _ANSWER_OPEN.match(text):
+        return text[match.end() :]
+    if marks is not None and marks.answer:
+        begun = text.lstrip()
+        for at in (0, *(match.start() for match in MARK.finditer(marks.answer))):
+            if begun.startswith(marks.answer[at:]):
+                return begun[len(marks.answer) - at :]
+    return text
 
 
 class ThoughtClock:
@@ -86,13 +190,14 @@ class ThoughtClock:
         self._began_s: float | None = None
         self._tail = ""
 
-    def take(self, text: str, now_s: float) -> None:
-        """`text` came at the time `now_s`, of a clock that never goes back."""
+    def take(self, text: str, now_s: float, marks: ReasoningMarks | None = None) -> None:
+        """`text` came at the time `now_s`, of a clock that never goes back. `marks`: of the family that writes it."""
         if self.ms or not text:
             return
         if self._began_s is None:
             self._began_s = now_s
         recent = self._tail + text
-        if any(end in recent for end in ENDS):
+        ends = ENDS if marks is None else (*ENDS, marks.end)
+        if any(find_end(recent, re.compile(re.escape(end))) is not None for end in ends if end in recent):
             self.ms = max(1, round((now_s - self._began_s) * 1e3))
         self._tail = recent[-_LONGEST:]

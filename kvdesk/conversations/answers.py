@@ -71,7 +71,7 @@ class RunningAnswers:
         if running.before is not None:
             running.continued = event.continued
         if event.vocab:
-            nothing = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=event.vocab)
+            nothing = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=event.vocab, marks=event.marks)
             stats = nothing.after(running.before.stats if running.before is not None else None)
             running.message = replace(running.message, stats=stats)
 
@@ -80,7 +80,7 @@ class RunningAnswers:
         if (running := self._answers.get(delta.answer)) is not None:
             running.parts.append(delta.text)
             if running.before is None:  # else the reasoning may have begun long ago
-                running.clock.take(delta.text, time.monotonic())
+                running.clock.take(delta.text, time.monotonic(), running.message.marks)
             running.tokens += delta.tokens
             self._grown.add(delta.answer)
 

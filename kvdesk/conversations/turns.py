@@ -109,7 +109,9 @@ class Turns:
         if old is None or old.role != "assistant" or not text.strip() or self._state.is_answered(conversation):
             return None
         self._state.cut_branch(conversation, old.parent)
-        stats = None if old.stats is None else TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=old.stats.vocab)
+        stats = None
+        if old.stats is not None:
+            stats = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=old.stats.vocab, marks=old.stats.marks)
         edited = replace(
             old, id=new_message_id(), text=text, state="complete", stats=stats, note="", created_ms=now_ms(),
             finish="edited", pinned=False,

@@ -21,6 +21,7 @@ from kvdesk.chat import (
 )
 from kvdesk.paths import model_name
 from kvdesk.protocol.features import Feature
+from kvdesk.reasoning import ReasoningMarks
 from kvdesk.settings import ContextSettings, Overflow, Sampling
 from kvdesk.translation import marked
 
@@ -302,6 +303,7 @@ class TurnStarted:
     continued: ids of the text that is continued, as they are in the prompt; () where nothing is, or without ids
     vocab: fingerprint of the vocabulary that the answer's ids belong to (`TurnStats.vocab`)
     client: name of the program that asks; "": a conversation of kvdesk
+    marks: around the reasoning of the answer (`TurnStats.marks`)
     """
 
     conversation: ConversationId
@@ -312,6 +314,7 @@ class TurnStarted:
     continued: tuple[int, ...] = ()
     vocab: str = ""
     client: str = ""
+    marks: ReasoningMarks | None = None
 
 
 @dataclass(frozen=True, slots=True)

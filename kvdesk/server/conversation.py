@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
+from kvdesk.reasoning import written
 from kvdesk.server.errors import ApiError
 from kvdesk.tool_calls import MISTRAL, ToolCall
 
@@ -86,7 +87,7 @@ def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -
             raise ApiError(400, f"{at}.function_call is not supported; tool_calls is.", at, "unsupported_parameter")
         text = _text(one.get("content"), at, may_lack=bool(fields.get("tool_calls")))
         if role == "assistant" and isinstance(thought := one.get("reasoning_content"), str) and thought.strip():
-            text = f"<think>\n{storable(thought).strip()}\n</think>\n\n{text}"
+            text = written(storable(thought), text)
         extra = json.dumps(fields, ensure_ascii=False) if fields else ""
         messages.append(Message(new_message_id(), conversation, None, role, text, fields=extra))
     return tuple(messages)

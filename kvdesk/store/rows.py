@@ -118,7 +118,7 @@ def unpack_stats(text: bytes | None) -> TurnStats | None:
         stats = _STATS.validate_json(text)
     except ValidationError:
         return None
-    numbers = (value for value in asdict(stats).values() if not isinstance(value, str))
+    numbers = (value for value in asdict(stats).values() if isinstance(value, int | float))
     return stats if all(-1 <= number < _LARGEST for number in numbers) else None  # seq_id -1: none
 
 

@@ -288,7 +288,7 @@ class Engine:
                 self._after_new_context()
             raise
         self._scheduler.events.forget_texts()
-        self._emit(ModelLoaded(self.session.loaded.model.info(), self.session.loaded.template_problem))
+        self._emit(ModelLoaded(self.session.loaded.model.info(), self.session.loaded.remark))
         self._ready(rebuilt=False)
 
     def _rebuild(self, command: RebuildContext) -> None:

@@ -5,6 +5,9 @@ Owns the engine's model, its file's header and the processes that render its pro
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.open_model import OpenedModel
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
@@ -15,6 +18,8 @@ from kvdesk.library.fingerprint import fingerprint
 from kvdesk.policies.swap import StateKind
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
+
+_REASONS: Final = re.compile(r"reason|think|thought")
 
 
 class LoadedModel:
@@ -37,6 +42,17 @@ class LoadedModel:
             ).format(template_problem=opened.template_problem)
         template = "" if self.template_problem else self.model.chat_template
         self.prompts = PromptBuilder(self.model.vocab, template) if self.model.vocab.has_text else None
+
+    @property
+    def remark(self) -> str:
+        """What a person should know about the model's chat template; "" for nothing. Waits until that is compiled if
+        it speaks of reasoning.
+        """
+        if self.template_problem or self.prompts is None or not _REASONS.search(self.model.chat_template):
+            return self.template_problem
+        if not self.prompts.traits().is_unknown:
+            return ""
+        return tr("How this model marks its reasoning could not be found: it is shown as a part of the answer.")
 
     @property
     def noise(self) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kvdesk.backends.openai.problems import Broken, Nonsense, ServerError, said_by
 from kvdesk.chat import LIMIT_NOTE, FinishReason, MessageState, TurnStats, storable
+from kvdesk.reasoning import BEGINNING, END
 from kvdesk.translation import tr
 
 MOST_TEXT: Final = 16 << 20
@@ -63,7 +64,7 @@ class Answer:
         """The stream is over; what was held back of its text. Raises Broken where it ended in its middle."""
         if not self.finish:
             raise Broken("the stream ended without a finish_reason")
-        return self._released(force=True) + ("\n</think>\n\n" if self._thinks else "")
+        return self._released(force=True) + (END if self._thinks else "")
 
     def _text_of(self, chunk: Mapping[str, Any], data: str) -> str:
         choices = chunk.get("choices")
@@ -86,10 +87,10 @@ class Answer:
         """Reasoning that comes in a field of its own stands between the marks that models write."""
         marked = ""
         if thought:
-            marked = thought if self._thinks else f"<think>\n{thought}"
+            marked = thought if self._thinks else BEGINNING + thought
             self._thinks = True
         if text and self._thinks:
-            marked += "\n</think>\n\n"
+            marked += END
             self._thinks = False
         return marked + text
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import Generate
 from kvdesk.protocol.servers import ServerKind
+from kvdesk.reasoning import parts_of
 from kvdesk.settings import RANDOM_SEED, Mirostat, Sampling
 
-_THOUGHT: Final = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
 _EVERYWHERE: Final = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "max_tokens")
 _LLAMA: Final = (
     *_EVERYWHERE, "top_k", "min_p", "typical_p", "top_n_sigma", "repeat_penalty", "repeat_last_n", "dynatemp_range",
@@ -83,4 +82,6 @@ def messages_of(messages: Sequence[Message], continued: Message | None) -> list[
 
 
 def _said(message: Message) -> str:
-    return _THOUGHT.sub("", message.text) if message.role == "assistant" else message.text
+    parts = parts_of(message.text, message.marks) if message.role == "assistant" else None
+    is_whole = parts is None or parts.thought_end == len(message.text.rstrip())  # reasoning that has not ended
+    return message.text if parts is None or is_whole else message.text[parts.said : parts.said_end]

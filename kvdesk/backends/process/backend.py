@@ -223,7 +223,15 @@ class ProcessBackend:
             if (started := answer.started) is not None:
                 n_prefilled = started.prompt_tokens - started.reused_tokens
                 stats = TurnStats(
-                    started.prompt_tokens, started.reused_tokens, n_prefilled, answer.n_tokens, 0.0, 0.0, 0.0
+                    started.prompt_tokens,
+                    started.reused_tokens,
+                    n_prefilled,
+                    answer.n_tokens,
+                    0.0,
+                    0.0,
+                    0.0,
+                    vocab=started.vocab,
+                    marks=started.marks,
                 )
                 self._emit(TurnEnded(started.conversation, started.answer, "interrupted", stats, note))
         self._answers.clear()

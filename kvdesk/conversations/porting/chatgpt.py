@@ -23,6 +23,7 @@ from kvdesk.conversations.porting.values import (
     time_ms,
     title_in,
 )
+from kvdesk.reasoning import written
 
 SECOND_MS: Final = 1000.0
 _CITATION: Final = re.compile("\ue200[^\ue200\ue201]*\ue201")
@@ -139,7 +140,7 @@ def _text_of(content: Mapping[str, Any], left_out: LeftOut) -> str:
 def _thoughts(value: Any) -> str:
     told = [value] if isinstance(value, str) else [obj(thought).get("content") for thought in items(value)]
     text = "\n\n".join(filter(None, (text_in(one).strip() for one in told)))
-    return f"<think>\n{text}\n</think>" if text else ""
+    return written(text) if text else ""
 
 
 def _part(part: Any, left_out: LeftOut) -> str:

@@ -6,7 +6,6 @@ links.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvdesk.chat import Conversation, Message, storable
 from kvdesk.conversations.tree import Tree
+from kvdesk.reasoning import ReasoningMarks, parts_of
 from kvdesk.translation import tr
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ td, th { border: 1px solid var(--line); padding: .25rem .6rem; }
 blockquote { margin-left: 0; padding-left: 1rem; border-left: 3px solid var(--line); color: var(--quiet); }
 """
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-_REASONING: Final = re.compile(r"\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 
 
 def lines(conversations: Iterable[Conversation], exported_ms: int) -> Iterator[str]:
@@ -74,7 +73,7 @@ def _section(conversation: Conversation) -> str:
 def _article(message: Message) -> str:
     is_person = message.role == "user"
     who = tr("You") if is_person else message.model or tr("Answer")
-    body = _plain(message.text) if is_person else _answer(message.text)
+    body = _plain(message.text) if is_person else _answer(message.text, message.marks)
     for attachment in message.attachments:
         body += f"<details><summary>{_plain(attachment.name)}</summary><pre>{_plain(attachment.text)}</pre></details>"
     note = f"\n<footer>{_plain(message.note)}</footer>" if message.note else ""
@@ -82,13 +81,13 @@ def _article(message: Message) -> str:
     return f'<article class="{kind}">\n<header>{_plain(who)}</header>\n<div>{body}</div>{note}\n</article>'
 
 
-def _answer(text: str) -> str:
+def _answer(text: str, marks: ReasoningMarks | None) -> str:
     """Markdown as HTML; reasoning before it folded."""
     folded = ""
-    if found := _REASONING.match(text):
-        summary = escape(tr("Reasoning"))
-        folded = f"<details><summary>{summary}</summary>{_html(found[1])}</details>"
-        text = text[found.end() :]
+    if (parts := parts_of(text, marks)) is not None:
+        if thought := text[parts.thought : parts.thought_end]:
+            folded = f"<details><summary>{escape(tr('Reasoning'))}</summary>{_html(thought)}</details>"
+        text = text[parts.said : parts.said_end]
     return folded + _html(text)
 
 

@@ -159,7 +159,7 @@ def _checked_message(message: Message, known: Mapping[MessageId, object], title:
     if any(not 0 <= token < _MOST_TOKEN_IDS for token in message.tokens):
         raise Malformed(tr("The chat “{title}” has token ids that are none.").format(title=short(title)))
     numbers = () if message.stats is None else (getattr(message.stats, name) for name in message.stats.__slots__)
-    stats_hold = all(isinstance(number, str) or abs(number) < 1 << 53 for number in numbers)
+    stats_hold = all(abs(number) < 1 << 53 for number in numbers if isinstance(number, int | float))
     return replace(
         message,
         parent=message.parent if message.parent in known else None,

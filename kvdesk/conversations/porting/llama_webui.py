@@ -27,6 +27,7 @@ from kvdesk.conversations.porting.values import (
     time_ms,
     title_in,
 )
+from kvdesk.reasoning import written
 from kvdesk.translation import tr
 
 _OTHERS: Final[Mapping[str, Kind]] = {
@@ -156,7 +157,7 @@ def _node(parent: str | None, message: Mapping[str, Any], left_out: LeftOut, tim
     reasoning = (text_in(message.get("reasoningContent")) or text_in(message.get("thinking"))).strip()
     text = text_in(message.get("content"))
     if reasoning:
-        text = f"<think>\n{reasoning}\n</think>\n\n{text}"
+        text = written(reasoning, text)
     attachments: list[Attachment] = []
     for extra in map(obj, items(message.get("extra"))):
         kind = text_in(extra.get("type")).upper()

@@ -13,6 +13,7 @@ from typing import Any
 from kvdesk.chat import Conversation, Role
 from kvdesk.conversations.porting.branches import Facts, Node, conversation_of
 from kvdesk.conversations.porting.values import LeftOut, conversation_id, items, obj, text_in, time_ms, title_in
+from kvdesk.reasoning import written
 
 _PROMPT = "llm.prediction.systemPrompt"
 
@@ -82,7 +83,7 @@ def _text_of(version: Mapping[str, Any], left_out: LeftOut) -> str:
             reasoning = obj(obj(step).get("style")).get("type") == "thinking"
             text = "".join(_parts(obj(step).get("content"), left_out, reasoning=reasoning)).strip()
             if text:
-                texts.append(f"<think>\n{text}\n</think>" if reasoning else text)
+                texts.append(written(text) if reasoning else text)
         elif kind == "toolStatus":
             left_out["tool calls"] += 1
         elif kind != "debugInfoBlock":  # times and settings, which are no part of the chat

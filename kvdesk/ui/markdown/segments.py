@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from kvdesk.reasoning import closing_alone, opening, without_mark_of_answer
+from kvdesk.reasoning import ReasoningMarks, closing_alone, find_end, opening, parts_of, without_mark_of_answer
 from kvdesk.ui.markdown.formula_rule import is_prose
 
 # Possessive: a line of many thousand characters must not be tried from every one of them.
@@ -44,16 +44,28 @@ class Segment:
     start: int = field(default=0, compare=False)
 
 
-def split_segments(source: str) -> tuple[Segment, ...]:
-    """All segments in order; the last one is open when it has not been ended by the text itself."""
-    return tuple(Splitter(source).segments())
+def split_segments(source: str, marks: ReasoningMarks | None = None) -> tuple[Segment, ...]:
+    """All segments in order; the last one is open when it has not been ended by the text itself. `marks`: around
+    reasoning in the family that wrote the text.
+    """
+    return tuple(Splitter(source, marks=marks).segments())
 
 
 class Splitter:
-    """One splitting of a text. `before`: the segments that end where it begins, which is at the start of a line."""
+    """One splitting of a text. `before`: the segments that end where it begins, which is at the start of a line.
 
-    def __init__(self, source: str, before: Sequence[Segment] = ()) -> None:
-        self._before = before
+    `grows`: more text will come, so that reasoning which the prompt opened may still end.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        before: Sequence[Segment] = (),
+        marks: ReasoningMarks | None = None,
+        *,
+        grows: bool = False,
+    ) -> None:
+        self._before, self._marks, self._grows = before, marks, grows
         self.swallows = False  # the text ended reasoning that began before it
         self._lines = source.split("\n")
         self._at = 0  # offset of the line that comes next
@@ -64,6 +76,8 @@ class Splitter:
         self._thought = any(segment.kind == "think" for segment in before)
 
     def segments(self) -> list[Segment]:
+        if self._marks is not None and not self._before:
+            self._reasoning_first(self._marks)
         while self._i < len(self._lines):
             line = self._lines[self._i]
             may_be = "`" in line or "~" in line or "|" in line or "$" in line or "\\" in line
@@ -181,11 +195,30 @@ class Splitter:
         body: list[str] = []
         for i in range(self._i, len(self._lines)):
             text = self._lines[i][start:] if i == self._i else self._lines[i]
-            if match := end.search(text):
+            if match := find_end(text, end):
                 body.append(text[: match.start()])
                 return self._end_reasoning("\n".join(body).strip(), i, text[match.end() :])
             body.append(text)
         return self._put("think", ["\n".join(body).strip()], len(self._lines) - self._i, closed=False)
+
+    def _reasoning_first(self, marks: ReasoningMarks) -> None:
+        """Reasoning with which the text begins, between its family's marks; where the prompt has opened it, without the
+        first one. The last mark of an answer is no part of it.
+        """
+        source = "\n".join(self._lines)
+        parts = parts_of(source, marks)
+        if parts is None:
+            if marks.is_open and self._grows and source.strip():
+                self._out.append(Segment("think", source.strip(), closed=False))
+                self._lines = []
+            return
+        is_closed = parts.said < len(source) or source.rstrip().endswith(marks.end)
+        if parts.thought_end > parts.thought:
+            text = source[parts.thought : parts.thought_end]
+            self._out.append(Segment("think", text, closed=is_closed, start=0))
+        self._thought = True
+        self._lines = source[parts.said : parts.said_end].split("\n")
+        self._at = parts.said
 
     def _close_alone(self, line: str, match: re.Match[str]) -> bool:
         """All that came before was reasoning."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from kvdesk.reasoning import ReasoningMarks
 from kvdesk.ui.markdown.segments import Segment, Splitter, split_segments
 
 PIECE_CHARS: Final = 4_000  # laying out one unbroken run and parsing hostile Markdown are quadratic in its length
@@ -14,9 +15,9 @@ MOST_LATEX: Final = 2_000  # characters of a formula; longer ones are shown as t
 _WIDGET: Final = 1 / 20  # what a widget costs, whatever is in it, as a share of a full piece
 
 
-def answer_pieces(source: str) -> tuple[Segment, ...]:
-    """The segments of an answer, long ones in several pieces."""
-    return tuple(piece for segment in split_segments(source) for piece in _cut(segment))
+def answer_pieces(source: str, marks: ReasoningMarks | None = None) -> tuple[Segment, ...]:
+    """The segments of an answer, long ones in several pieces. `marks`: as in `split_segments`."""
+    return tuple(piece for segment in split_segments(source, marks) for piece in _cut(segment))
 
 
 class GrowingAnswer:
@@ -27,18 +28,19 @@ class GrowingAnswer:
     def __init__(self) -> None:
         self._settled: list[Segment] = []
         self._text = ""  # the source up to where the settled pieces end
+        self._marks: ReasoningMarks | None = None
         self.n_settled = 0  # pieces that the last call left as they were
 
-    def pieces(self, source: str) -> tuple[Segment, ...]:
-        """The same as `answer_pieces`."""
-        if not source.startswith(self._text):
-            self._settled, self._text = [], ""
+    def pieces(self, source: str, marks: ReasoningMarks | None = None, *, grows: bool = False) -> tuple[Segment, ...]:
+        """The same as `answer_pieces`. `grows`: as in `Splitter`."""
+        if not source.startswith(self._text) or marks != self._marks:
+            self._settled, self._text, self._marks = [], "", marks
         self.n_settled, done = len(self._settled), len(self._text)
-        splitter = Splitter(source[done:], self._settled)
+        splitter = Splitter(source[done:], self._settled, marks, grows=grows)
         new = [piece for segment in splitter.segments() for piece in _cut(segment)]
         if splitter.swallows and self._settled:
             self._settled, self._text = [], ""
-            return self.pieces(source)
+            return self.pieces(source, marks, grows=grows)
         new = [replace(piece, start=piece.start + done) for piece in new] if done else new
         pieces = (*self._settled, *new)
         for i in range(len(new) - 2, 0, -1):

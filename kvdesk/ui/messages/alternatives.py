@@ -208,6 +208,7 @@ class _Column(QFrame):
     def show_message(self, message: Message) -> None:
         """The answer as it is now."""
         self.message = message
+        self._body.marks = message.marks
         self._body.show_source(message.text, growing=message.state == "streaming")
         self._note.setText(message.note or (tr("Being written…") if message.state == "streaming" else ""))
         self._note.setVisible(bool(self._note.text()))

@@ -212,7 +212,7 @@ class ChatView(MessageList):
 
     def start_turn(self, event: TurnStarted) -> None:
         if widget := self.widget_of(event.answer):
-            widget.show_prompt(event.reused_tokens, event.prompt_tokens)
+            widget.show_prompt(event.reused_tokens, event.prompt_tokens, event.marks)
 
     def show_prefill(self, event: PrefillProgress) -> None:
         if widget := self.widget_of(event.answer):

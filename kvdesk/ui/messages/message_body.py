@@ -10,6 +10,7 @@ from PySide6.QtCore import QPoint, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk import folding
+from kvdesk.reasoning import ReasoningMarks
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
@@ -38,6 +39,7 @@ class MessageBody(QWidget):
         self._source = ""
         self._pages = 1  # how much is shown, in full pieces
         self._answer = GrowingAnswer()
+        self.marks: ReasoningMarks | None = None  # around reasoning in the family that writes the text
         self._thought_ms, self._may_collapse = 0, True
         self._growing = False
         self._n_made: int | None = None  # pieces, while they are made one by one
@@ -103,7 +105,7 @@ class MessageBody(QWidget):
         self._source, self._thought_ms, self._may_collapse = source, thought_ms, may_collapse
         self._growing = growing
         is_answer = not (self._plain or self._quiet)
-        pieces = self._answer.pieces(source) if is_answer else prose_pieces(source)
+        pieces = self._answer.pieces(source, self.marks, grows=growing) if is_answer else prose_pieces(source)
         costs = weights(pieces)
         if growing and sum(costs[:-1]) >= self._pages:
             self._pages += 1

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.chat import Message, MessageId, attached_text, finish_of, is_limit_note
 from kvdesk.protocol.chat import TurnEnded
-from kvdesk.reasoning import ThoughtClock
+from kvdesk.reasoning import ReasoningMarks, ThoughtClock
 from kvdesk.translation import marked, tr
 from kvdesk.ui.messages.answer_editor import AnswerEditor
 from kvdesk.ui.messages.attachment_cards import AttachmentCards
@@ -69,6 +69,7 @@ class MessageWidget(Gradual):
         self._message = message
         self._shown: tuple[str, bool, int] | None = None  # text, whether it grows, time of its reasoning
         self._clock = ThoughtClock()
+        self._marks = message.marks
         self._is_last = self._is_full = False
         self._is_read = False  # it is continued, and the engine still reads
         self._why_not_continued = ""
@@ -224,6 +225,7 @@ class MessageWidget(Gradual):
             self._overflow = ""
         self._is_read = continues and (self._is_read or self._message.state != "streaming")
         self._message = message
+        self._marks = message.marks or self._marks
         self.setAccessibleName(f"{self._who.text()}: {message.text[:200]}")
         self.flush()
         self._show_state()
@@ -231,7 +233,7 @@ class MessageWidget(Gradual):
     def append(self, text: str) -> None:
         """Add to the answer; seen at the next `flush`."""
         self._is_read = False
-        self._clock.take(text, time.monotonic())
+        self._clock.take(text, time.monotonic(), self._marks)
         thought_ms = self._message.thought_ms or self._clock.ms
         self._message = replace(self._message, text=self._message.text + text, thought_ms=thought_ms)
 
@@ -242,13 +244,16 @@ class MessageWidget(Gradual):
         if shown == self._shown:
             return
         self._shown = shown
+        self._body.marks = self._marks
         self._body.show_source(text, shown[1], shown[2], may_collapse)
         self._body.setVisible(bool(text) or not (self._message.role == "assistant" or self._message.attachments))
         if text and self._waiting is not None and not self._is_read:
             self._waiting.hide()
         settle_around(self._body.end, self)
 
-    def show_prompt(self, reused: int, prompt: int) -> None:
+    def show_prompt(self, reused: int, prompt: int, marks: ReasoningMarks | None = None) -> None:
+        """The answer begins. `marks`: around its reasoning."""
+        self._marks = marks or self._marks
         if self._waiting is not None:
             self._waiting.show_prompt(reused, prompt)
 

@@ -38,6 +38,7 @@ class Vocab:
         self.longest_line = LONG_LINE
         self._has_expressions = lib.llama_vocab_type(self._vocab) == lib.LLAMA_VOCAB_TYPE_BPE
         self._pieces: dict[int, bytes] = {}
+        self.shown = TOKENS  # texts of control tokens that a reader sees: the marks that set reasoning apart
         self._eog: dict[int, bool] = {}
         self._buffer = ctypes.create_string_buffer(256)
         self.dry: tuple[object, Any] | None = None  # the DRY sampler made last, and its values
@@ -108,10 +109,18 @@ class Vocab:
         known = self._pieces.get(token)
         if known is None:
             known = self._to_piece(token, special=False)
-            if not known and (text := self.text_of(token)) in TOKENS:
+            if not known and (text := self.text_of(token)) in self.shown:
                 known = text.encode()
             self._pieces[token] = known
         return known
+
+    def show(self, texts: frozenset[str]) -> bool:
+        """From now on a reader sees these too, where they are control tokens. Returns whether that is new."""
+        new = texts & self.control_texts - self.shown
+        if new:
+            self.shown |= new
+            self._pieces.clear()
+        return bool(new)
 
     def text(self, tokens: Iterable[int]) -> str:
         """What tokens read as together; broken characters marked."""

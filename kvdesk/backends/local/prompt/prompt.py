@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.template_process import TemplateProcess
+from kvdesk.backends.local.prompt.template_traits import TemplateTraits
 from kvdesk.backends.local.prompt.templates import (
     CHATS_OWN,
     FALLBACK,
@@ -21,7 +22,7 @@ from kvdesk.backends.local.prompt.text_ids import RenderingTokenizer, plain_toke
 from kvdesk.errors import NO_TOKENIZER, PromptError
 from kvdesk.message import Message, MessageId
 from kvdesk.protocol.chat import RawPrompt
-from kvdesk.reasoning import TOKENS
+from kvdesk.reasoning import TOKENS, ReasoningMarks, parts_of
 from kvdesk.translation import tr
 
 ANSWERS_KNOWN = 1000
@@ -48,6 +49,7 @@ class Prompt:
     tokens: list[int]
     places: tuple[Place, ...]
     remark: str = ""
+    marks: ReasoningMarks | None = None  # around the reasoning of the answer, as the template says
 
 
 class PromptBuilder:
@@ -63,9 +65,7 @@ class PromptBuilder:
         self.model_template = template_source if template_source.strip() else FALLBACK
         self._template = self._process(template_source, tr(MODELS_OWN))
         self._others: TemplateProcess | None = None
-        self._ids_of: Callable[[tuple[int, ...], str], tuple[int, ...]] = lru_cache(ANSWERS_KNOWN)(
-            partial(ids_of_text, vocab)
-        )
+        self._ids_of = lru_cache(ANSWERS_KNOWN)(partial(ids_of_text, vocab))
 
     def close(self) -> None:
         """End the processes that render."""
@@ -97,10 +97,17 @@ class PromptBuilder:
         places = []
         for span, message in rendering.places:
             first, end = bisect_right(ends, span.start), bisect_left(ends, span.end) + 1
-            lead = len(texts[message]) - len(texts[message].lstrip())  # a folded system prompt moves it a little
+            lead = max(0, texts[message].rfind(rendering.text[span.start : span.end]))  # a folded system prompt: none
             chars = tuple(min(max(0, at - span.start), span.end - span.start) + lead for at in ends[first:end])
             places.append(Place(message, first, min(end, len(tokens)), chars))
-        return Prompt(tokens, tuple(places), rendering.remark)
+        return Prompt(tokens, tuple(places), rendering.remark, self.traits(template).marks)
+
+    def traits(self, template: str = "") -> TemplateTraits:
+        """What the template says of its family."""
+        found = self._renderer(template).traits
+        if found.marks is not None and self._vocab.show(found.marks.texts):
+            self._ids_of.cache_clear()
+        return found
 
     def raw_tokens(self, raw: RawPrompt) -> list[int]:
         """Ids of a prompt that nothing renders, as llama.cpp's server makes them: a text begins with the
@@ -128,7 +135,7 @@ class PromptBuilder:
         """The bytes of each token, control tokens written out; of those that there are not, none."""
         return [self._vocab.written(token) for token in tokens]
 
-    def answer_tokens(self, answer: Message) -> list[int]:
+    def answer_tokens(self, answer: Message, template: str = "") -> list[int]:
         """Ids of an answer that is to be continued, behind the prompt that asked for it.
 
         The assistant's turn is kept open as llama.cpp's server does it (common/chat.cpp, `continue_final_message`): the
@@ -139,7 +146,9 @@ class PromptBuilder:
         """
         if not self._vocab.has_text:
             raise PromptError(tr(NO_TOKENIZER))
-        return list(self._generated(answer)) or text_tokens(self._vocab, answer.text)
+        return list(self._generated(answer)) or text_tokens(
+            self._vocab, answer.text, answer.marks or self.traits(template).marks
+        )
 
     def _process(self, source: str, name: str) -> TemplateProcess:
         vocab = self._vocab
@@ -160,6 +169,7 @@ class PromptBuilder:
         """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:
             raise PromptError(tr(NO_TOKENIZER))
+        self.traits(template)  # what of an answer is text depends on them
         messages = [replace(m, tokens=self._generated(m)) if m.tokens else m for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
         rendering = self._renderer(template).rendering(messages, add_generation_prompt=True, tools=tools)
@@ -173,10 +183,12 @@ class PromptBuilder:
         """Ids of an answer, as far as they were generated here; () where none of them mean anything here."""
         if message.stats is None or message.stats.vocab != self._vocab.fingerprint:
             return ()
-        return self._ids_of(message.tokens, message.text)
+        return self._ids_of(message.tokens, message.text, message.stats.marks)
 
 
-def ids_of_text(vocab: Vocab, generated: tuple[int, ...], text: str) -> tuple[int, ...]:
+def ids_of_text(
+    vocab: Vocab, generated: tuple[int, ...], text: str, marks: ReasoningMarks | None = None
+) -> tuple[int, ...]:
     """Ids of an answer's text: those it was generated as; where a person has changed it, those before the change, and
     then those of the new text as a whole, from the first boundary that both have. () where no generated id stays.
     """
@@ -190,7 +202,7 @@ def ids_of_text(vocab: Vocab, generated: tuple[int, ...], text: str) -> tuple[in
     else:
         if at == len(text) or text[at:] == utf8.flush():  # the end of a character may be missing
             return generated
-    new = text_tokens(vocab, text)
+    new = text_tokens(vocab, text, marks)
     utf8, at, starts = Utf8Decoder(), 0, {0: 0}
     for i, token in enumerate(new):
         at += len(utf8.decode(vocab.piece(token)))
@@ -200,16 +212,29 @@ def ids_of_text(vocab: Vocab, generated: tuple[int, ...], text: str) -> tuple[in
     return (*generated[:n], *new[starts[ends[n]] :]) if n else ()
 
 
-def text_tokens(vocab: Vocab, text: str) -> list[int]:
+def text_tokens(vocab: Vocab, text: str, marks: ReasoningMarks | None = None) -> list[int]:
     """Ids of an answer's text behind the prompt. Nothing in it becomes a control token but the marks that set reasoning
-    apart (`kvdesk.reasoning.TOKENS`): without them the model would not see where its reasoning ends.
+    apart, where they do so: without them the model would not see where its reasoning ends. `marks`: of its family.
     """
-    marks = [mark for mark in TOKENS & vocab.control_texts if mark in text]
-    parts = re.split(f"({'|'.join(map(re.escape, marks))})", text) if marks else [text]
     tokens: list[int] = []
-    for part in parts:
-        if part in marks:
+    for part, special in _marked_parts(vocab, text, marks):
+        if special:
             tokens += vocab.tokenize(part, add_special=False, parse_special=True)
         elif part:
             tokens += plain_tokens(vocab, part, is_behind=True)
     return tokens
+
+
+def _marked_parts(vocab: Vocab, text: str, marks: ReasoningMarks | None) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, and whether each is a mark that sets reasoning apart."""
+    if marks is not None and (at := parts_of(text, marks)) is not None:
+        pieces = (text[: at.thought], text[at.thought_end : at.said], text[at.said_end :])
+        inner = (text[at.thought : at.thought_end], text[at.said : at.said_end], "")
+        for mark, plain in zip(pieces, inner, strict=True):
+            for part in re.split(r"(\s+)", mark):
+                yield part, bool(part.strip())
+            yield plain, False
+        return
+    found = [mark for mark in TOKENS & vocab.control_texts if mark in text]
+    parts = re.split(f"({'|'.join(map(re.escape, found))})", text) if found else [text]
+    yield from ((part, part in found) for part in parts)

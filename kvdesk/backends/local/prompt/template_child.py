@@ -11,12 +11,14 @@ import os
 import queue
 import signal
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from kvdesk.backends.local.prompt.templates import AnswerTokens, ChatTemplate, Rendering, TemplateText
 from kvdesk.errors import TemplateError
 from kvdesk.library.child import limit_memory, read_parent
-from kvdesk.message import ConversationId, Message, MessageId
+from kvdesk.message import ConversationId, Message, MessageId, TurnStats
+from kvdesk.reasoning import ReasoningMarks
 
 MEMORY_LIMIT = 1 << 30  # bytes of address space; Python and Jinja2 need a fifth of it
 _NOBODY = ConversationId("")
@@ -36,7 +38,7 @@ def child_main(_argv: Sequence[str] = ()) -> int:
             if "source" in request:
                 controls = frozenset(request.pop("control_tokens"))
                 template = ChatTemplate(**request, control_tokens=controls)
-                answer: dict[str, Any] = {}
+                answer: dict[str, Any] = {"traits": asdict(template.traits)}
             else:
                 assert template is not None, "nothing is rendered before a template was compiled"
                 messages = [_message(*parts) for parts in request["messages"]]
@@ -69,9 +71,12 @@ def encoded(rendering: Rendering) -> dict[str, Any]:
     }
 
 
-def _message(identity: str, role: Any, text: str, generated: bool, fields: str) -> Message:
+def _message(
+    identity: str, role: Any, text: str, generated: bool, fields: str, marks: dict[str, Any] | None
+) -> Message:
     tokens = (0,) if generated else ()  # only whether there are some counts for a template
-    return Message(MessageId(identity), _NOBODY, None, role, text, tokens=tokens, fields=fields)
+    stats = None if marks is None else TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, marks=ReasoningMarks(**marks))
+    return Message(MessageId(identity), _NOBODY, None, role, text, tokens=tokens, stats=stats, fields=fields)
 
 
 class _Lines:

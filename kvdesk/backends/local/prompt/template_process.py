@@ -20,11 +20,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import psutil
 
 from kvdesk.backends.local.prompt.template_spans import Span
+from kvdesk.backends.local.prompt.template_traits import TemplateTraits
 from kvdesk.backends.local.prompt.templates import (
     MODELS_OWN,
     AnswerTokens,
@@ -37,6 +39,7 @@ from kvdesk.backends.local.prompt.templates import (
 from kvdesk.errors import TemplateError
 from kvdesk.library.child import child_command, start_child
 from kvdesk.message import Message, MessageId
+from kvdesk.reasoning import ReasoningMarks
 from kvdesk.translation import tr
 
 TIME_LIMIT_S = 2.0  # for everything one rendering does
@@ -77,32 +80,44 @@ class TemplateProcess:
 
         Raises TemplateError: broken, refusing, forbidden or endless template.
         """
-        if self._refused is not None:
-            raise self._refused
-        if self._child is None or not self._child.alive:
-            self._begin()
-        child = self._child
-        if child is None:
-            raise TemplateError(tr("The process that renders chat templates could not be started."))
-        try:
-            child.compile(self._template)
-        except TemplateError as error:
-            self._refused = error  # another process would say the same
-            raise
+        child = self._compiled()
         child.send(
             _line(
-                messages=[(m.id, m.role, m.text, bool(m.tokens), m.fields) for m in messages],
+                messages=[(m.id, m.role, m.text, bool(m.tokens), m.fields, _marks_of(m)) for m in messages],
                 add_generation_prompt=add_generation_prompt,
                 tools=tools,
             )
         )
         return decoded(_checked(child.answer(TIME_LIMIT_S)))
 
+    @property
+    def traits(self) -> TemplateTraits:
+        """Of the template; of one that cannot be compiled, those of a template that says nothing."""
+        try:
+            return self._compiled().traits
+        except TemplateError:
+            return TemplateTraits()
+
     def close(self) -> None:
         """End the process."""
         if self._child is not None:
             self._child.close()
             self._child = None
+
+    def _compiled(self) -> _Child:
+        """The process, ready to render. Raises TemplateError."""
+        if self._refused is not None:
+            raise self._refused
+        if self._child is None or not self._child.alive:
+            self._begin()
+        if self._child is None:
+            raise TemplateError(tr("The process that renders chat templates could not be started."))
+        try:
+            self._child.compile(self._template)
+        except TemplateError as error:
+            self._refused = error  # another process would say the same
+            raise
+        return self._child
 
     def _line_of(self, source: str) -> bytes:
         return _line(source=source, name=self._name, **self._special)
@@ -126,6 +141,7 @@ class _Child:
         self._template = template
         self._is_there = False
         self._is_compiling = True
+        self.traits = TemplateTraits()
         self._process = start_child(child_command("--render"), subprocess.PIPE, subprocess.DEVNULL)
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name="kvdesk-template", daemon=True)
@@ -150,7 +166,7 @@ class _Child:
         if self._is_compiling:
             answer = self.answer(TIME_LIMIT_S)
             self._is_compiling = False
-            _checked(answer)
+            self.traits = _traits(_checked(answer)["traits"])
 
     def send(self, line: bytes) -> None:
         """Hand over a line, in a thread where it is too long for the pipe's own memory."""
@@ -239,6 +255,15 @@ def decoded(answer: dict[str, Any]) -> Rendering:
         exact=answer["exact"],
         remark=answer["remark"],
     )
+
+
+def _traits(value: dict[str, Any]) -> TemplateTraits:
+    marks = value["marks"]
+    return TemplateTraits(**{**value, "marks": None if marks is None else ReasoningMarks(**marks)})
+
+
+def _marks_of(message: Message) -> dict[str, Any] | None:
+    return None if message.marks is None else asdict(message.marks)
 
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:

@@ -45,6 +45,17 @@ class Marked:
     places: tuple[tuple[Span, int], ...] = ()  # where a message's text stands once, outer white space apart; its index
 
 
+class SplitText(NamedTuple):
+    """An answer that a template gets in two: `answer` and `thought` are the places of what it says and of its reasoning
+    among the texts; `whole` is its text, in which the reasoning begins at `start`.
+    """
+
+    whole: str
+    answer: int
+    thought: int
+    start: int
+
+
 class ControlTexts:
     """Finds control tokens that are written out in a text."""
 
@@ -78,7 +89,7 @@ class TemplateSpanFinder:
 
     `answers` are the messages whose place must be known exactly, outer white space included. `thinking` are those whose
     control texts a template may look for and cut out, such as `</think>` in an answer. `strings` are no messages: they
-    get breaks, and no edges.
+    get breaks, and no edges. Of `splits` the marks around reasoning are the template's own.
     """
 
     def __init__(
@@ -89,8 +100,11 @@ class TemplateSpanFinder:
         answers: frozenset[int],
         thinking: frozenset[int],
         strings: frozenset[int] = frozenset(),
+        splits: Sequence[SplitText] = (),
     ) -> None:
         self._texts = texts
+        self._splits = {split.answer: split for split in splits}
+        self._thoughts = frozenset(split.thought for split in splits)
         self._render = render
         self._controls = controls
         self._answers = answers
@@ -233,15 +247,38 @@ class TemplateSpanFinder:
         """Answers that stand in the text once, as they are."""
         last = 0
         for ends, message in sorted((ends, message) for message, ends in edges.items() if message in self._answers):
-            if len(ends) == 2 and ends[0] >= last and text[ends[0] : ends[1]] == self._texts[message]:
-                yield Span(*ends), message
-                last = ends[1]
+            split = self._splits.get(message)
+            span = self._span_of(ends) if split is None else self._span_of_split(edges, split)
+            whole = self._texts[message] if split is None else split.whole
+            if span is not None and span.start >= last and text[span.start : span.end] == whole:
+                yield span, message
+                last = span.end
+
+    @staticmethod
+    def _span_of(ends: list[int]) -> Span | None:
+        return Span(*ends) if len(ends) == 2 else None
+
+    def _span_of_split(self, edges: dict[int, list[int]], split: SplitText) -> Span | None:
+        """Where both parts of an answer stand once with its own marks around them."""
+        thought, said = edges.get(split.thought, []), edges.get(split.answer, [])
+        start = thought[0] - split.start if len(thought) == 2 else -1
+        span = Span(start, start + len(split.whole))
+        is_whole = start >= 0 and len(said) in (0, 2) and all(thought[1] <= end <= span.end for end in said)
+        return span if is_whole else None
 
     def _places(self, text: str, edges: dict[int, list[int]]) -> Iterator[tuple[Span, int]]:
         """Messages that stand in the text once, in order; none overlap."""
         last = 0
         for ends, message in sorted((ends, message) for message, ends in edges.items()):
-            if len(ends) == 2 and ends[0] >= last:
+            if message in self._thoughts:
+                continue
+            split = self._splits.get(message)
+            span = None if split is None else self._span_of_split(edges, split)
+            is_whole = split is not None and span is not None and text[span.start : span.end] == split.whole
+            if span is not None and is_whole and span.start >= last:
+                yield span, message
+                last = span.end
+            elif len(ends) == 2 and ends[0] >= last:
                 low, high = self._edges(message)
                 if text[ends[0] : ends[1]] == self._texts[message][low:high]:
                     yield Span(*ends), message

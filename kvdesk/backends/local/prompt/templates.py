@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -22,9 +23,11 @@ from jinja2 import TemplateSyntaxError
 from jinja2.exceptions import SecurityError
 
 from kvdesk.backends.local.prompt.jinja_sandbox import Raised, Sandbox
-from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, TemplateSpanFinder
+from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, SplitText, TemplateSpanFinder
+from kvdesk.backends.local.prompt.template_traits import BLOCKS, TemplateTraits, answer_in_form, traits_of
 from kvdesk.errors import TemplateError
 from kvdesk.message import Message, MessageId
+from kvdesk.reasoning import AnswerParts, parts_of
 from kvdesk.translation import marked, tr
 
 MAX_SOURCE = 1 << 20  # characters of a template; the longest known ones have about 20,000
@@ -32,6 +35,9 @@ OWN_TEXT = 100_000
 """Characters that a template may write by itself, and REPEATED times what the messages have, OWN_PER_MESSAGE for each:
 so that what is tokenized has a bound, too. The longest known template writes 5,000."""
 REPEATED, OWN_PER_MESSAGE = 4, 1000
+PROBE_TEXT, PROBE_DAY = OWN_TEXT, datetime(2025, 1, 1, tzinfo=UTC)
+"""Characters that a probe of the template's traits may give, and the day it is made on."""
+PROBE_S = 0.5  # for all probes; a template that takes longer says nothing of its family
 MOST_REASON = 200  # characters of what Jinja2 says
 _FILE = "<template>"  # Jinja2's name for a template that is no file
 MODELS_OWN, CHATS_OWN = marked("The model's chat template"), marked("This chat's own template")
@@ -96,6 +102,20 @@ class _Given:
     strings: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Messages, and their texts as the template gets them; reasoning that it gets apart stands behind those.
+
+    thoughts  by the place of an answer, that of its reasoning among the texts
+    parts     of the answers that were split, by their place
+    """
+
+    messages: Sequence[Message]
+    texts: Sequence[str]
+    thoughts: Mapping[int, int]
+    parts: Mapping[int, AnswerParts]
+
+
 class ChatTemplate:
     """A compiled template. Not for two threads at once."""
 
@@ -123,6 +143,8 @@ class ChatTemplate:
             self._template = self._sandbox.from_string(FALLBACK if self.is_fallback else source)
         except Exception as error:  # the edge to a stranger's code
             raise _template_error(error, name) from error
+        self._probed_until_s = time.monotonic() + PROBE_S
+        self.traits: TemplateTraits = traits_of(self._probe)
 
     def render(self, messages: Sequence[Message], add_generation_prompt: bool) -> tuple[Segment, ...]:
         """The segments of `rendering`."""
@@ -179,71 +201,128 @@ class ChatTemplate:
             said = tr("{name} does not accept an answer without a question: an empty question stands before it.")
             yield completed, said.format(name=self._name)
 
-    def _found(self, messages: Sequence[Message], plain: str, folded: bool, given: _Given) -> Rendering:
+    def _found(self, seen: _Seen, plain: str, folded: bool, given: _Given) -> Rendering:
         """Whose text is whose in the rendering `plain`."""
-        n = len(messages)
+        n, messages = len(seen.texts), seen.messages
         given_strings = [s for s in _strings_of(messages, given.tools) if next(self._controls.find(s), None)]
+        answers = frozenset(i for i, m in enumerate(messages) if m.role == "assistant")
         marker = TemplateSpanFinder(
-            [*(message.text for message in messages), *given_strings],
+            [*seen.texts, *given_strings],
             lambda texts: self._render(
-                messages, texts[:n], replace(given, strings=dict(zip(given_strings, texts[n:], strict=True)))
+                seen, texts[:n], replace(given, strings=dict(zip(given_strings, texts[n:], strict=True)))
             ),
             self._controls,
-            answers=frozenset(i for i, m in enumerate(messages) if m.role == "assistant" and m.tokens),
-            thinking=frozenset(i for i, m in enumerate(messages) if m.role == "assistant"),
+            answers=frozenset(i for i in answers if messages[i].tokens and (i in seen.thoughts or i not in seen.parts)),
+            thinking=answers.union(seen.thoughts.values()),
             strings=frozenset(range(n, n + len(given_strings))),
+            splits=[
+                SplitText(messages[i].text, i, thought, seen.parts[i].thought) for i, thought in seen.thoughts.items()
+            ],
         )
         marked = marker.mark(plain)
         places = tuple((span, messages[i].id) for span, i in marked.places)
         return Rendering(tuple(_segments(marked, messages)), marked.text, folded, places, marked.exact)
 
-    def _lacks_last(self, found: Rendering, messages: Sequence[Message], plain: str, given: _Given) -> bool:
+    def _lacks_last(self, found: Rendering, seen: _Seen, plain: str, given: _Given) -> bool:
         """Whether the last message is missing: no place shows it, and the rendering is the same with another text."""
-        if not messages or not messages[-1].text.strip():
+        last = len(seen.messages) - 1
+        if last < 0 or not seen.texts[last].strip():
             return False
-        if any(message == messages[-1].id for _, message in found.places):
+        if any(message == seen.messages[last].id for _, message in found.places):
             return False
-        texts = [message.text for message in messages]
+        texts = [*seen.texts[:last], f"x{seen.texts[last]}x", *seen.texts[last + 1 :]]
         try:
-            return self._render(messages, [*texts[:-1], f"x{texts[-1]}x"], given) == plain
+            return self._render(seen, texts, given) == plain
         except Exception:  # noqa: BLE001  # a template can fail in any way: so it has looked at the message
             return False
 
-    def _plain(self, messages: Sequence[Message], given: _Given) -> tuple[Sequence[Message], str, bool]:
+    def _plain(self, messages: Sequence[Message], given: _Given) -> tuple[_Seen, str, bool]:
         """The rendering without marks, of the messages with the system prompt where this template takes it."""
         system = "\n\n".join(m.text.strip() for m in messages if m.role == "system" and m.text.strip())
         refusal: Exception | None = None
-        plain = ""
+        seen, plain = self._seen(messages), ""
         try:
-            plain = self._render(messages, [m.text for m in messages], given)
+            plain = self._render(seen, seen.texts, given)
         except SecurityError:
             raise
         except Exception as error:  # noqa: BLE001  # a template can fail in any way
             refusal = error
         if refusal is None and system in plain:
-            return messages, plain, False
-        folded = _fold_system(messages, system)
+            return seen, plain, False
+        folded = self._seen(_fold_system(messages, system))
         try:
-            text = self._render(folded, [m.text for m in folded], given)
+            text = self._render(folded, folded.texts, given)
         except Exception as error:
             if refusal is None:
-                return messages, plain, False
+                return seen, plain, False
             raise refusal from error
         if refusal is None and system not in text:  # the template rewrites it wherever it stands
-            return messages, plain, False
+            return seen, plain, False
         return folded, text, bool(system)
 
-    def _render(self, messages: Sequence[Message], texts: Sequence[str], given: _Given) -> str:
-        n_given = sum(map(len, texts)) + sum(len(message.fields) for message in messages) + len(given.tools)
+    def _seen(self, messages: Sequence[Message]) -> _Seen:
+        """Reasoning of earlier answers apart from what they say, where the template takes it so."""
+        texts, thoughts, parts = [message.text for message in messages], {}, {}
+        for i, message in enumerate(messages):
+            if message.role != "assistant" or not self.traits.form or f'"{self.traits.form}"' in message.fields:
+                continue
+            found = parts_of(message.text, message.marks or self.traits.marks)
+            if found is None:
+                continue
+            parts[i], texts[i] = found, message.text[found.said : found.said_end]
+            if thought := message.text[found.thought : found.thought_end]:
+                thoughts[i] = len(texts)
+                texts.append(thought)
+        return _Seen(messages, texts, thoughts, parts)
+
+    def _render(self, seen: _Seen, texts: Sequence[str], given: _Given) -> str:
+        n_given = sum(map(len, texts)) + sum(len(message.fields) for message in seen.messages) + len(given.tools)
         room = OWN_TEXT + REPEATED * n_given + OWN_PER_MESSAGE * len(texts)
+        is_apart = self.traits.form == BLOCKS and bool(seen.thoughts)  # all answers in the same form
+        as_seen = []
+        for i, message in enumerate(seen.messages):
+            thought = texts[seen.thoughts[i]] if i in seen.thoughts else ""
+            in_form = bool(thought) or (is_apart and message.role == "assistant")
+            content: dict[str, Any] = {"content": texts[i]}
+            if in_form:
+                content = answer_in_form(self.traits.form, thought, texts[i])
+            if given.parts and isinstance(content["content"], str):
+                content["content"] = [{"type": "text", "text": texts[i]}]
+            fields = _replaced(json.loads(message.fields), given.strings) if message.fields else {}
+            as_seen.append({"role": message.role, **content, **fields})
+        tools = _replaced(json.loads(given.tools), given.strings) if given.tools else None
+        return self._written(as_seen, given.add_generation_prompt, tools, room, given.now, {})
+
+    def _probe(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        begins: bool,
+        tools: Sequence[Mapping[str, Any]] | None,
+        flags: Mapping[str, Any],
+    ) -> str:
+        if time.monotonic() > self._probed_until_s:
+            raise SecurityError("the template is too slow to be probed")
+        return self._written(messages, begins, tools, PROBE_TEXT, PROBE_DAY, flags)
+
+    def _written(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        begins: bool,
+        tools: object,
+        room: int,
+        now: datetime,
+        flags: Mapping[str, Any],
+    ) -> str:
+        """What the template writes, at most `room` characters."""
         kept: list[str] = []
         pieces = self._template.generate(
-            messages=[_as_seen(m, text, given) for m, text in zip(messages, texts, strict=True)],
-            add_generation_prompt=given.add_generation_prompt,
-            tools=_replaced(json.loads(given.tools), given.strings) if given.tools else None,
+            messages=messages,
+            add_generation_prompt=begins,
+            tools=tools,
             documents=None,
-            strftime_now=partial(_strftime, given.now),
+            strftime_now=partial(_strftime, now),
             **self._special,
+            **flags,
         )
         for piece in pieces:
             room -= len(piece)
@@ -251,13 +330,6 @@ class ChatTemplate:
                 raise SecurityError("the template writes far more text than the conversation has")
             kept.append(piece)
         return "".join(kept)
-
-
-def _as_seen(message: Message, text: str, given: _Given) -> dict[str, Any]:
-    """A message as templates know it."""
-    fields = _replaced(json.loads(message.fields), given.strings) if message.fields else {}
-    content = [{"type": "text", "text": text}] if given.parts else text
-    return {"role": message.role, "content": content, **fields}
 
 
 def _strings_of(messages: Sequence[Message], tools: str) -> list[str]:

@@ -194,7 +194,7 @@ class OverflowManager:
 
     def _fit_continued(self, asked: Generate, answer: Message) -> Fit:
         """The same with the answer so far behind the prompt, as if it had never ended."""
-        generated = tuple(self._prompts.answer_tokens(answer))
+        generated = tuple(self._prompts.answer_tokens(answer, asked.template))
         evicted = self._remembered(asked, len(generated))
         whole, skipped = self._prompt(asked, evicted), 0
         if evicted.partial is not None and evicted.partial[0] == asked.answer:
@@ -214,7 +214,7 @@ class OverflowManager:
         whole = self._prompts.prompt(asked.messages, asked.template)
         first, end = Situation((), 0, 0, 0, asked.n_keep).n_sinks, len(whole.tokens) + n
         places = tuple(place for place in whole.places if place.end <= first)
-        return Prompt(whole.tokens[:first] + whole.tokens[end:], places), max(0, n)
+        return replace(whole, tokens=whole.tokens[:first] + whole.tokens[end:], places=places), max(0, n)
 
     def go_on(self, request: Answering, n_cells: int | None = None) -> Step:
         """The context is full while the request runs: what is evicted, so that it can go on. Read-only.
@@ -236,7 +236,8 @@ class OverflowManager:
         if plan.cuts_answer:
             first, end = plan.removed
             offset = request.skipped + end - len(prompt)
-            head = Prompt(known[:first] + prompt[end:], tuple(p for p in request.whole.places if p.end <= first))
+            places = tuple(p for p in request.whole.places if p.end <= first)
+            head = replace(request.whole, tokens=known[:first] + prompt[end:], places=places)
             evicted = replace(evicted, partial=(command.answer, offset), policy=plan.policy.value)
             after = known[:first] + known[end:]
             return Step(plan, now.full, evicted, newly, head, known, after, plan.removed, max(0, offset))
@@ -347,7 +348,8 @@ def _n_said(message: Message) -> int:
     """Characters of a message without the reasoning before an answer."""
     if message.role != "assistant":
         return len(message.text)
-    ends = (message.text.rfind(mark) + len(mark) for mark in ENDS if mark in message.text)
+    known = ENDS if message.marks is None else (*ENDS, message.marks.end)
+    ends = (message.text.rfind(mark) + len(mark) for mark in known if mark in message.text)
     return len(message.text) - max(ends, default=0)
 
 
@@ -387,4 +389,4 @@ def _without(whole: Prompt, first: int, end: int) -> Prompt:
         if place.end > end:
             start = max(place.first, end)
             places.append(Place(place.message, start - by, place.end - by, place.char_ends[start - place.first :]))
-    return Prompt(whole.tokens[:first] + whole.tokens[end:], tuple(places))
+    return replace(whole, tokens=whole.tokens[:first] + whole.tokens[end:], places=tuple(places))

@@ -168,4 +168,5 @@ class Request:
             why=self.why,
             vocab=self.vocab.fingerprint,
             seed=self.sampler.seed,
+            marks=self.whole.marks,
         )

@@ -183,7 +183,7 @@ class Scheduler:
         self.events.tell_texts(prompt, vocab)
         of = command.conversation, command.answer, sequence.seq_id
         client = command.client.name if command.client is not None else ""
-        self._emit(TurnStarted(*of, len(prompt), reused, fit.generated, vocab.fingerprint, client))
+        self._emit(TurnStarted(*of, len(prompt), reused, fit.generated, vocab.fingerprint, client, fit.whole.marks))
         self._spans.tell(request)
         return True
 

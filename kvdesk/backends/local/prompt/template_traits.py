@@ -1,0 +1,219 @@
+"""What a chat template says of its family: the marks around reasoning, and how an answer's reasoning is handed to it.
+
+Found by rendering conversations that differ in one thing and comparing: an answer with and without reasoning, with and
+without a call, a prompt with and without the beginning of the next answer. `KNOWN` has what cannot be found so: marks
+that a template looks for in the text of an answer. Knows nothing of Jinja2 and tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kvdesk.reasoning import MARK, ReasoningMarks
+
+Render = Callable[
+    [Sequence[Mapping[str, Any]], bool, Sequence[Mapping[str, Any]] | None, Mapping[str, Any]],
+    str,
+]
+"""Messages as templates know them, whether the next answer begins, tools, and further variables, to text. May raise
+anything."""
+
+FIELDS: Final = ("reasoning_content", "reasoning", "thinking", "thought")
+PARTS, BLOCKS = "parts", "blocks"
+"""Forms in which reasoning is a part of the content: a list of typed parts (Ministral), an object of typed blocks
+(Apertus)."""
+KNOWN: Final = (
+    ReasoningMarks("<think>", "</think>"),
+    ReasoningMarks("<think>", "</think>", "<response>"),
+    ReasoningMarks("[THINK]", "[/THINK]"),
+    ReasoningMarks("◁think▷", "◁/think▷"),
+    ReasoningMarks("<|START_THINKING|>", "<|END_THINKING|>", "<|START_RESPONSE|>"),
+)
+"""Tried in the text of an answer where a template takes reasoning in no form of its own."""
+
+_QUESTION, _THOUGHT, _SAID, _NEXT = "Qquestionq", "Tthoughtt", "Ssaids", "Nnextn"
+_A_MARK: Final = f"(?:{MARK.pattern})"
+_A_WORD: Final = r"[^<>\[\]◁▷\s]{1,40}"
+_CLOSE: Final = re.compile(rf"\s*({_A_MARK}(?:{_A_WORD}{_A_MARK})?)")
+_LAST: Final = re.compile(rf"(?:(?:{_A_MARK}{_A_WORD})?{_A_MARK}|(?<=[>\]▷])[^<>\[\]◁▷]+)\Z")
+_PAIR: Final = re.compile(r"([<\[◁]([^<>\[\]◁▷/\s]{1,40})[>\]▷])\s*([<\[◁]/\2[>\]▷])\s*\Z")
+_AS_DATA: Final = re.compile(r"['\"](?:type|blocks)['\"][^\n]{0,60}\Z")  # the form itself, written out
+_USUAL: Final[Mapping[str, Any]] = {}
+_THINKING: Final[Mapping[str, Any]] = {"enable_thinking": True, "thinking": True}
+_LONGEST_MARK: Final = 100  # characters; what is longer is a sentence, no mark
+_CALL: Final = {"id": "abcdef123", "type": "function", "function": {"name": "look", "arguments": {"at": "x"}}}
+_RESULT: Final = {"role": "tool", "content": "seen", "tool_call_id": "abcdef123", "name": "look"}
+_TOOLS: Final = (
+    {
+        "type": "function",
+        "function": {
+            "name": "look",
+            "description": "Look.",
+            "parameters": {"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]},
+        },
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateTraits:
+    """`marks`: around reasoning, None where none were found. `form`: one of `FIELDS`, `PARTS` or `BLOCKS`: how the
+    template takes the reasoning of an earlier answer; "" where that stays in the text.
+
+    `is_unknown`: the template takes reasoning, and its marks could not be found.
+    """
+
+    marks: ReasoningMarks | None = None
+    form: str = ""
+    is_unknown: bool = False
+
+
+def traits_of(render: Render) -> TemplateTraits:
+    """The traits of the template that `render` renders with."""
+    forms = [form for form in (*FIELDS, PARTS, BLOCKS) if _takes(render, form)]
+    for form in forms:
+        if (marks := _marks_of(render, form)) is not None:
+            return TemplateTraits(marks, form)
+    if forms:
+        return TemplateTraits(is_unknown=True)
+    in_text = _marks_in_text(render)
+    if in_text is None and (marks := _marks_of_nothing(render)) is not None:
+        return TemplateTraits(marks, FIELDS[0])
+    return TemplateTraits(in_text)
+
+
+def answer_in_form(form: str, thought: str, said: str) -> dict[str, Any]:
+    """What a template of the form sees of an answer with reasoning."""
+    match form:
+        case "parts":
+            return {"content": [{"type": "thinking", "thinking": thought}, {"type": "text", "text": said}]}
+        case "blocks":
+            before = [{"type": "thoughts", "text": thought}] if thought else []
+            return {"content": {"blocks": [*before, {"type": "response", "text": said}]}}
+        case _:
+            return {"content": said, form: thought}
+
+
+def _takes(render: Render, form: str) -> bool:
+    """Whether the reasoning of an answer is written anywhere: at the end, in an earlier turn, beside a call."""
+    answer = {"role": "assistant", **answer_in_form(form, _THOUGHT, _SAID)}
+    calling = ({"role": "user", "content": _QUESTION}, {**answer, "tool_calls": [_CALL]}, _RESULT)
+    plain = calling[0], answer
+    for flags in ({}, _THINKING):
+        for messages, begins, tools in (
+            (plain, False, None),
+            ((*plain, {"role": "user", "content": _NEXT}), True, None),
+            (calling, True, _TOOLS),
+        ):
+            before, found, _ = _rendered(render, messages, begins, tools, flags).partition(_THOUGHT)
+            if found and not (form in (PARTS, BLOCKS) and _AS_DATA.search(before)):
+                return True
+    return False
+
+
+def _marks_of(render: Render, form: str) -> ReasoningMarks | None:
+    """The marks around reasoning that is handed over in this form."""
+    question = {"role": "user", "content": _QUESTION}
+    without = {"role": "assistant", "content": _SAID}
+    answer = {"role": "assistant", **answer_in_form(form, _THOUGHT, _SAID)}
+    usual = _rendered(render, [question], True)
+    for flags in ({}, _THINKING):
+        for more, call, tools in (((), {}, None), ((_RESULT,), {"tool_calls": [_CALL]}, _TOOLS)):
+            begun = _behind_question(_rendered(render, [question], True, tools, flags))
+            plain = _behind_question(_rendered(render, [question, without], False, None, flags))
+            thinking = _behind_question(
+                _rendered(render, [question, {**answer, **call}, *more], bool(more), tools, flags)
+            )
+            found = _compared(begun, plain, thinking, calls=bool(call))
+            if found is not None:
+                return replace(found, is_open=usual.rstrip().endswith(found.start))
+    return None
+
+
+def _marks_of_nothing(render: Render) -> ReasoningMarks | None:
+    """The marks that a template writes with nothing between them before an answer: there the reasoning was."""
+    question, answer = {"role": "user", "content": _QUESTION}, {"role": "assistant", "content": _SAID}
+    head = _behind_question(_rendered(render, [question, answer], False)).partition(_SAID)[0]
+    pair = _PAIR.search(head)
+    if pair is None:
+        return None
+    is_open = _rendered(render, [question], True).rstrip().endswith(pair[1])
+    return ReasoningMarks(pair[1], pair[3], is_open=is_open)
+
+
+def _compared(begun: str, plain: str, thinking: str, *, calls: bool) -> ReasoningMarks | None:
+    """Marks from what stands behind a question: the beginning of its answer, an answer without reasoning, and one that
+    has reasoning, and `calls` a tool.
+    """
+    head, found, behind = thinking.partition(_THOUGHT)
+    said = behind.find(_SAID)
+    close = _CLOSE.match(behind, 0, said if said >= 0 else len(behind))
+    if not found or close is None:
+        return None
+    start = _start_mark(head, begun.rstrip(), plain, close[1])
+    if calls or said < 0:
+        answer = plain[_common(plain, begun) : max(0, plain.find(_SAID))].rpartition(close[1])[2].strip()
+    else:
+        answer = behind[close.end() : said].strip()
+    if not start or len(start) > _LONGEST_MARK:
+        return None
+    after = plain.partition(_SAID)[2].strip()
+    shown = {*MARK.findall(start), *MARK.findall(close[1]), *MARK.findall(answer)}
+    if len(after) > _LONGEST_MARK or shown.isdisjoint(MARK.findall(after)):
+        after = ""
+    return ReasoningMarks(start, close[1], answer if len(answer) <= _LONGEST_MARK else "", after)
+
+
+def _start_mark(head: str, begun: str, plain: str, close: str) -> str:
+    """What a model itself writes before its reasoning: the text before that, without the beginning of the turn. Where
+    that is all, the prompt opens the reasoning: then its last mark.
+    """
+    rest = begun[len(head.rstrip()) :].strip() if begun.startswith(head.rstrip()) else ""
+    if rest and not rest.startswith(close):
+        return rest  # written at the beginning of an answer, and left out of earlier ones
+    at = len(begun) if begun and head.startswith(begun) else _common(head, plain)
+    if own := head[at:].strip():
+        return own
+    last = _LAST.search(head.rstrip())
+    return last[0].strip() if last else ""
+
+
+def _behind_question(text: str) -> str:
+    return text.rpartition(_QUESTION)[2]
+
+
+def _marks_in_text(render: Render) -> ReasoningMarks | None:
+    """The marks with which the template cuts reasoning out of an earlier answer's text, or that begin an answer."""
+    question, following = {"role": "user", "content": _QUESTION}, {"role": "user", "content": _NEXT}
+    begun = _rendered(render, [question], True)
+    for marks in KNOWN:
+        text = f"{marks.start}\n{_THOUGHT}\n{marks.end}\n\n{marks.answer}{_SAID}"
+        rendered = _rendered(render, [question, {"role": "assistant", "content": text}, following], True)
+        is_open = begun.rstrip().endswith(marks.start)
+        if is_open or (_SAID in rendered and _THOUGHT not in rendered):
+            return ReasoningMarks(marks.start, marks.end, marks.answer, is_open=is_open)
+    return None
+
+
+def _rendered(
+    render: Render,
+    messages: Sequence[Mapping[str, Any]],
+    begins: bool,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    flags: Mapping[str, Any] = _USUAL,
+) -> str:
+    """Empty where the template refuses."""
+    try:
+        return render(messages, begins, tools, flags)
+    except Exception:  # noqa: BLE001  # a template can fail in any way
+        return ""
+
+
+def _common(one: str, other: str) -> int:
+    """Characters that both begin with, no part of a mark of the first."""
+    n = min(len(one), len(other))
+    at = next((i for i in range(n) if one[i] != other[i]), n)
+    return next((mark.start() for mark in MARK.finditer(one) if mark.start() < at < mark.end()), at)
