@@ -1,6 +1,7 @@
 """The marks with which models set their reasoning apart from their answer, and how long it took. Knows no Qt.
 
-The families that are known, each with the models that write so:
+The marks of a loaded model are found in its chat template (`ReasoningMarks`) and kept with each answer it writes. For
+other texts, such as imported ones, there is a table. The families that are known, each with the models that write so:
 
 - `<think>` … `</think>`: DeepSeek-R1 and V3.1, Qwen3 and QwQ, GLM, Hunyuan, MiniMax, Nemotron, SmolLM3; many
   templates write the opening one themselves, so that only the closing one comes
@@ -9,6 +10,11 @@ The families that are known, each with the models that write so:
 - `◁think▷` … `◁/think▷`: Kimi
 - `<|START_THINKING|>` … `<|END_THINKING|>`: Cohere's Command
 - `<|begin_of_thought|>` … `<|end_of_thought|>`: OpenThinker
+- `<mm:think>` (MiniMax M3), `<think:opensource>` (Hunyuan 3), with a closing one each
+- `<|channel>thought` … `<channel|>`: Gemma 4
+- `<|inner_prefix|>` … `<|inner_suffix|>`: Apertus
+- `<|open|>think<|sep|>` … `<|close|>think<|sep|>`: Kimi K3
+- `<|think|>` … `<|end|>`: Solar
 - gpt-oss: the channel "analysis", ended by the channel "final". Its marks are control tokens, whose text is empty where
   it streams: then what is left of them are the words "analysis" and "assistantfinal".
 """
@@ -52,11 +58,13 @@ class AnswerParts:
 
 
 MARK: Final = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z/][A-Z_/ ]{1,40}\]|◁[^◁▷\s]{1,20}▷")
-_NAMES: Final = "think|thinking|reasoning|thought|seed:think"
+_NAMES: Final = "think|thinking|reasoning|thought|seed:think|mm:think|think:opensource"
 _CHANNEL: Final = r"<\|channel\|>"
 _OPEN: Final = re.compile(
     rf"\s*+(?:<(?P<tag>{_NAMES})>|(?P<mistral>\[THINK\])|(?P<kimi>◁think▷)|(?P<cohere><\|START_THINKING\|>)"
-    rf"|(?P<open><\|begin_of_thought\|>)|(?P<harmony>(?:<\|start\|>assistant)?{_CHANNEL}analysis(?:<\|message\|>)))"
+    rf"|(?P<open><\|begin_of_thought\|>)|(?P<harmony>(?:<\|start\|>assistant)?{_CHANNEL}analysis(?:<\|message\|>))"
+    r"|(?P<gemma><\|channel>thought)|(?P<apertus><\|inner_prefix\|>)|(?P<kimi3><\|open\|>think<\|sep\|>)"
+    r"|(?P<solar>(?:<\|begin\|>assistant)?<\|think\|>))"
 )
 _BARE_HARMONY: Final = re.compile(r"analysis(?=[A-Z\"'(\d])")  # at the beginning of an answer, and nowhere else
 _CLOSES: Final = {
@@ -65,17 +73,23 @@ _CLOSES: Final = {
     "cohere": re.compile(r"<\|END_THINKING\|>"),
     "open": re.compile(r"<\|end_of_thought\|>"),
     "harmony": re.compile(r"<\|end\|>"),
+    "gemma": re.compile(r"<channel\|>"),
+    "apertus": re.compile(r"<\|inner_suffix\|>"),
+    "kimi3": re.compile(r"<\|close\|>think<\|sep\|>"),
+    "solar": re.compile(r"<\|end\|>"),
     "bare": re.compile(r"assistantfinal|assistantcommentary"),
 }
 _CLOSE_OF_TAG: Final = {name: re.compile(f"</{name}>") for name in _NAMES.split("|")}
 _CLOSE_ALONE: Final = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>")
 _ANSWER_OPEN: Final = re.compile(
-    rf"\s*+(?:(?:<\|start\|>assistant)?{_CHANNEL}final(?:<\|message\|>)?|<\|START_RESPONSE\|>|<\|begin_of_solution\|>)"
+    rf"\s*+(?:(?:<\|start\|>assistant)?{_CHANNEL}final(?:<\|message\|>)?|<\|START_RESPONSE\|>|<\|begin_of_solution\|>"
+    r"|<\|open\|>response<\|sep\|>|(?:<\|begin\|>assistant)?<\|content\|>)"
 )
 _LONGEST: Final = 100  # characters of a mark, and of what stands beside it
 ENDS: Final = (
     *(f"</{name}>" for name in _NAMES.split("|")),
     *("[/THINK]", "◁/think▷", "<|END_THINKING|>", "<|end_of_thought|>", "<|end|>", "assistantfinal"),
+    *("<channel|>", "<|inner_suffix|>", "<|close|>think<|sep|>"),
 )
 TOKENS: Final = frozenset(
     ("<think>", "</think>", "[THINK]", "[/THINK]", "◁think▷", "◁/think▷", "<|START_THINKING|>", "<|END_THINKING|>")
@@ -161,11 +175,12 @@ def opening(line: str, *, is_first: bool) -> tuple[int, re.Pattern[str]] | None:
 
 def closing_alone(line: str) -> re.Match[str] | None:
     """A closing mark without an opening one: the template wrote that. Only where nothing stands before it or nothing
-    after it, so that an answer may speak of such marks."""
-    match = _CLOSE_ALONE.search(line)
-    if match is None or line.count("`", 0, match.start()) % 2:
+    after it, or the answer follows without a blank, so that an answer may speak of such marks."""
+    match = find_end(line, _CLOSE_ALONE)
+    if match is None:
         return None
-    return match if not line[: match.start()].strip() or not line[match.end() :].strip() else None
+    before, after = line[: match.start()], line[match.end() :]
+    return match if not before.strip() or not after.strip() or after[0].isalnum() else None
 
 
 def without_mark_of_answer(text: str, marks: ReasoningMarks | None = None) -> str:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvdesk.reasoning import ReasoningMarks
 from kvdesk.ui.markdown.segments import Segment, split_segments
 from kvdesk.ui.markdown.text_chunks import GrowingAnswer, answer_pieces
 
@@ -148,3 +149,47 @@ def test_any_beginning_of_an_answer_can_be_split(lines: list[str]) -> None:
         segments = split_segments(source[:end])
         assert all(segment.closed for segment in segments[:-1])
         assert sum(segment.text.count("a") for segment in segments) <= source.count("a")
+
+
+OPENED = ReasoningMarks("<think>", "</think>", is_open=True)
+CHANNEL = ReasoningMarks("<|channel|>analysis<|message|>", "<|end|>", "<|start|>bot<|channel|>final<|message|>")
+
+
+@pytest.mark.parametrize(
+    ("text", "marks", "kinds"),
+    [
+        ("hm</think>Yes.", OPENED, [("think", "hm"), ("prose", "Yes.")]),
+        ("hm `</think>` hm</think>Yes.", OPENED, [("think", "hm `</think>` hm"), ("prose", "Yes.")]),
+        ("```\nx\n```\n</think>Yes.", OPENED, [("think", "```\nx\n```"), ("prose", "Yes.")]),
+        ("Never ended.", OPENED, [("prose", "Never ended.")]),
+        (
+            "<|channel|>analysis<|message|>hm<|end|><|start|>bot<|channel|>final<|message|>Yes.",
+            CHANNEL,
+            [("think", "hm"), ("prose", "Yes.")],
+        ),
+        ("<think>hm `</think>` hm</think>Yes.", None, [("think", "hm `</think>` hm"), ("prose", "Yes.")]),
+        ("hm.</think>Hello", None, [("think", "hm."), ("prose", "Hello")]),
+        ("<|channel>thought\nhm\n<channel|>Yes.", None, [("think", "hm"), ("prose", "Yes.")]),
+    ],
+)
+def test_marks_of_the_family_that_wrote_it(
+    text: str, marks: ReasoningMarks | None, kinds: list[tuple[str, str]]
+) -> None:
+    assert [(s.kind, s.text) for s in split_segments(text, marks)] == kinds
+
+
+def test_reasoning_that_the_prompt_opened_is_open_while_it_grows() -> None:
+    growing = GrowingAnswer()
+    long = "hm, " * 3000 + "\n\nhm"
+    (open_,) = growing.pieces(long, OPENED, grows=True)
+    assert (open_.kind, open_.closed) == ("think", False)
+    assert [s.kind for s in growing.pieces(long + "</think>Yes.", OPENED, grows=True)] == ["think", "prose"]
+    assert growing.pieces(long, OPENED, grows=False)[0].kind == "prose", "it has ended, and was no reasoning"
+
+
+def test_an_answer_behind_reasoning_is_split_at_its_end_only() -> None:
+    growing, text = GrowingAnswer(), "hm</think>"
+    for i in range(300):
+        text += f"Line {i}.\n\n```\ncode {i}\n```\n\n"
+        assert growing.pieces(text, OPENED, grows=True) == answer_pieces(text, OPENED)
+    assert growing.n_settled > 100
