@@ -24,6 +24,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
+from kvdesk.reasoning import ReasoningMarks
 from kvdesk.store.listener import StoreListener
 from kvdesk.store.store import INTERRUPTED_NOTE, Store
 from kvdesk.store.writer import StoreWriter
@@ -63,6 +64,16 @@ def test_an_answer_goes_on_in_the_same_message(held: Held) -> None:
     assert last.stats == replace(again, earlier_prefilled=6, earlier_generated=2)
     assert held.service.continue_answer(first.conversation) is None, "the model has ended it"
     assert len(held.service.branch(first.conversation)) == 2
+
+
+def test_an_answer_has_the_marks_of_its_family_from_its_first_text_on(held: Held) -> None:
+    held.say("A story?")
+    asked, marks = held.asked[-1], ReasoningMarks("<a>", "</a>", is_open=True)
+    held.service.apply(TurnStarted(asked.conversation, asked.answer, vocab="v", marks=marks))
+    held.service.take([TextDelta(asked.conversation, asked.answer, "hm", (9,))])
+    assert held.last(asked.conversation).marks == marks
+    held.service.take([TextDelta(asked.conversation, asked.answer, "</a>Once", (9,))])
+    assert held.last(asked.conversation).thought_ms > 0
 
 
 def test_an_earlier_answer_goes_on_beside_what_follows_it(held: Held) -> None:

@@ -20,8 +20,10 @@ from hypothesis import strategies as st
 
 from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, Message, QueuedMessage, storable
 from kvdesk.errors import StoreError
+from kvdesk.message import TurnStats
+from kvdesk.reasoning import ReasoningMarks
 from kvdesk.store import Store, rows, schema
-from kvdesk.store.rows import DAMAGED_NOTE, pack_tokens, unpack_stats, unpack_tokens
+from kvdesk.store.rows import DAMAGED_NOTE, pack_stats, pack_tokens, unpack_stats, unpack_tokens
 from tests.places import ROOT
 from tests.store.values import PAPER, STATS, conversation, message
 
@@ -580,3 +582,12 @@ def test_case_accents_and_apostrophes_do_not_count(store: Store, text: str, form
     kept = Attachment("Ça.txt", "text", normalize("NFD", "ça va"))
     store.put_message(replace(message("a", "Größe ÖL Ёж don’t ΟΔΌΣ"), attachments=(kept,)))
     assert [hit.message for hit in store.search(normalize(form, text))] == [None if text == "übung" else "a"]
+
+
+def test_marks_of_reasoning_are_kept_with_what_an_answer_cost() -> None:
+    stats = TurnStats(1, 0, 1, 1, 1.0, 1.0, 1.0, marks=ReasoningMarks("<a>", "</a>", is_open=True))
+    packed = pack_stats(stats)
+    assert packed is not None
+    assert unpack_stats(packed.encode()) == stats
+    before = {name: value for name, value in json.loads(packed).items() if name != "marks"}
+    assert unpack_stats(json.dumps(before).encode()) == replace(stats, marks=None), "written by an earlier version"

@@ -109,13 +109,12 @@ def _check(
     right = rendered(source, wanted, tools)
     try:
         found = template.rendering(messages, True, json.dumps(tools) if tools else "")
-    except TemplateError:
-        assert right is None
+    except TemplateError:  # two templates know no results of tools, and leave them out of the prompt
+        assert right is None or given[-1]["content"] not in right
         return
     if not found.system_folded:
         assert found.text == right
-    if given[-1]["role"] == "user":  # two templates know no results of tools, and leave them out
-        assert given[-1]["content"] in found.text
+    assert given[-1]["content"] in found.text
 
 
 @pytest.mark.parametrize("file", _FILES, ids=lambda file: file.stem)
