@@ -13,7 +13,7 @@ from threading import Event as Flag
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from kvdesk.attachments.reader import ReadingCancelled, read_file, shown_name
+from kvdesk.attachments.reader import FileRead, ReadingCancelled, read_file, shown_name
 from kvdesk.chat import Attachment, ConversationId
 from kvdesk.conversations.service import ConversationService
 from kvdesk.errors import KvdeskError, unexpected
@@ -28,21 +28,26 @@ MOST_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
+    """`replaced`: the attachment that the file is read for again, in another encoding."""
+
     conversation: ConversationId
-    name: str
+    path: Path
     cancelled: Flag
+    replaced: Attachment | None = None
+    encoding: str = ""
 
 
 class Attaching(QObject):
     """Between the window, which says what is attached, and the conversations."""
 
-    _read = Signal(int, object)  # number, Attachment or error
+    _read = Signal(int, object)  # number, FileRead or error
 
     def __init__(self, window: MainWindow, service: ConversationService) -> None:
         super().__init__(window)
         self._window, self._service = window, service
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="kvdesk-attach")
         self._reading: dict[int, _Reading] = {}
+        self._files: dict[Attachment, tuple[Path, str]] = {}  # that may be read in another encoding than this
         self._n = 0
         self._read.connect(self._on_read)
         window.closing.connect(self.close)
@@ -55,6 +60,7 @@ class Attaching(QObject):
         chosen.changed.connect(self._on_changed)
         chosen.files_given.connect(self._on_files_given)
         chosen.reading_cancelled.connect(self._on_reading_cancelled)
+        chosen.encoding_chosen.connect(self._on_encoding_chosen)
         self._show()
 
     @property
@@ -72,6 +78,7 @@ class Attaching(QObject):
     @Slot(str, object)
     def _on_changed(self, conversation: str, attachments: tuple[Attachment, ...]) -> None:
         self._service.attach(ConversationId(conversation), attachments)
+        self._show()
 
     @Slot(str, object)
     def _on_files_given(self, conversation: str, paths: Sequence[str]) -> None:
@@ -80,28 +87,36 @@ class Attaching(QObject):
             self._window.show_error(sentence.format(n=len(paths), most=MOST_FILES))
             return
         for path in map(Path, paths):
-            self._n += 1
-            reading = _Reading(ConversationId(conversation), shown_name(path.name), Flag())
-            self._reading[self._n] = reading
-            self._threads.submit(self._work, self._n, path, reading.cancelled)
+            self._start(_Reading(ConversationId(conversation), path, Flag()))
+
+    @Slot(str, object, str)
+    def _on_encoding_chosen(self, conversation: str, attachment: Attachment, encoding: str) -> None:
+        if attachment in self._files:
+            path, _before = self._files[attachment]
+            self._start(_Reading(ConversationId(conversation), path, Flag(), attachment, encoding))
+
+    def _start(self, reading: _Reading) -> None:
+        self._n += 1
+        self._reading[self._n] = reading
+        self._threads.submit(self._work, self._n, reading)
         self._show()
 
-    def _work(self, number: int, path: Path, cancelled: Flag) -> None:
+    def _work(self, number: int, reading: _Reading) -> None:
         """On a thread of its own."""
-        found: Attachment | KvdeskError
+        found: FileRead | KvdeskError
         try:
-            found = read_file(path, cancelled.is_set)
+            found = read_file(reading.path, reading.cancelled.is_set, reading.encoding)
         except ReadingCancelled:
             return
         except KvdeskError as error:
             found = error
         except Exception as error:  # noqa: BLE001 - the thread's edge: told to whoever waits
             found = KvdeskError(unexpected(error))
-        if not cancelled.is_set():
+        if not reading.cancelled.is_set():
             self._read.emit(number, found)
 
     @Slot(int, object)
-    def _on_read(self, number: int, found: Attachment | KvdeskError) -> None:
+    def _on_read(self, number: int, found: FileRead | KvdeskError) -> None:
         reading = self._reading.pop(number, None)
         if reading is None:
             return  # cancelled meanwhile
@@ -110,8 +125,11 @@ class Attaching(QObject):
             self._window.show_error(str(found), found.detail)
             announce(self._window.chat, str(found), urgent=True)
         elif known is not None:
-            self._service.attach(reading.conversation, (*known.draft_attachments, found))
-            announce(self._window.chat, tr("{name} is attached").format(name=found.name))
+            attached = _with(known.draft_attachments, found.attachment, reading.replaced)
+            if found.encoding and found.attachment in attached:
+                self._files[found.attachment] = reading.path, found.encoding
+            self._service.attach(reading.conversation, attached)
+            announce(self._window.chat, tr("{name} is attached").format(name=found.attachment.name))
         self._show()
 
     @Slot(int)
@@ -122,8 +140,21 @@ class Attaching(QObject):
             self._show()
 
     def _show(self) -> None:
-        """Which files are being read, and for which conversations."""
+        """Which files are being read, for which conversations, and which can be read in another encoding."""
         shown: dict[ConversationId, dict[int, str]] = {}
         for number, reading in self._reading.items():
-            shown.setdefault(reading.conversation, {})[number] = reading.name
-        self._window.chat.attachments.show_reading(shown)
+            shown.setdefault(reading.conversation, {})[number] = shown_name(reading.path.name)
+        drafts = {attachment for known in self._service.conversations for attachment in known.draft_attachments}
+        self._files = {attachment: file for attachment, file in self._files.items() if attachment in drafts}
+        chosen = self._window.chat.attachments
+        chosen.show_encodings({attachment: encoding for attachment, (_path, encoding) in self._files.items()})
+        chosen.show_reading(shown)
+
+
+def _with(
+    attachments: tuple[Attachment, ...], found: Attachment, replaced: Attachment | None
+) -> tuple[Attachment, ...]:
+    """The attachments with one more, or with it in the place of another; unchanged where that one was removed."""
+    if replaced is None:
+        return (*attachments, found)
+    return tuple(found if attachment == replaced else attachment for attachment in attachments)

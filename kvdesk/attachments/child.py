@@ -13,20 +13,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kvdesk.attachments.contents import Unreadable, read_contents
+from kvdesk.attachments.contents import read_contents
+from kvdesk.attachments.found import Unreadable
 from kvdesk.attachments.limits import ADDRESS_SPACE, CPU_S, MOST_OUTPUT
 from kvdesk.library.child import limit_memory, read_parent
 
 
 def child_main(argv: Sequence[str]) -> int:
-    """`argv`: the file."""
-    (path,) = argv
+    """`argv`: the file, and the encoding that a person chose for it."""
+    path, *encoding = argv
     limit_memory(ADDRESS_SPACE)
     _limit_more()
     read_parent()
     answer: dict[str, Any]
     try:
-        answer = asdict(read_contents(Path(path)))
+        answer = asdict(read_contents(Path(path), *encoding))
     except Unreadable as error:
         answer = {"problem": error.problem, "detail": error.detail}
     except MemoryError:

@@ -10,3 +10,5 @@ MOST_OUTPUT = 20_000_000
 """Bytes."""
 CPU_S = 30
 TIME_S = 20.0
+READ_S = 8.0
+"""Of a long document as much is read as there is time for."""

@@ -8,7 +8,8 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,27 @@ class ReadingCancelled(Exception):
     """Nobody waits for the file any more."""
 
 
-def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False) -> Attachment:
-    """The text of a file. Blocks for as long as that takes, or until `cancelled` says so.
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file as an attachment. `encoding`: the one that was chosen or guessed (`encodings`), where another one may be
+    right; "" where none can be.
+    """
+
+    attachment: Attachment
+    encoding: str = ""
+
+
+def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False, encoding: str = "") -> FileRead:
+    """The text of a file, in the `encoding` that a person chose. Blocks for as long as that takes, or until `cancelled`
+    says so.
 
     Raises UserError with one sentence where it has no text or cannot be read, and ReadingCancelled.
     """
     name = shown_name(path.name)
     with tempfile.TemporaryFile() as out:
         try:
-            child = start_child(child_command("--attachment", str(path.absolute())), out, subprocess.DEVNULL)
+            command = child_command("--attachment", str(path.absolute()), *filter(None, (encoding,)))
+            child = start_child(command, out, subprocess.DEVNULL)
         except OSError as error:
             raise UserError(tr("{name} could not be read.").format(name=name), repr(error)) from error
         with child:
@@ -52,7 +65,7 @@ def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False) -> Atta
         raise UserError(sentence, f"exit code {code}")
     if "problem" in answer:
         raise UserError(_sentence(answer["problem"], name, answer["detail"]), answer["detail"])
-    return Attachment(name, answer["kind"], answer["text"], _note(answer))
+    return FileRead(Attachment(name, answer["kind"], answer["text"], _note(answer)), answer["encoding"])
 
 
 def shown_name(name: str) -> str:
@@ -99,10 +112,12 @@ def _sentence(problem: str, name: str, detail: str) -> str:
         "too large": tr("{name} is too large to be attached."),
         "password": tr("{name} is protected with a password, so it cannot be read."),
         "no text": tr("{name} has no text: its pages are probably scanned pictures. Only text can be attached."),
-        "binary": tr("{name} is no text file. Text, code, PDF and DOCX files can be attached."),
-        "picture": tr("{name} is a picture. Text, code, PDF and DOCX files can be attached."),
+        "binary": tr("{name} is no text file. Text, code, PDF, DOCX and RTF files can be attached."),
+        "picture": tr("{name} is a picture. Text, code, PDF, DOCX and RTF files can be attached."),
         "old document": tr("{name} is in an old Office format. Save it as DOCX or PDF and attach that."),
-        "other archive": tr("{name} is an archive, or a document of another kind. Attach text, PDF or DOCX files."),
+        "other archive": tr(
+            "{name} is an archive, or a document of another kind. Attach text, PDF, DOCX or RTF files."
+        ),
         "damaged": tr("{name} is damaged and cannot be read."),
         "memory": tr("{name} needs more memory than a file of its kind should, so it was left out."),
         "empty": tr("{name} is empty."),
@@ -124,4 +139,23 @@ def _note(answer: dict[str, Any]) -> str:
         notes.append(tr("1 page") if n == 1 else tr("{n} pages").format(n=f"{n:,}"))
     if answer["is_cut"]:
         notes.append(tr("the first {n} characters").format(n=f"{len(answer['text']):,}"))
+    if answer["left_out"]:
+        notes.append(tr("left out: {parts}").format(parts=_left_out(answer["left_out"])))
     return ", ".join(notes)
+
+
+def _left_out(parts: Mapping[str, int]) -> str:
+    """What a document has and its text has not."""
+    names = {
+        "footnotes": tr("footnotes"),
+        "comments": tr("comments"),
+        "equations": tr("equations"),
+        "pictures": tr("pictures"),
+        "headers": tr("headers and footers"),
+        "charts": tr("charts"),
+        "objects": tr("embedded objects"),
+        "hidden text": tr("hidden text"),
+        "deleted text": tr("deleted text"),
+        "symbols": tr("symbols"),
+    }
+    return ", ".join(f"{names.get(part, part)} ({n:,})" for part, n in parts.items())

@@ -203,7 +203,7 @@ def _attachments(folder: Path) -> str:
     for suffix in ("pdf", "docx"):
         file = folder / f"selftest.{suffix}"
         shutil.copy(paths.resources_dir() / "selftest" / file.name, file)
-        found = read_file(file)
+        found = read_file(file).attachment
         _expect(PROMPT in found.text, f"{file.name} was read as {found.text[:80]!r}")
         said.append(f"{suffix.upper()} {len(found.text)} characters")
     return ", ".join(said)

@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.app import attaching
-from kvdesk.attachments.reader import ReadingCancelled
+from kvdesk.attachments.reader import FileRead, ReadingCancelled
 from kvdesk.chat import Attachment, Conversation
 from kvdesk.errors import UserError
 from kvdesk.protocol.chat import ModelLoaded, PreviewTurn
@@ -67,19 +67,54 @@ def test_what_cannot_be_read_is_said_and_nothing_is_lost(ready: Rig, qtbot: QtBo
     assert ready.window.chat.composer.text == "half a thought"
 
 
+def test_a_file_is_read_again_in_the_encoding_that_is_chosen(ready: Rig, qtbot: QtBot, tmp_path: Path) -> None:
+    file = tmp_path / "old.txt"
+    file.write_bytes("Ελ".encode("cp1253"))
+    other = tmp_path / "plain.txt"
+    other.write_text("plain")
+    rows = ready.window.chat.composer.attachments
+    ready.window.chat.attachments.give([str(file)])
+    qtbot.waitUntil(lambda: shown(ready) == ["old.txt"], timeout=20_000)
+    ready.window.chat.attachments.give([str(other)])
+    qtbot.waitUntil(lambda: shown(ready) == ["old.txt", "plain.txt"], timeout=20_000)
+    choice = rows.encoding(0)
+    assert choice is not None
+    assert rows.encoding(1) is None
+
+    def reads(text: str) -> bool:
+        return rows.attachments[0].text == text
+
+    for wanted, text in (("Windows-1251", "Ел"), ("Windows-1253", "Ελ")):
+        choice = rows.encoding(0)
+        assert choice is not None
+        choice.textActivated.emit(wanted)
+        qtbot.waitUntil(partial(reads, text), timeout=20_000)
+        assert rows.attachments[0].note == f"read as {wanted}"
+        assert shown(ready) == ["old.txt", "plain.txt"]
+    file.unlink()
+    choice = rows.encoding(0)
+    assert choice is not None
+    choice.textActivated.emit("KOI8-R")
+    qtbot.waitUntil(lambda: "old.txt could not be read" in ready.window.chat.banner.sentence, timeout=20_000)
+    assert rows.attachments[0].text == "Ελ", "what was read stays"
+    again = rows.encoding(0)
+    assert again is not None
+    assert again.currentText() == "Windows-1253"
+
+
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Flag:
     """Files whose reading takes until the flag is set, or until it is cancelled."""
     go_on = Flag()
 
-    def read(path: Path, cancelled: Callable[[], bool]) -> Attachment:
+    def read(path: Path, cancelled: Callable[[], bool], _encoding: str) -> FileRead:
         deadline = time.monotonic() + 20.0
         while not go_on.wait(0.005):
             if cancelled() or time.monotonic() > deadline:
                 raise ReadingCancelled
         if path.suffix == ".bad":
             raise UserError("It is bad.")
-        return Attachment(path.name, "text", "text")
+        return FileRead(Attachment(path.name, "text", "text"))
 
     monkeypatch.setattr(attaching, "read_file", read)
     return go_on

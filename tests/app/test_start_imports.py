@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 LATE = (
-    *("pyqtgraph", "ziamath", "pypdfium2", "mammoth", "llama_cpp", "huggingface_hub", "httpx2"),
+    *("pyqtgraph", "ziamath", "pypdfium2", "llama_cpp", "huggingface_hub", "httpx2"),
     *("kvdesk.ui.settings.panel", "kvdesk.ui.parameters.dialog", "kvdesk.ui.shell.command_palette"),
     *("kvdesk.ui.shell.about_dialog", "kvdesk.ui.shell.report_dialog", "kvdesk.ui.shell.introduction"),
     *("kvdesk.app.installed", "kvdesk.app.problem_report"),

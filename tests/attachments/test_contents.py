@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.attachments import contents
-from kvdesk.attachments.contents import Contents, Unreadable, read_contents
+from kvdesk.attachments import found, limits
+from kvdesk.attachments.contents import read_contents
+from kvdesk.attachments.found import Contents, Unreadable
 from tests.attachments.files import BOMB, docx, pdf
 
 CHINESE = "KV缓存的每一个单元，都有位置。"
@@ -36,7 +37,7 @@ def test_text_in_any_usual_encoding(tmp_path: Path, data: bytes, text: str, enco
 
 
 def test_text_that_is_too_long_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "MOST_CHARACTERS", 10)
+    monkeypatch.setattr(found, "MOST_CHARACTERS", 10)
     file = tmp_path / "file.txt"
     file.write_text("\u00e9" * 11, encoding="utf-8")
     assert read_contents(file) == Contents("text", "\u00e9" * 10, is_cut=True)
@@ -53,7 +54,7 @@ def test_documents(tmp_path: Path) -> None:
 
 
 def test_a_pdf_is_read_for_as_long_as_there_is_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "READ_S", 0.0)
+    monkeypatch.setattr(limits, "READ_S", 0.0)
     file = tmp_path / "long.pdf"
     file.write_bytes(pdf("One", "Two"))
     assert read_contents(file) == Contents("pdf", "One", n_pages=1, of_pages=2)
@@ -65,6 +66,8 @@ def test_a_pdf_is_read_for_as_long_as_there_is_time(tmp_path: Path, monkeypatch:
         (b"", "empty"),
         (b" \n\n", "empty"),
         (bytes(range(256)), "binary"),
+        (b"\x7fELF" + b"only words " * 90, "binary"),
+        (b"a.txt".ljust(257, b"\0") + b"ustar" + b"words " * 90, "other archive"),
         (bytes(range(1, 32)) * 9 + bytes(range(128, 160)), "binary"),
         (b"\x89PNG\r\n\x1a\n....", "picture"),
         (b"\xff\xd8\xff\xe0....", "picture"),
@@ -94,14 +97,76 @@ def test_another_archive_is_no_document(tmp_path: Path) -> None:
         read_contents(file)
 
 
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"line one\nbad \0 byte\n", "line one\nbad  byte"),
+        (b"line one\n" + bytes(4096) + b"line two\n", "line one\nline two"),
+        ("Grüße: 20 °C\n".encode() * 9 + b"\xff\n", "Grüße: 20 °C\n" * 9 + "\ufffd"),
+        ("a log of Windows\n".encode("utf-16-le"), "a log of Windows"),
+    ],
+)
+def test_a_few_odd_bytes_cost_no_log(tmp_path: Path, data: bytes, text: str) -> None:
+    file = tmp_path / "a.log"
+    file.write_bytes(data)
+    assert read_contents(file).text == text
+
+
+def test_the_values_of_a_form_are_text(tmp_path: Path) -> None:
+    widgets = (
+        "<< /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V (Maria) /Rect [9 9 90 20] >>"
+        "<< /Type /Annot /Subtype /Widget /FT /Tx /T (empty) /V () /Rect [9 29 90 40] >>"
+        "<< /Type /Annot /Subtype /Widget /FT /Tx /T (town) /TU (Town of birth) /V <FEFF004E01780077> >>"
+    )
+    file = tmp_path / "form.pdf"
+    file.write_bytes(pdf("Your name:", about=f" /Annots [{widgets}]"))
+    assert read_contents(file).text == "Your name:\n\nname: Maria\nTown of birth: NŸw"
+
+
+def test_a_field_has_what_its_form_says(tmp_path: Path) -> None:
+    """A value may stand with the parent of a field; passwords and boxes that are not ticked are no text."""
+    objects = (
+        "<< /FT /Tx /T (town) /V (Oslo) /Kids [7 0 R] >>",
+        "<< /Type /Annot /Subtype /Widget /Parent 6 0 R /Rect [9 9 90 20] >>",
+        "<< /Type /Annot /Subtype /Widget /FT /Tx /Ff 8192 /T (pin) /V (1234) /Rect [9 29 90 40] >>",
+        "<< /Type /Annot /Subtype /Widget /FT /Btn /T (married) /V /Off /AS /Off /Rect [9 49 90 60] >>",
+        "<< /Type /Annot /Subtype /Widget /FT /Ch /Ff 131072 /T (colour) /V (red) /Opt [(red)] /Rect [9 69 90 80] >>",
+    )
+    form = " /AcroForm << /Fields [6 0 R 8 0 R 9 0 R 10 0 R] >>"
+    file = tmp_path / "form.pdf"
+    about = " /Annots [7 0 R 8 0 R 9 0 R 10 0 R]"
+    file.write_bytes(pdf("Form", about=about, catalog=form, objects=objects))
+    assert read_contents(file).text == "Form\n\ntown: Oslo\ncolour: red"
+
+
+SHARED = Path(__file__).parents[3] / "shared" / "cases" / "attach"
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the small inputs are not beside the project")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("big5.txt", "這是一份繁體中文的文件，內容很普通。"),
+        ("cp1251.txt", "Привет, мир! Это обычный текст на русском языке."),
+        ("shiftjis.txt", "これは日本語のテキストです。漢字とかな。"),
+        ("mail.rtf", "Hello ä world"),
+        ("nul-inside.log", "line one\nbad  byte\nline three"),
+        ("form.pdf", "Your name:\n\nname: Maria"),
+        ("table.pdf", "Name Age Town\nAnn 30 Rome\nBob 41 Oslo"),
+    ],
+)
+def test_files_that_were_not_read_once(name: str, text: str) -> None:
+    assert read_contents(SHARED / name).text == text
+
+
 @given(st.binary(max_size=400))
 def test_any_bytes_are_text_or_a_problem(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     file = tmp_path_factory.getbasetemp() / "any"
     file.write_bytes(b"x" + data)  # no document: those may kill their reader
     try:
-        found = read_contents(file)
+        read = read_contents(file)
     except Unreadable:
         return
-    assert found.text
-    assert "\0" not in found.text
-    assert "\r" not in found.text
+    assert read.text
+    assert "\0" not in read.text
+    assert "\r" not in read.text

@@ -10,18 +10,28 @@ from pathlib import Path
 import pytest
 
 from kvdesk.attachments import limits, reader
-from kvdesk.attachments.reader import ReadingCancelled, read_file, shown_name
+from kvdesk.attachments.reader import FileRead, ReadingCancelled, read_file, shown_name
 from kvdesk.chat import Attachment
 from kvdesk.errors import UserError
-from tests.attachments.files import docx, pdf
+from tests.attachments.files import docx, docx_of, pdf
 
 
 def test_a_file_becomes_an_attachment(tmp_path: Path) -> None:
     paper, notes = tmp_path / "paper.pdf", tmp_path / "notes.txt"
     paper.write_bytes(pdf("Hello", "world"))
-    assert read_file(paper) == Attachment("paper.pdf", "pdf", "Hello\n\nworld", "2 pages")
+    assert read_file(paper) == FileRead(Attachment("paper.pdf", "pdf", "Hello\n\nworld", "2 pages"))
     notes.write_bytes("d\u00e9j\u00e0".encode("cp1252"))
-    assert read_file(notes) == Attachment("notes.txt", "text", "d\u00e9j\u00e0", "read as Windows-1252")
+    found = Attachment("notes.txt", "text", "d\u00e9j\u00e0", "read as Windows-1252")
+    assert read_file(notes) == FileRead(found, "Windows-1252")
+    assert read_file(notes, encoding="Windows-1251").attachment.text == "d\u0439j\u0430"
+    assert read_file(notes, encoding="UTF-8").attachment.note == "read as UTF-8"
+
+
+def test_what_is_left_out_of_a_document_is_named(tmp_path: Path) -> None:
+    paper = tmp_path / "paper.docx"
+    body = "<w:p><w:r><w:t>Text</w:t><w:footnoteReference/></w:r></w:p>"
+    paper.write_bytes(docx_of(body, comments="<w:comment/><w:comment/>"))
+    assert read_file(paper).attachment.note == "left out: footnotes (1), comments (2)"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +112,7 @@ def test_damaged_documents_never_cost_more_than_a_sentence(tmp_path: Path) -> No
             data[chance.randrange(8, len(data))] = chance.randrange(256)
         file.write_bytes(data)
         try:
-            said = read_file(file).name
+            said = read_file(file).attachment.name
         except UserError as error:
             said = str(error)
         assert said.startswith("a.pdf")

@@ -8,9 +8,10 @@ from typing import Final
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
+from kvdesk.attachments.encodings import CODECS
 from kvdesk.chat import Attachment
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attachment_facts import attachment_facts
 
@@ -25,6 +26,7 @@ class AttachmentList(QScrollArea):
     as_text_clicked = Signal(int)  # a pasted text: into the message box
     whole_clicked = Signal(int)  # all of one that was shortened
     cancelled = Signal(int)  # the number of a file that is being read
+    encoding_chosen = Signal(int, str)  # which one, and the name of the encoding
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -55,6 +57,10 @@ class AttachmentList(QScrollArea):
         """What is said beside the name of each."""
         return [cost.full_text for cost in self._costs]
 
+    def encoding(self, index: int) -> Choice | None:
+        """The choice of an encoding in one row, if it has one."""
+        return self._rows[index].findChild(Choice)
+
     def button(self, index: int, name: str) -> QToolButton:
         """A button of one row, by its accessible name without that of the file."""
         return next(b for b in self._rows[index].findChildren(QToolButton) if b.accessibleName().startswith(name))
@@ -64,11 +70,14 @@ class AttachmentList(QScrollArea):
         attachments: Sequence[Attachment],
         reading: Mapping[int, str],
         shortened: Sequence[bool],
+        encodings: Sequence[str],
         *,
         can_change: bool,
     ) -> None:
-        """Those there are, and the names of the files that are being read for it."""
-        key = (tuple(attachments), dict(reading), tuple(shortened), can_change)
+        """Those there are, and the names of the files that are being read for it. `encodings`: of each the one it was
+        read in, "" where no other can be chosen.
+        """
+        key = (tuple(attachments), dict(reading), tuple(shortened), tuple(encodings), can_change)
         if key == self._key:
             return
         self._key, self._attachments, self._reading = key, tuple(attachments), dict(reading)
@@ -78,8 +87,8 @@ class AttachmentList(QScrollArea):
             row.deleteLater()
         self._costs = []
         self._rows = [
-            self._row(i, attachment, is_short, can_change)
-            for i, (attachment, is_short) in enumerate(zip(attachments, shortened, strict=True))
+            self._row(i, attachment, is_short, encoding, can_change)
+            for i, (attachment, is_short, encoding) in enumerate(zip(attachments, shortened, encodings, strict=True))
         ]
         self._rows += [self._reading_row(number, name) for number, name in reading.items()]
         for row in self._rows:
@@ -95,7 +104,7 @@ class AttachmentList(QScrollArea):
             seconds = n * ms_per_token / 1e3 if n and ms_per_token else None
             cost.setText(attachment_facts(attachment, n, seconds))
 
-    def _row(self, index: int, attachment: Attachment, is_short: bool, can_change: bool) -> QWidget:
+    def _row(self, index: int, attachment: Attachment, is_short: bool, encoding: str, can_change: bool) -> QWidget:
         name = attachment.name
         row, layout = self._line(name)
         cost = ElidedLabel()
@@ -106,6 +115,8 @@ class AttachmentList(QScrollArea):
         layout.addWidget(cost, 3)
         if not can_change:
             return row
+        if encoding:
+            layout.addWidget(self._choice(index, name, encoding))
         if is_short:
             whole = self._link(tr("All of it"), tr("Attach all of {name} again").format(name=name))
             whole.clicked.connect(lambda: self.whole_clicked.emit(index))
@@ -118,6 +129,22 @@ class AttachmentList(QScrollArea):
         remove.clicked.connect(lambda: self.removed.emit(index))
         layout.addWidget(remove)
         return row
+
+    def _choice(self, index: int, name: str, encoding: str) -> Choice:
+        """The encodings that the file can be read in again."""
+        choice = Choice(self._theme)
+        choice.setProperty("scale", "small")
+        choice.setAccessibleName(tr("Encoding of {name}").format(name=name))
+        choice.setToolTip(tr("Read {name} in another encoding").format(name=name))
+        choice.addItems(list(CODECS))
+        choice.setCurrentText(encoding)
+
+        def choose(chosen: str) -> None:
+            if chosen != encoding:
+                self.encoding_chosen.emit(index, chosen)
+
+        choice.textActivated.connect(choose)
+        return choice
 
     def _reading_row(self, number: int, name: str) -> QWidget:
         row, layout = self._line(tr("Reading {name}…").format(name=name))

@@ -129,11 +129,14 @@ class Composer(QFrame):
         attachments: Sequence[Attachment],
         reading: Mapping[int, str],
         shortened: Sequence[bool],
+        encodings: Sequence[str],
         *,
         can_change: bool,
     ) -> None:
-        """What goes with the text; files that are being read for it; which of them were shortened."""
-        self.attachments.show_attachments(attachments, reading, shortened, can_change=can_change)
+        """What goes with the text; files that are being read for it; which of them were shortened, and in which
+        encoding each was read if another one can be chosen.
+        """
+        self.attachments.show_attachments(attachments, reading, shortened, encodings, can_change=can_change)
         self._can_attach = can_change
         new = tuple(attachments)
         if new != self._attachments:
@@ -294,7 +297,7 @@ class Composer(QFrame):
         self._attach.setToolTip(
             tr("What is attached to a message stays when it is edited")
             if self._editing
-            else tr("Attach text, code, PDF or DOCX files (Ctrl+Shift+A); dropping and pasting them works too")
+            else tr("Attach text, code, PDF, DOCX or RTF files (Ctrl+Shift+A); dropping and pasting them works too")
         )
         self._send.setEnabled(self._running or (self._has_draft and not self._why_not()))
         words, tone = self._words()

@@ -24,6 +24,7 @@ class DraftAttachments(QObject):
     changed = Signal(str, object)  # conversation, its attachments from now on: a tuple
     files_given = Signal(str, object)  # conversation, paths to be read as attachments
     reading_cancelled = Signal(int)
+    encoding_chosen = Signal(str, object, str)  # conversation, an attachment, the encoding to read its file in again
 
     def __init__(self, composer: Composer) -> None:
         super().__init__(composer)
@@ -32,12 +33,14 @@ class DraftAttachments(QObject):
         self._attachments: tuple[Attachment, ...] = ()
         self._edited: tuple[Attachment, ...] | None = None  # those of a message that is edited
         self._reading: Mapping[ConversationId, Mapping[int, str]] = {}
+        self._encodings: Mapping[Attachment, str] = {}
         self._whole: dict[Attachment, Attachment] = {}
         rows = composer.attachments
         rows.removed.connect(self._on_removed)
         rows.as_text_clicked.connect(self._on_as_text_clicked)
         rows.whole_clicked.connect(self._on_whole_clicked)
         rows.cancelled.connect(self.reading_cancelled)
+        rows.encoding_chosen.connect(self._on_encoding_chosen)
         composer.attach_clicked.connect(self.choose)
         composer.edit.files_given.connect(self.give)
         composer.edit.long_pasted.connect(self._on_long_pasted)
@@ -68,11 +71,16 @@ class DraftAttachments(QObject):
         self._reading = reading
         self._show()
 
+    def show_encodings(self, encodings: Mapping[Attachment, str]) -> None:
+        """The attachments whose file can be read again in another encoding, and in which it was read."""
+        self._encodings = encodings
+        self._show()
+
     @Slot()
     def choose(self) -> None:
         """Ask for files to attach."""
         if self.can_attach:
-            kinds = tr("Text, code, PDF, DOCX (*)")
+            kinds = tr("Text, code, PDF, DOCX, RTF (*)")
             self.give(ask_for_files(self._composer, tr("Attach files"), kinds))
 
     @Slot(object)
@@ -88,7 +96,11 @@ class DraftAttachments(QObject):
         shown = self._attachments if self._edited is None else self._edited
         reading = self._reading.get(self._conversation, {}) if self._conversation and self._edited is None else {}
         self._composer.show_attachments(
-            shown, reading, [attachment in self._whole for attachment in shown], can_change=self.can_attach
+            shown,
+            reading,
+            [attachment in self._whole for attachment in shown],
+            [self._encodings.get(attachment, "") for attachment in shown],
+            can_change=self.can_attach,
         )
 
     def _change(self, attachments: Sequence[Attachment]) -> None:
@@ -120,6 +132,11 @@ class DraftAttachments(QObject):
         attachments = list(self._attachments)
         attachments[index] = self._whole[attachments[index]]
         self._change(attachments)
+
+    @Slot(int, str)
+    def _on_encoding_chosen(self, index: int, encoding: str) -> None:
+        if self._conversation is not None:
+            self.encoding_chosen.emit(self._conversation, self._attachments[index], encoding)
 
     @Slot(int)
     def _on_shorten_clicked(self, n_characters: int) -> None:

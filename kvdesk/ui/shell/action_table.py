@@ -107,7 +107,7 @@ def _chat(
             tr("Attach files…"),
             there(parts.chat.attachments.choose),
             "Ctrl+Shift+A",
-            tr("Text, code, PDF and DOCX files, as text"),
+            tr("Text, code, PDF, DOCX and RTF files, as text"),
         ),
         Action("chat.stop", tr("Stop the answer"), intents.stop, refusal=why_not.stop),
         Action(

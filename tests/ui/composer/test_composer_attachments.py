@@ -252,3 +252,20 @@ def test_a_search_unfolds_and_marks_what_it_found_in_an_attachment(window: MainW
 def marked(prose: ProseView) -> list[int]:
     """Where marks begin."""
     return [selection.cursor.selectionStart() for selection in prose.extraSelections()]
+
+
+def test_another_encoding_can_be_chosen_beside_the_note(window: MainWindow, record: Record, qtbot: QtBot) -> None:
+    chosen = record(window.chat.attachments.encoding_chosen)
+    old = Attachment("old.txt", "text", "Ïðèâåò", "read as Windows-1252")
+    show(window, old, NOTES)
+    window.chat.attachments.show_encodings({old: "Windows-1252"})
+    rows = window.chat.composer.attachments
+    choice = rows.encoding(0)
+    assert choice is not None
+    assert rows.encoding(1) is None, "it is UTF-8 beyond doubt"
+    assert (choice.currentText(), choice.accessibleName()) == ("Windows-1252", "Encoding of old.txt")
+    choice.setFocus()
+    qtbot.keyClick(choice, Qt.Key.Key_Down)
+    qtbot.keyClick(choice, Qt.Key.Key_Up)
+    assert [(one[0], one[1]) for one in chosen] == [(ONE, old)]
+    assert chosen[0][2] != "Windows-1252"

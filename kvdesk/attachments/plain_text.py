@@ -1,0 +1,100 @@
+"""A plain text file: as UTF-8, in the encoding that its first bytes name, or in the likeliest one."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Final
+
+from kvdesk.attachments.encodings import CODECS, UTF_8, system_encoding
+from kvdesk.attachments.found import Contents, Unreadable
+from kvdesk.attachments.guess import guess
+
+_BOMS: Final = (
+    (codecs.BOM_UTF8, "utf-8", ""),
+    (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be", "UTF-32"),
+    (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
+    (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
+)
+_LAST_RESORT: Final = "Windows-1252"
+_SAMPLE: Final = 100_000
+_MOST_ODD: Final = 0.05
+"""Control characters among a text; programs, pictures and archives have more."""
+_NULS: Final = re.compile(rb"\0+")
+_ODD: Final = re.compile(rb"[\0-\x07\x0e-\x1a\x1c-\x1f\x7f]")
+_HIGH: Final = re.compile(rb"[\x80-\xff]")
+_PROGRAM_SIGNS: Final = (
+    *(b"\x7fELF", b"MZ", b"SQLite format 3\0", b"\x1f\x8b", b"7z\xbc\xaf", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"BZh"),
+    *(b"\0asm", b"\xca\xfe\xba\xbe", b"GGUF", b"Rar!", b"OggS", b"ID3", b"fLaC"),
+)
+"""How files begin that are no text however much of it they hold."""
+
+
+def read_plain(data: bytes, *, is_all: bool, encoding: str = "") -> Contents:
+    """`encoding`: the one that a person chose (`CODECS`). Raises Unreadable for what is no text."""
+    if encoding:
+        return _as(data, encoding, is_all=is_all)
+    for mark, codec, name in _BOMS:
+        if data.startswith(mark):
+            text = codecs.getincrementaldecoder(codec)("replace").decode(data[len(mark) :], final=is_all)
+            return Contents("text", text, name, is_cut=not is_all)
+    if name := _wide(data):
+        return _as(data, name, is_all=is_all)
+    _refuse_binary(data)
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(data, final=is_all)  # its end may be half a character
+    except UnicodeDecodeError:
+        return _as(data, _likeliest(data, is_all=is_all), is_all=is_all)
+    return Contents("text", text, is_cut=not is_all)
+
+
+def _as(data: bytes, encoding: str, *, is_all: bool) -> Contents:
+    """With U+FFFD for what the encoding does not have."""
+    codec = CODECS[encoding]
+    for mark, own, name in _BOMS:
+        if data.startswith(mark) and encoding.startswith(name or UTF_8):
+            codec, data = own, data[len(mark) :]
+            break
+    text = codecs.getincrementaldecoder(codec)("replace").decode(data, final=is_all)
+    return Contents("text", text, encoding, is_cut=not is_all)
+
+
+def _wide(data: bytes) -> str:
+    """UTF-16 without a mark, by the NULs of its ASCII characters; "" for anything else."""
+    sample = data[: _SAMPLE & ~1]
+    if len(sample) < 4:
+        return ""
+    n_even, n_odd = sample[::2].count(0), sample[1::2].count(0)
+    half = len(sample) // 2
+    if n_odd > 0.3 * half and n_even < 0.01 * half:
+        return "UTF-16"
+    return "UTF-16 BE" if n_even > 0.3 * half and n_odd < 0.01 * half else ""
+
+
+def _refuse_binary(data: bytes) -> None:
+    """A run of NULs, such as a crash leaves in a log, counts as one odd character."""
+    if data.startswith(_PROGRAM_SIGNS):
+        raise Unreadable("binary")
+    if data[257:262] == b"ustar":
+        raise Unreadable("other archive")
+    sample = _NULS.sub(b"\0", data[:_SAMPLE])
+    if len(_ODD.findall(sample)) > max(1, _MOST_ODD * len(sample)):
+        raise Unreadable("binary")
+
+
+def _likeliest(data: bytes, *, is_all: bool) -> str:
+    """The name of an encoding. Raises Unreadable where none makes a text of the bytes."""
+    sample = data[:_SAMPLE]
+    n_bad = sample.decode("utf-8", "replace").count("\ufffd")
+    n_high = len(_HIGH.findall(sample))
+    if n_bad * 10 <= n_high:
+        return UTF_8  # damaged in a few places
+    if found := guess(data, is_all=is_all, system=system_encoding()):
+        return found
+    text = sample.decode("cp1252", "replace")
+    n_odd = sum(not (c.isprintable() or c in "\t\n\r\f\b\x1b") for c in text)
+    n_unknown = text.count("\ufffd")
+    if (n_odd + n_unknown) > _MOST_ODD * len(text):
+        raise Unreadable("binary")
+    return _LAST_RESORT
