@@ -86,7 +86,8 @@ def _answer(text: str, marks: ReasoningMarks | None) -> str:
     folded = ""
     if (parts := parts_of(text, marks)) is not None:
         if thought := text[parts.thought : parts.thought_end]:
-            folded = f"<details><summary>{escape(tr('Reasoning'))}</summary>{_html(thought)}</details>"
+            heading = escape(tr("Reasoning"))
+            folded = f"<details><summary>{heading}</summary>{_html(thought)}</details>"
         text = text[parts.said : parts.said_end]
     return folded + _html(text)
 
