@@ -1,4 +1,4 @@
-"""The Cache tab: map, operations by hand and what they did, numbers, rulers, and the two buttons everybody sees."""
+"""The Cache tab: the map, which stays in sight, above operations by hand and what they did, numbers and rulers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.readout import positions_of, totals
 from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
 
-_ABOUT: Final = marked("One square is one token, in its chat's colour; grey is free.")
+_ABOUT: Final = marked(
+    "One square is one token, in its chat's colour; grey is free. The model reads up to the dashed line."
+)
 
 
 class CachePage(QWidget):
@@ -168,8 +170,10 @@ class CachePage(QWidget):
 
     @Slot()
     def _reserve_readout(self) -> None:
-        """Height for the lines of the legend, and for the two lines about a cell."""
-        height = max(2, self._legend.lines(self.map.width()) if self._shows_all else 0) * self._theme.px(ROW_PX)
+        """Height for the key of the map, and for the two lines about a cell."""
+        width, row = self.map.width(), self._theme.px(ROW_PX)
+        key = self._legend.lines(width) * row if self._shows_all else self._about.heightForWidth(width)
+        height = max(2 * row, key)
         if height != self._readout.minimumHeight():
             self._readout.setFixedHeight(height)
 
@@ -187,7 +191,7 @@ class CachePage(QWidget):
         pair.addWidget(self._first)
         pair.addWidget(self._second)
         self._readout = QStackedWidget()
-        about = label(tr(_ABOUT), tone="secondary", scale="small")
+        about = self._about = label(tr(_ABOUT), tone="secondary", scale="small")
         about.setWordWrap(True)
         about.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._key = QStackedWidget()
@@ -200,8 +204,7 @@ class CachePage(QWidget):
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 12, 0)
         column.setSpacing(8)
-        above = self.bar, self.map, self._readout, self.operations, self.question, self.effect
-        for widget in (*above, self.numbers, self.rulers):
+        for widget in (self.operations, self.question, self.effect, self.numbers, self.rulers):
             column.addWidget(widget)
         column.addWidget(self.overview, 1)
         column.addWidget(self.trends, 1)
@@ -210,9 +213,17 @@ class CachePage(QWidget):
         scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)
         scroll.setAccessibleName(tr("The cache as it is"))
         scroll.setWidget(content)
+        pinned = QVBoxLayout()
+        pinned.setSpacing(8)
+        pinned.setContentsMargins(0, 0, 12, 0)
+        pinned.addWidget(self.bar)
+        pinned.addWidget(self.map)
+        pinned.addWidget(self._readout)
         around = QVBoxLayout(self)
         around.setContentsMargins(0, 0, 0, 0)
-        around.addWidget(scroll)
+        around.setSpacing(8)
+        around.addLayout(pinned)
+        around.addWidget(scroll, 1)
 
 
 def _button(text: str, tip: str) -> QPushButton:

@@ -1,6 +1,7 @@
 """The cell map: every cell of every stream as a square. A frame is made when something changed, then only drawn.
 
-Mouse      wheel zooms; middle button, or Space held, drags the map; a click selects a cell, a drag or Shift a range
+Mouse      wheel scrolls, with Ctrl it zooms; middle button, or Space held, drags the map; a click selects a cell, a
+           drag or Shift a range
 Keyboard   arrows, Home, End, Page Up and Down move the cursor, with Shift they select, with Ctrl arrows move the map;
            Space selects, Delete lets go; + and - zoom, 0 shows everything again
 How often a frame is made anew is the rule of `frame_clock.FrameClock`.
@@ -13,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRect, QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QPointF, QRect, QRectF, QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -25,7 +26,7 @@ from PySide6.QtGui import (
     QShowEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
 
 from kvdesk.protocol.cache import CacheView, MessageSpans
 from kvdesk.translation import tr
@@ -63,9 +64,11 @@ class CellMapView(QWidget):
     pages_told = Signal(str)
     """The memory that paging would hold and waste, in words; empty when the map is not coloured by page."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, *, wide: bool = False) -> None:
+        """`wide`: rows of 128 cells for a small cache too."""
         super().__init__()
         self._theme = theme
+        self._is_wide = wide
         self._painter = MapPainter(theme)
         self._clock = FrameClock()
         self._pages = PageCache()
@@ -96,6 +99,10 @@ class CellMapView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(160)
         self.setFixedHeight(self._room)
+        self._bar = QScrollBar(Qt.Orientation.Vertical, self)
+        self._bar.setAccessibleName(tr("Scroll the cell map"))
+        self._bar.hide()
+        self._bar.valueChanged.connect(self._on_scrolled)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.refresh)
         self._due.connect(self._on_due, Qt.ConnectionType.QueuedConnection)  # it comes before what is to be painted
@@ -154,7 +161,7 @@ class CellMapView(QWidget):
         """Select cells from outside, such as those of a text; nothing is sent. None of them lets go."""
         self._selection.set_runs(runs)
         self._on_selection_changed()
-        if self._frame is not None and runs and self._viewport.zoom > 1:
+        if self._frame is not None and runs:
             number = self._frame.find(runs[0].cache, runs[0].stream)
             if number is not None and len(runs[0].cells):
                 self._bring_into_view(number, int(runs[0].cells[0]))
@@ -186,13 +193,11 @@ class CellMapView(QWidget):
     def zoom_at(self, point: QPointF, factor: float) -> None:
         """Zoom, the point staying where it is."""
         if self.strips:
-            self._viewport = self._viewport.zoomed(point, factor, self.strips[0].cell)
-            self.update()
+            self._look(self._viewport.zoomed(point, factor, self.strips[0].cell))
 
     def move_by(self, by: QPointF) -> None:
         """Move what is seen by so many pixels."""
-        self._viewport = self._viewport.moved(by)
-        self.update()
+        self._look(self._viewport.moved(by))
 
     @Slot()
     def zoom_in(self) -> None:
@@ -204,8 +209,7 @@ class CellMapView(QWidget):
 
     @Slot()
     def reset_zoom(self) -> None:
-        self._viewport = Viewport(self.width(), self.height(), self.devicePixelRatioF())
-        self.update()
+        self._look(self._fitted(Viewport(self.width(), self.height())))
 
     # --- frames -------------------------------------------------------------------------------------------------------
 
@@ -245,17 +249,10 @@ class CellMapView(QWidget):
             return
         begun = time.perf_counter()
         self._refreshed_at = time.monotonic()
-        before = self._strips
         self._make_frame(self._view)
         self._describe()
-        assert self._frame is not None
-        rects = self._painter.prepare(self._frame, self._viewport, self._edges)
         self._clock.refreshed((time.perf_counter() - begun) * 1e3)
-        if rects is None or self._overlay or self._strips is not before:
-            self.update()
-            return
-        for rect in rects:
-            self.update(rect)
+        self.update()
 
     def _make_frame(self, view: CacheView) -> None:
         limits = self._recency.limits(time.monotonic())
@@ -264,7 +261,7 @@ class CellMapView(QWidget):
         scene = self._scene
         if scene.mode is ColourBy.PAGE:
             scene = replace(scene, pages=self._pages.overlays(view.snapshot))
-        self._frame = frame = make_frame(view, self._strips, scene, limits, self._frame)
+        self._frame = frame = make_frame(view, self._strips, scene, limits)
         if self._strips is not before:
             self._on_layout_changed()
         grounds = grounds_of(frame, view.snapshot)
@@ -287,31 +284,52 @@ class CellMapView(QWidget):
         if laid_out == self._laid_out:
             return
         self._laid_out = laid_out
-        strips = strips_of(view, *laid_out[1:])
+        width = self.width() - self._bar.sizeHint().width()  # the same with and without a bar
+        strips = strips_of(view, width, self.devicePixelRatioF(), wide=self._is_wide)
         self._strips = self._strips if strips == self._strips else strips
-        height = max(total_height(strips), 64) if strips else self._room
+        height = min(max(total_height(strips), 64), self._room) if strips else self._room
         if height != self.minimumHeight():
             self.setFixedHeight(height)
 
     def _on_layout_changed(self) -> None:
         """The same zoom with cells of another size, the same selection in other rows."""
+        self._look(self._fitted(self._viewport))
         if self.strips and self._viewport.zoom > 1:
-            self._viewport = self._viewport.zoomed(QPointF(), 1.0, self.strips[0].cell)
+            self._look(self._viewport.zoomed(QPointF(), 1.0, self.strips[0].cell))
         if self._selection.at is not None and self._selection.at[0] >= len(self.strips):
             self._selection.at = None
         self._edges = self._make_edges()
+
+    def _fitted(self, viewport: Viewport) -> Viewport:
+        return viewport.resized(self.width(), self.height(), self.devicePixelRatioF(), total_height(self.strips))
+
+    def _look(self, viewport: Viewport) -> None:
+        """Show another part of the map; the scroll bar follows."""
+        self._viewport = viewport
+        hidden = round(viewport.hidden_height)
+        with QSignalBlocker(self._bar):
+            self._bar.setPageStep(self.height())
+            self._bar.setSingleStep(24)
+            self._bar.setRange(0, hidden)
+            self._bar.setValue(round(-viewport.offset.y()))
+        self._bar.setVisible(hidden > 0)
+        self.update()
+
+    @Slot(int)
+    def _on_scrolled(self, value: int) -> None:
+        self.move_by(QPointF(0, -value - self._viewport.offset.y()))
 
     def _make_edges(self) -> Edges:
         masks = ((i, strip, self._selection.mask(strip)) for i, strip in enumerate(self.strips))
         return {i: edges_of(mask, strip.columns) for i, strip, mask in masks if mask is not None}
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, _event: QPaintEvent) -> None:
         begun = time.perf_counter()
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(self._theme.colours.panel))
         if self._frame is not None and self._frame.strips:
             at = self._selection.at if self._at_mouse or self.hasFocus() else None
-            self._painter.paint(painter, self._frame, self._viewport, self._texts, self._edges, at, event.rect())
+            self._painter.paint(painter, self._frame, self._viewport, self._texts, self._edges, at)
             if self._overlay:
                 self._draw_overlay(painter)
             self._clock.painted((time.perf_counter() - begun) * 1e3)
@@ -393,8 +411,7 @@ class CellMapView(QWidget):
 
     def _bring_into_view(self, number: int, cell: int) -> None:
         strip = self.strips[number]
-        self._viewport = self._viewport.showing(QRectF(*strip.corner(cell), strip.cell, strip.cell))
-        self.update()
+        self._look(self._viewport.showing(QRectF(*strip.corner(cell), strip.cell, strip.cell)))
 
     def _go(self, at: tuple[int, int], *, select: bool) -> None:
         """Move the cursor by keyboard; the map follows."""
@@ -439,11 +456,17 @@ class CellMapView(QWidget):
         self._set_at(None)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        self._wheel += event.angleDelta().y()
-        if abs(self._wheel) >= _WHEEL_STEP:
-            self.zoom_at(event.position(), 1.0019**self._wheel)
-            self._wheel = 0
-        event.accept()
+        turned = event.angleDelta().y()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._wheel += turned
+            if abs(self._wheel) >= _WHEEL_STEP:
+                self.zoom_at(event.position(), 1.0019**self._wheel)
+                self._wheel = 0
+            event.accept()
+            return
+        before = self._viewport.offset
+        self.move_by(QPointF(event.pixelDelta()) if not event.pixelDelta().isNull() else QPointF(0, turned / 2))
+        event.setAccepted(self._viewport.offset != before)  # at its end what is around the map scrolls
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -489,7 +512,10 @@ class CellMapView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._viewport = self._viewport.resized(self.width(), self.height(), self.devicePixelRatioF())
+        self._bar.setGeometry(
+            self.width() - self._bar.sizeHint().width(), 0, self._bar.sizeHint().width(), self.height()
+        )
+        self._look(self._fitted(self._viewport))
         if event.size().width() != event.oldSize().width():
             self._come_back(0)
 

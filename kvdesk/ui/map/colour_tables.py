@@ -51,7 +51,7 @@ def colour_table(mode: ColourBy, colours: Colours) -> NDArray[np.uint32]:
     """256 ARGB values."""
     table = [colours.panel] * 256
     table[raster.FREE], table[raster.FREE_IN_SPAN] = colours.cell_free, colours.cell_span
-    table[raster.EDGE] = colours.text
+    table[raster.EDGE], table[raster.HOLE] = colours.text, mix(colours.secondary, colours.cell_span, 0.5)
     for i, colour in enumerate(group_colours(mode, colours)):
         first = raster.FIRST_GROUP + i * raster.N_SHADES
         table[first : first + raster.N_SHADES] = shades(colour, colours)

@@ -12,23 +12,17 @@ from kvdesk.protocol.cache import CacheView
 from kvdesk.translation import tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import ColourBy, Scales, Scene, groups_of, page_marks, scales_of
-from kvdesk.ui.map.growth import Limits, grown
 from kvdesk.ui.map.layout import StreamSize, Strip, lay_out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StripFrame:
-    """One stream, ready to be drawn. `n_kv`: cells attention walks over in its cache, the maximum over streams.
-
-    since, first   what `layer` has in common with the layer of the frame before: every cell before `first`
-    """
+    """One stream, ready to be drawn. `n_kv`: cells attention walks over in its cache, the maximum over streams."""
 
     strip: Strip
     stream: StreamMap
     layer: raster.Layer = field(repr=False)
     n_kv: int
-    since: raster.Layer | None = field(default=None, repr=False)
-    first: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +47,11 @@ class MapFrame:
         return any(part.stream.shifted is not None for part in self.strips)
 
     @property
+    def has_holes(self) -> bool:
+        """Whether some cell before the last used one is free."""
+        return any((part.layer.code == raster.HOLE).any() for part in self.strips)
+
+    @property
     def n_cells(self) -> int:
         return sum(part.strip.n_cells for part in self.strips)
 
@@ -64,20 +63,15 @@ class MapFrame:
         return None
 
 
-def strips_of(view: CacheView, width: float, height: float, ratio: float) -> tuple[Strip, ...]:
+def strips_of(view: CacheView, width: float, ratio: float, *, wide: bool = False) -> tuple[Strip, ...]:
     """A strip for every stream of every cache; names only where there are several."""
     maps = view.snapshot.maps
-    sizes = []
-    for m, cache in enumerate(maps):
-        for s, stream in enumerate(cache.streams):
-            name = strip_name(maps, m, s)
-            short = name if len(cache.streams) == 1 else _short_name(cache, s, len(maps))
-            sizes.append(StreamSize(m, s, name, stream.size, short))
-    return lay_out(sizes, width, height, ratio)
-
-
-def _short_name(cache: CacheMap, stream: int, n_caches: int) -> str:
-    return f"{cache.name} {stream}" if n_caches > 1 else tr("stream {stream}").format(stream=stream)
+    sizes = [
+        StreamSize(m, s, strip_name(maps, m, s), stream.size)
+        for m, cache in enumerate(maps)
+        for s, stream in enumerate(cache.streams)
+    ]
+    return lay_out(sizes, width, ratio, wide=wide)
 
 
 def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:
@@ -87,39 +81,23 @@ def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:
     return ", ".join(part for part in (name, where) if part)
 
 
-def make_frame(
-    view: CacheView, strips: tuple[Strip, ...], scene: Scene, limits: Limits, before: MapFrame | None = None
-) -> MapFrame:
-    """Codes of all strips. `before`: the frame that was shown until now; where only tokens were appended it helps."""
+Limits = tuple[int, int]
+"""Operations after which a written cell is fading, and just written."""
+
+
+def make_frame(view: CacheView, strips: tuple[Strip, ...], scene: Scene, limits: Limits) -> MapFrame:
+    """Codes of all strips."""
     snapshot = view.snapshot
     scales = scales_of(snapshot, scene.mode)
     spans = [max([n_kv(stream) for stream in cache.streams], default=0) for cache in snapshot.maps]
     done: list[StripFrame] = []
-    known = before.strips if before is not None and _is_comparable(before, strips, scene) else (None,) * len(strips)
-    for strip, part in zip(strips, known, strict=True):
+    for strip in strips:
         cache = snapshot.maps[strip.map_index]
         stream = cache.streams[strip.stream_index]
         span = min(spans[strip.map_index], stream.size)
-        found = None
-        if part is not None and part.n_kv == span:
-            found = grown(part.stream, part.layer, stream, cache, limits)
-        layer, since, first = found or (
-            _layer(stream, cache, strip, scene, scales, snapshot.operation, span, limits),
-            None,
-            0,
-        )
-        done.append(StripFrame(strip, stream, layer, span, since, first))
+        layer = _layer(stream, cache, strip, scene, scales, snapshot.operation, span, limits)
+        done.append(StripFrame(strip, stream, layer, span))
     return MapFrame(strips, tuple(done), scene, scales, snapshot.operation)
-
-
-def _is_comparable(before: MapFrame, strips: tuple[Strip, ...], scene: Scene) -> bool:
-    """Whether a frame is of the same strips in the same colours, in a mode in which each cell has its own."""
-    return (
-        scene.mode is ColourBy.CONVERSATION
-        and before.scene.mode is scene.mode
-        and before.scene.colours == scene.colours
-        and before.layout == strips
-    )
 
 
 def _layer(

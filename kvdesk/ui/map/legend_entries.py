@@ -51,7 +51,7 @@ def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
     """All that the key of a frame depends on: while it is equal, so is the key."""
     names = tuple(cache.name for cache in snapshot.maps)
     shades = max(frame.scene.colours.values(), default=0) // N_COLOURS
-    return frame.scene.mode, frame.scales, frame.is_shifted, names, frame.scene.pages, shades
+    return frame.scene.mode, frame.scales, frame.is_shifted, frame.has_holes, names, frame.scene.pages, shades
 
 
 def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
@@ -61,6 +61,8 @@ def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
     entries = [*_scale(frame)]
     entries.append(Entry("colour", tr("free"), (raster.FREE,)))
     entries.append(Entry("colour", tr("free in n_kv"), (raster.FREE_IN_SPAN,)))
+    if frame.has_holes:
+        entries.append(Entry("colour", tr("hole"), (raster.HOLE,)))
     entries.append(Entry("mark", tr("just written"), (example + raster.FRESH_SHADE,), raster.FRESH))
     if mode is ColourBy.CONVERSATION:
         entries.append(Entry("split", tr("shared"), (example, _code(2))))

@@ -1,7 +1,7 @@
 """Codes of cells -> picture: every visible cell as a square of whole device pixels, with its marks. numpy only, no Qt.
 
-Marks degrade with the size of a cell. From 5 pixels on each has a pattern of its own; from 2 on a shared cell is still
-split into two colours; at 1 pixel shared and shifted cells are dithered, and the others are told by lightness alone.
+The last row and column of every cell are the gap to the next. From 5 pixels on each mark has a pattern, and a hole is
+hollow; below, a shared cell is still split into two colours, and the others differ by lightness alone.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.ui.map.raster import (
-    DIM,
     EDGE,
-    FIRST_GROUP,
     FREE,
     FRESH,
     HIDDEN,
+    HOLE,
     INK,
-    N_SHADES,
     PAD,
     PARTIAL,
     SHARED,
@@ -47,28 +45,27 @@ def picture(
 ) -> NDArray[np.uint8]:
     """Code of every pixel of the part: `pixels` by `pixels` for a cell, `columns` cells to a row of the map.
 
+    pixels  of a cell with its gap, 3 at least
     edges  of each cell in rows, where the outline of the selection runs (`edges_of`)
     """
     code = _codes_of(layer.code, layer, columns, part)
     marks = _grid_of(layer.marks, columns, part, 0)
     second = _codes_of(layer.second, layer, columns, part) if layer.second is not None else None
-    if pixels == 1:
-        out = _dithered(code, second, marks)
-        if edges is not None:
-            out[edges[part.row : part.rows, part.column : part.columns] > 0] = EDGE
-        return out
     rows, width = code.shape
     out = code.repeat(pixels, axis=0).repeat(pixels, axis=1)
     cells = out.reshape(rows, pixels, width, pixels)
     if second is not None:
-        upper = max(1, int(pixels * _SPLIT_AT))
+        upper = max(1, int((pixels - 1) * _SPLIT_AT))
         lower = second.repeat(pixels, axis=1).reshape(rows, 1, width, pixels)
         cells[:, upper:] = lower
         marks = marks & np.uint8(~SHARED & 255)
     if pixels >= MARKS_FROM_PX:
         _draw_marks(out, marks, pixels)
-        out[pixels - 1 :: pixels] = INK
-        out[:, pixels - 1 :: pixels] = INK
+        rim = 1 if pixels < 12 else 2
+        inner = cells[:, rim : pixels - 1 - rim, :, rim : pixels - 1 - rim]
+        np.copyto(inner, np.uint8(INK), where=(code == HOLE)[:, None, :, None])
+    out[pixels - 1 :: pixels] = INK
+    out[:, pixels - 1 :: pixels] = INK
     if edges is not None:
         _draw_edges(cells, edges[part.row : part.rows, part.column : part.columns], pixels)
     return out
@@ -110,20 +107,6 @@ def _grid_of(values: NDArray[np.uint8], columns: int, part: Part, pad: int) -> N
     if flat.size < n:
         flat = np.concatenate((flat, np.full(n - flat.size, pad, np.uint8)))
     return flat.reshape(part.rows - part.row, columns)[:, part.column : part.columns]
-
-
-def _dithered(code: NDArray[np.uint8], second: NDArray[np.uint8] | None, marks: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """One pixel a cell: every other cell has the second colour, every third of those with a pending shift is dark."""
-    out = code.copy()
-    if second is not None:
-        out[0::2, 1::2] = second[0::2, 1::2]
-        out[1::2, 0::2] = second[1::2, 0::2]
-    shifted = _has(marks[:, ::3], SHIFTED)
-    if shifted.any():
-        every_third = out[:, ::3]
-        dark = every_third - (every_third - np.uint8(FIRST_GROUP)) % np.uint8(N_SHADES) + np.uint8(DIM)
-        np.copyto(every_third, dark, where=shifted)
-    return out
 
 
 def _draw_marks(out: NDArray[np.uint8], marks: NDArray[np.uint8], pixels: int) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.snapshot import CacheMap, StreamMap
 
-FREE, FREE_IN_SPAN, PAD, INK, EDGE = range(5)
+FREE, FREE_IN_SPAN, PAD, INK, EDGE, HOLE = range(6)
 FIRST_GROUP: Final = 8
 N_SHADES: Final = 4
 PLAIN, FADING_SHADE, FRESH_SHADE, DIM = range(N_SHADES)
@@ -63,15 +63,13 @@ class Runs(NamedTuple):
 class Layer(NamedTuple):
     """One stream: an entry per cell. `second`: code of the lower half where it differs somewhere, else None.
 
-    n_free         so many `FREE` cells follow that have no entry: of a large cache most of them
-    first_passing  no cell before this one is fading or just written
+    n_free  so many `FREE` cells follow that have no entry: of a large cache most of them
     """
 
     code: NDArray[np.uint8]
     second: NDArray[np.uint8] | None
     marks: NDArray[np.uint8]
     n_free: int = 0
-    first_passing: int = 0
 
 
 def runs_of(stream: StreamMap) -> Runs:
@@ -181,7 +179,8 @@ def layer(
 ) -> Layer:
     """Codes from groups and marks, which have one entry per cell up to the high-water mark.
 
-    Free cells below `n_kv` are told apart from those beyond, which have no entry: attention walks over the first.
+    Free cells below `n_kv` are told apart from those beyond, which have no entry: attention walks over the first. Those
+    before the last used cell are holes.
     """
     high = stream.high_water
     n = max(n_kv, high)
@@ -192,6 +191,8 @@ def layer(
     shade = SHADES[marks]
     shade += np.uint8(FIRST_GROUP)
     free = np.repeat(runs.owner == NO_SEQUENCE, runs.lengths) if runs.free else None
+    if free is not None:
+        code[:high][free] = HOLE
     lower = None
     if second is not None:
         lower = code.copy()
@@ -200,7 +201,7 @@ def layer(
     every[:high] = marks
     if free is not None:
         every[:high][free] = 0
-    return Layer(code, lower, every, stream.size - n, int((every & FADING > 0).argmax()))
+    return Layer(code, lower, every, stream.size - n)
 
 
 def _fill(

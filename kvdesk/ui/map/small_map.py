@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QMouseEvent
 
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.ui.map.cell_map import CellMapView
@@ -13,13 +14,12 @@ from kvdesk.viewmodel.history import view_of
 
 
 class SmallMap(CellMapView):
-    """Takes no keys and no mouse."""
+    """Takes no keys and selects nothing; the wheel scrolls it."""
 
     def __init__(self, theme: Theme, name: str, room: int) -> None:
-        super().__init__(theme)
+        super().__init__(theme, wide=True)
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.set_room(room)
         self.setFixedHeight(room)  # until there is something to show
 
@@ -28,3 +28,9 @@ class SmallMap(CellMapView):
     ) -> None:
         """Draw these maps, after operation number `operation`."""
         self.show_view(view_of(maps, operation), colours, titles)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.ignore()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        event.ignore()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, floor
 from typing import Final
 
@@ -16,9 +16,10 @@ LARGEST_CELL_PX: Final = 96
 
 @dataclass(frozen=True, slots=True)
 class Viewport:
-    """widget = map * zoom + offset. `ratio`: device pixels to a logical one.
+    """widget = map * zoom + offset. `ratio`: device pixels to a logical one; `map_height`: of the whole map at zoom 1.
 
-    Zoom goes in steps at which a cell is a whole number of device pixels, so that nothing is blurred.
+    Zoom goes in steps at which a cell is a whole number of device pixels, so that nothing is blurred. A map that is
+    higher than the widget scrolls at zoom 1 too.
     """
 
     width: float
@@ -26,6 +27,12 @@ class Viewport:
     ratio: float = 1.0
     zoom: float = 1.0
     offset: QPointF = field(default_factory=QPointF)
+    map_height: float = 0.0
+
+    @property
+    def hidden_height(self) -> float:
+        """Pixels of the map above and below what is seen."""
+        return max(0.0, max(self.map_height, self.height) * self.zoom - self.height)
 
     def to_map(self, point: QPointF) -> QPointF:
         return (point - self.offset) / self.zoom
@@ -70,8 +77,11 @@ class Viewport:
         dy = max(-corner.y(), 0.0) or min(self.height - corner.y() - size.height(), 0.0)
         return self.moved(QPointF(dx, dy)) if dx or dy else self
 
-    def resized(self, width: float, height: float, ratio: float) -> Viewport:
-        return _inside(Viewport(width, height, ratio), self.zoom, self.offset)
+    def resized(self, width: float, height: float, ratio: float, map_height: float = 0.0) -> Viewport:
+        """The same zoom and place in a widget or of a map of another size."""
+        return _inside(
+            replace(self, width=width, height=height, ratio=ratio, map_height=map_height), self.zoom, self.offset
+        )
 
     def visible(self, strip: Strip) -> Part:
         """Rows and columns of a strip that can be seen; empty where none can."""
@@ -84,6 +94,6 @@ class Viewport:
 
 def _inside(viewport: Viewport, zoom: float, offset: QPointF) -> Viewport:
     """At this zoom, moved so that no space appears beside the map."""
-    x, y = viewport.width * (1 - zoom), viewport.height * (1 - zoom)
-    inside = QPointF(min(0.0, max(offset.x(), x)), min(0.0, max(offset.y(), y)))
-    return Viewport(viewport.width, viewport.height, viewport.ratio, zoom, inside)
+    zoomed = replace(viewport, zoom=zoom)
+    x, y = viewport.width * (1 - zoom), -zoomed.hidden_height
+    return replace(zoomed, offset=QPointF(min(0.0, max(offset.x(), x)), min(0.0, max(offset.y(), y))))

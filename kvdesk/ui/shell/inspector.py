@@ -398,4 +398,4 @@ class Inspector(QWidget):
         self.setMinimumWidth(max(least, self.minimumSizeHint().width()) if self._shows_all else least)
 
     def _share_room(self) -> None:
-        self._cache.map.set_room(round(self.height() * (0.34 if self._shows_all else 0.5)))
+        self._cache.map.set_room(round(self.height() / 2))

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QMouseEvent
+from PySide6.QtGui import QColor, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, Verification
@@ -297,3 +298,49 @@ def test_the_developer_overlay_tells_the_frames_own_time(cells: CellMapView, qtb
     assert cells.grab().toImage() != before
     assert cells.clock.p99_ms >= cells.clock.last_ms > 0
     assert cells.clock.words(512).endswith("512 cells drawn")
+
+
+def wheel(cells: CellMapView, turned: int, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> bool:
+    """Turn the wheel over the map; returns whether the map took it."""
+    at = QPointF(200, 100)
+    none, begin = Qt.MouseButton.NoButton, Qt.ScrollPhase.NoScrollPhase
+    event = QWheelEvent(at, cells.mapToGlobal(at), QPoint(), QPoint(0, turned), none, modifiers, begin, False)
+    cells.wheelEvent(event)
+    return event.isAccepted()
+
+
+def test_the_wheel_scrolls_a_map_that_is_higher_than_its_room(cells: CellMapView, qtbot: QtBot) -> None:
+    cells.set_room(120)
+    show(cells, cache_view(runs=OLD, size=4096), qtbot)
+    bar = cells.findChild(QScrollBar)
+    assert bar.isVisible()
+    assert cells.height() == 120
+    columns, side = cells.strips[0].columns, cells.strips[0].cell
+    assert wheel(cells, -120)
+    assert cells.cell_rect(0, 0).y() == -60
+    assert cells.strips[0].columns == columns == 64
+    assert cells.strips[0].cell == side, "it scrolled and did not zoom"
+    assert bar.value() == 60
+    bar.setValue(0)
+    assert cells.cell_rect(0, 0).y() == 0
+    assert not wheel(cells, 120), "at its end what is around the map scrolls"
+    assert wheel(cells, 240, Qt.KeyboardModifier.ControlModifier)
+    assert cells.zoom > 1
+
+
+def test_the_cursor_by_keyboard_scrolls_the_map(cells: CellMapView, qtbot: QtBot) -> None:
+    cells.set_room(120)
+    show(cells, cache_view(runs=OLD, size=4096), qtbot)
+    qtbot.keyClick(cells, Qt.Key.Key_End)
+    assert cells.rect().contains(cells.cell_rect(0, 4095).center())
+
+
+def test_a_small_room_never_takes_the_gap_between_cells(cells: CellMapView, theme: Theme, qtbot: QtBot) -> None:
+    cells.set_room(80)
+    show(cells, cache_view(runs=((0, 4096, (0,), 0, 0),), size=4096), qtbot)
+    strip = cells.strips[0]
+    image = cells.grab().toImage()
+    for column in range(3):
+        x = round(strip.x + (column + 1) * strip.cell) - 1
+        assert image.pixelColor(x, 1).name() == QColor(theme.colours.panel).name()
+        assert image.pixelColor(x - 2, 1).name() == theme.conversation_colour(0).name()

@@ -15,7 +15,7 @@ from tests.ui.samples import cache_view
 
 
 def key(mode: ColourBy, view: CacheView) -> MapLegend:
-    return key_of(make_frame(view, strips_of(view, 400, 300, 1.0), Scene(mode), (0, 0)), view.snapshot)
+    return key_of(make_frame(view, strips_of(view, 400, 1.0), Scene(mode), (0, 0)), view.snapshot)
 
 
 def words(found: MapLegend) -> list[str]:
@@ -23,8 +23,11 @@ def words(found: MapLegend) -> list[str]:
 
 
 def test_the_key_names_what_the_map_can_show() -> None:
+    whole = cache_view(runs=((0, 10, (0,), 0, 0),))
+    marks = ["free", "free in n_kv", "just written", "shared", "head", "n_kv"]
+    assert words(key(ColourBy.CONVERSATION, whole)) == marks
     view = cache_view()
-    assert words(key(ColourBy.CONVERSATION, view)) == ["free", "free in n_kv", "just written", "shared", "head", "n_kv"]
+    assert words(key(ColourBy.CONVERSATION, view)) == [*marks[:2], "hole", *marks[2:]]
     assert "shared" not in words(key(ColourBy.SEQUENCES, view)), "the colour says it"
     window = CacheMap("window", view.snapshot.maps[0].streams, 8)
     snapshot = view.snapshot.__class__(

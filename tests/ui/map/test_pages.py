@@ -26,7 +26,7 @@ class SlowClock:
 def test_pages_take_turns_in_shade_and_those_that_are_not_full_are_marked() -> None:
     view = cache_view(runs=((0, 40, (0,), 0, 1),), size=256)
     scene = Scene(ColourBy.PAGE, colours={0: 0}, pages=(paged_overlay(view.snapshot.maps[0], 16),))
-    (part,) = make_frame(view, strips_of(view, 400, 300, 1.0), scene, NEVER).strips
+    (part,) = make_frame(view, strips_of(view, 400, 1.0), scene, NEVER).strips
     groups = (part.layer.code[:40].astype(int) - raster.FIRST_GROUP) // raster.N_SHADES
     assert groups.tolist() == [3] * 16 + [4] * 16 + [3] * 8
     assert (part.layer.marks[:32] == 0).all()
@@ -38,7 +38,7 @@ def test_cells_written_after_the_overlay_are_on_no_page_yet() -> None:
     old = cache_view(runs=((0, 32, (0,), 0, 1),), size=256)
     new = cache_view(runs=((0, 36, (0,), 0, 1),), size=256)
     scene = Scene(ColourBy.PAGE, colours={0: 0}, pages=(paged_overlay(old.snapshot.maps[0], 16),))
-    (part,) = make_frame(new, strips_of(new, 400, 300, 1.0), scene, NEVER).strips
+    (part,) = make_frame(new, strips_of(new, 400, 1.0), scene, NEVER).strips
     assert set(part.layer.code[32:36].tolist()) == {raster.FIRST_GROUP}
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from kvdesk.ui.map.pixels import BOTTOM, LEFT, RIGHT, TOP, Part, edges_of, picture
 from kvdesk.ui.map.raster import (
-    DIM,
     EDGE,
     FIRST_GROUP,
     FREE,
     FRESH,
     HIDDEN,
+    HOLE,
     INK,
     PAD,
     PARTIAL,
@@ -30,11 +30,10 @@ def layer(codes: list[int], marks: list[int] | None = None, second: list[int] | 
     )
 
 
-def test_cells_go_row_by_row_and_the_last_row_is_padded() -> None:
-    found = picture(layer([10, 11, 12, 13, 14]), 3, Part(0, 2, 0, 3), 1)
-    assert found.tolist() == [[10, 11, 12], [13, 14, PAD]]
-    large = picture(layer([10, 11, 12, 13, 14]), 3, Part(0, 2, 0, 3), 2)
-    assert large.tolist() == [[10, 10, 11, 11, 12, 12]] * 2 + [[13, 13, 14, 14, PAD, PAD]] * 2
+def test_cells_go_row_by_row_with_gaps_and_the_last_row_is_padded() -> None:
+    found = picture(layer([10, 11, 12, 13, 14]), 3, Part(0, 2, 0, 3), 3)
+    above, below = [10, 10, INK, 11, 11, INK, 12, 12, INK], [13, 13, INK, 14, 14, INK, PAD, PAD, INK]
+    assert found.tolist() == [above, above, [INK] * 9, below, below, [INK] * 9]
 
 
 def test_only_the_part_that_is_seen_is_made() -> None:
@@ -45,17 +44,19 @@ def test_only_the_part_that_is_seen_is_made() -> None:
 
 def test_a_shared_cell_is_split_at_every_size() -> None:
     shared = layer([ONE, ONE], [SHARED] * 2, [TWO, TWO])
-    assert picture(shared, 2, Part(0, 1, 0, 2), 1).tolist() == [[ONE, TWO]], "dithered"
-    assert picture(shared, 2, Part(0, 1, 0, 2), 2).tolist() == [[ONE] * 4, [TWO] * 4]
+    small = picture(shared, 2, Part(0, 1, 0, 2), 3)
+    assert small.tolist() == [[ONE, ONE, INK] * 2, [TWO, TWO, INK] * 2, [INK] * 6]
     large = picture(shared, 2, Part(0, 1, 0, 2), 9)
     assert large[0, 0] == ONE
     assert large[7, 0] == TWO
     assert INK not in large[:8, :8]
 
 
-def test_a_pending_shift_is_seen_at_one_pixel_too() -> None:
-    found = picture(layer([ONE] * 6, [SHIFTED] * 6), 6, Part(0, 1, 0, 6), 1)
-    assert found.tolist() == [[ONE + DIM, ONE, ONE] * 2]
+def test_a_hole_is_hollow() -> None:
+    hole, cell = picture(layer([HOLE, ONE]), 2, Part(0, 1, 0, 2), 6).reshape(6, 2, 6).transpose(1, 0, 2)
+    assert (hole[:5, :5] == HOLE).sum() == 16, "a rim"
+    assert (hole[1:4, 1:4] == INK).all()
+    assert (cell[:5, :5] == ONE).all()
 
 
 @pytest.mark.parametrize("pixels", [5, 6, 7, 9, 16, 33])
@@ -76,11 +77,9 @@ def test_the_outline_runs_around_the_selected_cells() -> None:
     assert edges.tolist() == [[0, 0, 0], [0, TOP | BOTTOM | LEFT, TOP | RIGHT], [0, 0, BOTTOM | LEFT | RIGHT]]
 
 
-def test_the_outline_is_drawn_on_the_inside_and_at_one_pixel_as_the_cell() -> None:
+def test_the_outline_is_drawn_on_the_inside() -> None:
     selected = np.array([False, True, False])
     edges = edges_of(selected, 3)
-    small = picture(layer([FREE] * 3), 3, Part(0, 1, 0, 3), 1, edges)
-    assert small.tolist() == [[FREE, EDGE, FREE]]
     large = picture(layer([FREE] * 3), 3, Part(0, 1, 0, 3), 4, edges)
     ring = large[:, 4:8] == EDGE
     assert ring.sum() == 12

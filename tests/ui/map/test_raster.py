@@ -36,7 +36,7 @@ def window_marks(window: CacheMap, stream_index: int = 0) -> list[int]:
 def test_free_cells_within_the_attention_span_differ_from_those_beyond() -> None:
     found = layer(stream(6, []), n_kv=4)
     assert (found.code.tolist(), found.n_free) == ([raster.FREE_IN_SPAN] * 4, 2)
-    assert picture(found, 4, Part(0, 2, 0, 4), 1).tolist() == [
+    assert picture(found, 4, Part(0, 2, 0, 4), 3)[::3, ::3].tolist() == [
         [raster.FREE_IN_SPAN] * 4,
         [raster.FREE] * 2 + [raster.PAD] * 2,
     ]
@@ -44,8 +44,8 @@ def test_free_cells_within_the_attention_span_differ_from_those_beyond() -> None
 
 def test_cells_have_the_colour_of_their_conversation() -> None:
     cells = stream(6, [(0, 2, (0,), 0, 1), (3, 4, (1,), 0, 1), (4, 5, (5,), 0, 1)])
-    free = raster.FREE_IN_SPAN
-    assert layer(cells, n_kv=6).code.tolist() == [BLUE, BLUE, free, ORANGE, NOBODY, free]
+    hole, free = raster.HOLE, raster.FREE_IN_SPAN
+    assert layer(cells, n_kv=6).code.tolist() == [BLUE, BLUE, hole, ORANGE, NOBODY, free]
 
 
 def test_a_shared_cell_is_marked_and_has_the_colours_of_its_two_lowest_sequences() -> None:
@@ -104,7 +104,8 @@ def test_codes_agree_with_a_cell_by_cell_reading(masks: list[int]) -> None:
     second = found.code if found.second is None else found.second
     for i, (_, _, seqs, _, _) in enumerate(held):
         if not seqs:
-            assert (found.code[i], found.marks[i]) == (raster.FREE_IN_SPAN, 0)
+            free = raster.HOLE if any(masks[i:]) else raster.FREE_IN_SPAN
+            assert (found.code[i], found.marks[i]) == (free, 0)
         else:
             assert found.code[i] == code_of[seqs[0]]
             assert second[i] == code_of[seqs[min(1, len(seqs) - 1)]]

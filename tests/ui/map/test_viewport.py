@@ -39,8 +39,8 @@ def test_the_point_stays_where_it_is() -> None:
 
 
 def test_only_what_is_seen_is_visible() -> None:
-    (strip,) = lay_out([StreamSize(0, 0, "", 4096)], 400, 300)
-    whole = Viewport(400, 300)
+    (strip,) = lay_out([StreamSize(0, 0, "", 4096)], 400)
+    whole = Viewport(400, 340)
     assert whole.visible(strip) == (0, strip.rows, 0, strip.columns)
     near = whole.zoomed(QPointF(0, 0), 4.0, strip.cell)
     seen = near.visible(strip)
@@ -49,3 +49,14 @@ def test_only_what_is_seen_is_visible() -> None:
     corner = near.showing(QRectF(*strip.corner(4095), strip.cell, strip.cell)).visible(strip)
     assert corner.rows == strip.rows
     assert corner.row > 0
+
+
+def test_a_map_higher_than_its_room_scrolls_and_no_farther() -> None:
+    view = Viewport(400, 300).resized(400, 300, 1.0, map_height=1000)
+    assert view.hidden_height == 700
+    assert view.moved(QPointF(-50, -200)).offset == QPointF(0, -200)
+    assert view.moved(QPointF(0, -5000)).offset == QPointF(0, -700)
+    end = view.showing(QRectF(0, 990, 10, 10))
+    assert end.offset == QPointF(0, -700)
+    assert end.resized(400, 1000, 1.0, map_height=1000).offset == QPointF(0, 0), "all of it fits now"
+    assert view.zoomed(QPointF(0, 0), 2.0, 5.0).hidden_height == 1700
