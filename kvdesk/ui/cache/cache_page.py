@@ -90,8 +90,8 @@ class CachePage(QWidget):
 
     @property
     def too_high_px(self) -> int:
-        """So much of the page is out of sight."""
-        return self._scroll.verticalScrollBar().maximum()
+        """So much of the numbers and positions is out of sight before one scrolls; graphs may be below."""
+        return max(0, self.rulers.geometry().bottom() + 1 - self._scroll.viewport().height())
 
     def show_all(self, shows_all: bool) -> None:
         """All instruments; else the map and four numbers, in words that need no glossary."""

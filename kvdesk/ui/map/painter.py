@@ -200,7 +200,7 @@ def _draw_cells(
 
 
 def _boundary(part: StripFrame, viewport: Viewport) -> QPolygonF | None:
-    """A stepped line at the end of what attention walks over, None where that is nothing or everything."""
+    """A stepped line in the gap behind what attention walks over, None where that is nothing or everything."""
     strip, n_kv = part.strip, part.n_kv
     if not 0 < n_kv < strip.n_cells:
         return None
@@ -208,7 +208,8 @@ def _boundary(part: StripFrame, viewport: Viewport) -> QPolygonF | None:
     step = [(x, y), (strip.x + strip.width, y)]
     if n_kv % strip.columns:
         step = [(strip.x, y + strip.cell), (x, y + strip.cell), *step]
-    return QPolygonF([viewport.to_widget(*point) for point in step])
+    gap = 1 / (viewport.ratio * viewport.zoom)
+    return QPolygonF([viewport.to_widget(x - gap, max(y - gap, strip.y)) for x, y in step])
 
 
 def _pens(theme: Theme) -> tuple[QPen, QPen]:

@@ -364,13 +364,19 @@ def test_the_list_counts_the_cells_of_every_branch_once(window: MainWindow) -> N
         assert window.conversations.view.model().index(0, 0).data(CELLS_ROLE) == 140
 
 
-def test_two_conversations_need_no_scrolling_in_a_window_of_1280_by_800(window: MainWindow, qtbot: QtBot) -> None:
+def test_the_map_has_half_of_the_inspector_and_stays_in_sight(window: MainWindow, qtbot: QtBot) -> None:
     window.resize(1280, 800)
-    window.apply_event(cache_view(size=4096))
+    window.apply_event(cache_view(size=16_384))
     window._events._write_numbers()
     qtbot.wait(1)
+    cells = window.inspector.cell_map
     assert len(window.inspector.rulers.rows) == 2
-    assert window.inspector.cache.too_high_px == 0
+    assert window.inspector.cache.too_high_px == 0, "numbers and positions of two conversations need no scrolling"
+    assert cells.height() == round(window.inspector.height() / 2)
+    before = cells.mapTo(window, cells.rect().topLeft())
+    window.inspector.cache.reveal(window.inspector.cache.trends)
+    qtbot.wait(1)
+    assert cells.mapTo(window, cells.rect().topLeft()) == before, "only what is below it scrolls"
 
 
 def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(window: MainWindow) -> None:
