@@ -37,8 +37,25 @@ def make(source: Path, target: Path, family: str, features: list[str]) -> None:
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=[code for first, last in RANGES for code in range(first, last + 1)])
     subsetter.subset(font)
+    keep_digits_only(font)
     rename(font, family)
     subset.save_font(font, str(target), options)
+
+
+def keep_digits_only(font: TTFont) -> None:
+    """Digits of one width, and nothing else: Inter's `tnum` widens hyphens and other signs too, which tears words."""
+    table = font["GSUB"].table
+    digits = {font.getBestCmap()[code] for code in range(ord("0"), ord("9") + 1)}
+    lookups = {
+        index
+        for record in table.FeatureList.FeatureRecord
+        if record.FeatureTag == "tnum"
+        for index in record.Feature.LookupListIndex
+    }
+    for index in lookups:
+        for single in table.LookupList.Lookup[index].SubTable:
+            single = getattr(single, "ExtSubTable", single)
+            single.mapping = {glyph: wide for glyph, wide in single.mapping.items() if glyph in digits}
 
 
 def rename(font: TTFont, family: str) -> None:

@@ -23,7 +23,7 @@ EMOJI: Final = "Noto Emoji"
 """In one colour, for systems without a font for emoji."""
 SMALLEST_PX = 13 if sys.platform == "darwin" else 14
 LARGEST_PX = 18
-_HINTING = QFont.HintingPreference.PreferVerticalHinting  # what most Linux systems ask for: widths depend on it
+_HINTING = QFont.HintingPreference.PreferNoHinting  # letters then lie between pixels too, so that words are evenly set
 
 
 @cache

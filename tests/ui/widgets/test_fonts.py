@@ -11,7 +11,7 @@ from typing import Any
 from unicodedata import east_asian_width
 
 import pytest
-from PySide6.QtGui import QFont, QFontDatabase, QFontInfo, QFontMetrics, QRawFont
+from PySide6.QtGui import QFont, QFontDatabase, QFontInfo, QFontMetrics, QFontMetricsF, QRawFont
 from PySide6.QtWidgets import QApplication
 
 from kvdesk.ui.widgets import fonts
@@ -113,3 +113,13 @@ def test_all_tests_of_the_window_pass_without_the_systems_fonts_and_at_every_sca
         command, cwd=ROOT, env={**bare, "QT_SCALE_FACTOR": scale}, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stdout[-4000:]
+
+
+def test_digits_are_of_one_width_and_hyphens_are_not_torn_from_their_words(theme: Theme) -> None:
+    plain = QFont(theme.text)
+    plain.unsetFeature(QFont.Tag("tnum"))
+    tabular, proportional = QFontMetricsF(theme.text), QFontMetricsF(plain)
+    assert len({tabular.horizontalAdvance(digit) for digit in "0123456789"}) == 1
+    assert len({proportional.horizontalAdvance(digit) for digit in "0123456789"}) > 1
+    for sign in "-.,:()+/":
+        assert tabular.horizontalAdvance(sign) == proportional.horizontalAdvance(sign), sign
