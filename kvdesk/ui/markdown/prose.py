@@ -158,7 +158,8 @@ class ProseWriter:
             return
         self._start_block(top=_GAP_PX, bottom=4)
         char = QTextCharFormat(self._chars[-1])
-        char.setFont(self._theme.large if token.tag in ("h1", "h2") else self._theme.strong)
+        fonts = {"h1": self._theme.title, "h2": self._theme.large}
+        char.setFont(fonts.get(token.tag, self._theme.strong))
         self._chars.append(char)
 
     def _list_token(self, token: Token) -> None:

@@ -56,6 +56,7 @@ QLabel[family="mono"], QPlainTextEdit[family="mono"] {{ font-family: {mono}; fon
 
 QPushButton {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 6px; padding: 4px 12px;
     min-height: 20px; color: {c.text}; }}
+QPushButton, QToolButton {{ outline: none; }}
 QPushButton:hover {{ background: {c.hover}; }}
 QPushButton:pressed {{ background: {pressed}; }}
 QPushButton:focus {{ border-color: {c.accent}; }}
@@ -101,7 +102,11 @@ QSpinBox[scale="small"] {{ font-size: {small}px; padding: 2px 4px; min-height: 1
 QComboBox[scale="small"] {{ font-size: {small}px; padding: 2px 8px; min-height: 18px; }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: none; }}
-QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {c.line}; outline: none; }}
+QComboBox {{ combobox-popup: 0; }}
+QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {handle}; outline: none; padding: 4px;
+    selection-background-color: {c.hover}; selection-color: {c.text}; }}
+QComboBox QAbstractItemView::item {{ padding: 4px 8px; border-radius: 4px; min-height: 20px; }}
+QComboBox QAbstractItemView::item:selected {{ background: {c.hover}; color: {c.text}; }}
 QPlainTextEdit, QTextBrowser {{ background: transparent; border: none; color: {c.text};
     selection-background-color: {c.selection}; selection-color: {c.text}; }}
 QPlainTextEdit[boxed="true"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 6px; padding: 4px; }}

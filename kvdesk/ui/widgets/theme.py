@@ -52,6 +52,7 @@ class Theme(QObject):
         self.text = _made(text, base_px)
         self.strong = _made(text, base_px, QFont.Weight.DemiBold)
         self.large = _made(text, base_px + self.px(3), QFont.Weight.DemiBold)
+        self.title = _made(text, base_px + self.px(6), QFont.Weight.DemiBold)
         self.small = _made(text, base_px - self.px(2))
         self.mono, self.mono_small = _made(mono, base_px - self.px(1)), _made(mono, base_px - self.px(2))
 

@@ -229,3 +229,11 @@ def test_a_wide_table_scrolls_sideways(theme: Theme, qtbot: QtBot) -> None:
     narrow.show()
     narrow.show_markdown("| a | b |\n|---|---|\n| many words that have room on several lines of it | 2 |")
     assert narrow.horizontalScrollBar().maximum() == 0
+
+
+def test_a_heading_is_larger_than_those_below_it(view: ProseView) -> None:
+    view.show_markdown("# one\n\n## two\n\n### three\n\nwords")
+    blocks = [view.document().findBlockByNumber(i) for i in range(4)]
+    one, two, three, words = (block.begin().fragment().charFormat().font() for block in blocks)
+    assert one.pixelSize() > two.pixelSize() > three.pixelSize() == words.pixelSize()
+    assert three.weight() > words.weight()
