@@ -62,9 +62,13 @@ def test_commands_and_options_exist(line: str, capsys: pytest.CaptureFixture[str
         assert re.search(rf"{option}\b", usage), f"`kvdesk {command}` has no {option}"
 
 
+def test_the_readme_is_read_in_a_minute() -> None:
+    assert len(TEXTS["README.md"].splitlines()) <= 110
+
+
 def test_every_command_is_told_of() -> None:
     for command in COMMANDS:
-        assert f"`kvdesk {command}" in TEXTS["README.md"], command
+        assert f"`kvdesk {command}" in TEXTS["docs/commands.md"], command
 
 
 def test_modules_named_in_the_architecture_exist() -> None:
