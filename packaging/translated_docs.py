@@ -9,7 +9,9 @@ import re
 
 from setup import ROOT
 
-PAIRS = {"README.md": "docs/zh/README.md", "docs/user-guide.md": "docs/zh/user-guide.md"}
+PAIRS = {"README.md": "docs/zh/README.md"} | {
+    f"docs/{name}.md": f"docs/zh/{name}.md" for name in ("user-guide", "keyboard", "commands")
+}
 
 
 def behind() -> list[str]:
