@@ -235,7 +235,7 @@ def test_hostile_latex_is_bounded(name: str, display: bool) -> None:
 
     begun = time.process_time()
     answer = formula_child.drawn(HOSTILE[name], display=display)
-    assert time.process_time() - begun < 3.0
+    assert time.process_time() - begun < 10.0, "the longest takes 1.5 s, and three times as much beside others"
     assert len(json.dumps(answer)) < 2_000_000
 
 
