@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import cycle
 from pathlib import Path
@@ -32,8 +33,9 @@ from kvdesk.app.startup import LoadMarker, choose_model
 from kvdesk.app.worker import Worker
 from kvdesk.backends.base import Backend, Emit
 from kvdesk.errors import KvdeskError, StoreInUseError, UserError
+from kvdesk.session import Store
 from kvdesk.store.server_keys import ServerKeys
-from kvdesk.store.settings_file import load_settings
+from kvdesk.store.settings_file import load_settings, save_changes
 from kvdesk.store.writer import StoreWriter
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.prose import markdown_parser
@@ -175,20 +177,21 @@ def build(file: str | None, make_backend: Callable[[Emit], Backend] | None = Non
     qt.setApplicationDisplayName("kvdesk")
     qt.setApplicationVersion(__version__)
     qt.setDesktopFileName("kvdesk")
-    settings, complaint = load_settings(paths.settings_file())
-    install_language(qt, settings.language)
     errors = _ErrorRelay()
+    settings, complaint = load_settings(paths.settings_file())
+    session = Store(settings, partial(save_changes, path=paths.settings_file()), errors.say)
+    install_language(qt, settings.language)
     store = StoreWriter(paths.database_file(), errors.say, errors.unsaved.emit)
     store.opened.result()
-    window = MainWindow(qt, settings.theme)
+    window = MainWindow(qt, session)
     errors.said.connect(window.show_error)
     marker = LoadMarker(paths.data_dir() / "loading.txt", paths.embedded_model())
     model, remark = choose_model(file, settings.model, marker)
     server = None if file else next((known for known in settings.servers if known.url == settings.server), None)
     keys = ServerKeys(paths.keys_file())
-    engines = Engines(lambda: controller.settings.safe_mode, keys.get)
+    engines = Engines(lambda: session.settings.current.safe_mode, keys.get)
     worker = Worker(window, make_backend or engines.make)
-    controller = Controller(window, worker, store, settings, marker, keys)
+    controller = Controller(window, worker, store, session, marker, keys)
     errors.unsaved.connect(controller.show_unsaved)
     if not gc.isenabled():
         gc.freeze()  # what start-up made stays; a collection looks at what came after it

@@ -1,6 +1,6 @@
 """Between window, worker and store: intents of the window become commands, events of the worker what is shown.
 
-Owns the settings, the model that is open and the pace of events. What a person asks of conversations is in `chats`,
+Owns the model that is open and the pace of events. What a person asks of conversations is in `chats`,
 operations on the cache by hand in `cache_intents`. Knows no widgets' insides, no llama.cpp.
 """
 
@@ -31,7 +31,7 @@ from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, MessageId
-from kvdesk.errors import KvdeskError, UserError, guarded
+from kvdesk.errors import UserError, guarded
 from kvdesk.protocol.cache import (
     AuditCache,
     CacheView,
@@ -57,9 +57,9 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed, Event
-from kvdesk.settings import ContextSettings, KnownServer, ServeSettings, Settings, UsedModel, WindowPlace
+from kvdesk.session import Store
+from kvdesk.settings import ContextSettings, KnownServer, Settings
 from kvdesk.store.server_keys import ServerKeys
-from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
@@ -78,7 +78,7 @@ class Controller(QObject):
         window: MainWindow,
         worker: Worker,
         store: StoreWriter,
-        settings: Settings,
+        session: Store,
         marker: LoadMarker,
         keys: ServerKeys | None = None,
     ) -> None:
@@ -87,8 +87,8 @@ class Controller(QObject):
         self._worker = worker
         self._store = store
         self._marker = marker
-        self.settings = settings
-        self.chats = Chats(window, worker, store, lambda: self.settings)
+        self._settings = settings = session.settings
+        self.chats = Chats(window, worker, store, lambda: settings.current)
         self.conversations = self.chats.service
         self.chat_list = ChatList(window, self.chats)
         self._branches = Branches(window, self.chats)
@@ -97,16 +97,14 @@ class Controller(QObject):
         self.imports = ChatImport(window, self.chats, store)
         self.attaching = Attaching(window, self.conversations)
         self._cache = CacheIntents(window, worker, self.chats)
-        self._help = HelpDesk(window, worker, self.chats, lambda: self.settings)
+        self._help = HelpDesk(window, worker, self.chats, lambda: settings.current)
         self._silence = Silence(window, worker)
         self.laboratory = Laboratory(window, marker.embedded)
-        self.models = ModelLibrary(window, lambda: self.settings, self._keep_models, marker.embedded)
-        self.downloads = ModelDownloads(
-            window, lambda: self.settings.hub_endpoint, self._keep_endpoint, self.models.refresh
-        )
+        self.models = ModelLibrary(window, settings, marker.embedded)
+        self.downloads = ModelDownloads(window, settings, self.models.refresh)
         keys = keys or ServerKeys(paths.keys_file())
-        self.servers = Servers(window, keys, lambda: self.settings, self._keep_servers, self.open_server)
-        self.serving = Serving(window, lambda: worker.host, lambda: self.settings, self._keep_serve)
+        self.servers = Servers(window, keys, settings, self.open_server)
+        self.serving = Serving(window, lambda: worker.host, settings)
         self._listeners = (
             self._cache.apply,
             self._help.apply,
@@ -131,20 +129,17 @@ class Controller(QObject):
         window.report_requested.connect(self._on_report_requested)
         window.model_open_requested.connect(self._on_model_open_requested)
         window.embedded_model_requested.connect(self._on_embedded_model_requested)
-        window.settings_changed.connect(self._on_settings_changed)
-        window.place_changed.connect(self._on_place_changed)
         window.inspector_watched.connect(self._on_inspector_watched)
         window.unsaved_save_requested.connect(self._on_unsaved_save_requested)
         window.closing.connect(self.shut_down)
         window.remade.connect(self._on_remade)  # after all that connect themselves to the new parts
         window.rooms.models_made.connect(self.downloads.connect_page)
+        self.destroyed.connect(settings.listen(self._on_settings_changed))
 
     # --- public -------------------------------------------------------------------------------------------------------
 
     def start(self, model: Path | None, server: KnownServer | None = None) -> None:
         """Show the stored conversations; the worker connects to `server`, or loads `model`, as soon as it runs."""
-        self._window.set_settings(self.settings)
-        self._window.set_place(self.settings.window)
         self._window.show_embedded(self._marker.embedded is not None)
         self.chats.start()
         self.imports.remove_leftover()
@@ -212,6 +207,11 @@ class Controller(QObject):
         self._window.show_unsaved(unsaved.sentence)
 
     @property
+    def settings(self) -> Settings:
+        """The settings now."""
+        return self._settings.current
+
+    @property
     def selected(self) -> ConversationId | None:
         """The conversation that is shown."""
         return self.chats.selected
@@ -238,7 +238,7 @@ class Controller(QObject):
             self._wanted = context
             self._worker.send(RebuildContext(context, keep))  # type: ignore[arg-type]
             return
-        self._use_settings(self.settings.model_copy(update={"context": context}))
+        self._settings.change(context=context)
         if self._model is not None:
             self.open_model(self._model)
 
@@ -255,7 +255,7 @@ class Controller(QObject):
         """With the context that it ran with last."""
         known = self.models.used(Path(path))
         if known is not None and known.context is not None and Path(path) != self._model:
-            self._use_settings(self.settings.model_copy(update={"context": known.context}))
+            self._settings.change(context=known.context)
         self.open_model(Path(path))
 
     @Slot()
@@ -263,15 +263,11 @@ class Controller(QObject):
         if self._marker.embedded is not None:
             self.open_model(self._marker.embedded)
 
-    @Slot(object)
-    def _on_settings_changed(self, settings: Settings) -> None:
-        """All but the context, of which `_on_rebuild_requested` decides."""
-        self._use_settings(settings.model_copy(update={"context": self.settings.context}))
-
-    @Slot(object)
-    def _on_place_changed(self, place: WindowPlace) -> None:
-        self.settings = self.settings.model_copy(update={"window": place})
-        self._save_settings()
+    def _on_settings_changed(self, changed: frozenset[str]) -> None:
+        if "cache" in changed:
+            self._send_policy()
+        if "language" in changed:
+            QTimer.singleShot(0, self, self._use_language)  # the choice that was changed goes with all the rest
 
     @Slot(bool)
     def _on_inspector_watched(self, watched: bool) -> None:
@@ -310,8 +306,8 @@ class Controller(QObject):
             case ContextReady():
                 self._has_context = True
                 if self._wanted is not None:
-                    self._use_settings(self.settings.model_copy(update={"context": self._wanted}))
-                    self._wanted = None
+                    wanted, self._wanted = self._wanted, None
+                    self._settings.change(context=wanted)
             case ModelLoaded():
                 self._marker.clear()
                 self._remember(event.model.source)
@@ -320,54 +316,25 @@ class Controller(QObject):
             case CommandFailed():
                 if isinstance(event.command, LoadModel):
                     self._marker.clear()
-                elif isinstance(event.command, RebuildContext) and self._wanted is not None:
+                elif isinstance(event.command, RebuildContext):
                     self._wanted = None
-                    self._window.set_settings(self.settings)
             case EngineDied():
                 self._marker.clear()
             case BackendReady() if Feature.CACHE_POLICY in event.features:
                 self._send_policy()  # another engine than the one that was told before
 
     def _remember(self, source: ModelSource) -> None:
-        """The next start opens this model; the embedded one by itself, wherever it is then."""
+        """The next start opens this model; "" is the embedded one, wherever it is then."""
         if isinstance(source, Endpoint):
             self._has_context, self._model = False, None
-            self.settings = self.settings.model_copy(update={"server": source.url})
+            self._settings.change(server=source.url)
         else:
             embedded = str(source.path) == str(self._marker.embedded)
-            settings = self.settings.model_copy(update={"server": ""})
-            self.settings = replace_model(settings, "" if embedded else str(source.path))
-        self._save_settings()
-
-    def _keep_servers(self, servers: tuple[KnownServer, ...]) -> None:
-        self.settings = self.settings.model_copy(update={"servers": servers})
-        self._save_settings()
-
-    def _keep_models(self, models: tuple[UsedModel, ...]) -> None:
-        self.settings = self.settings.model_copy(update={"models": models})
-        self._save_settings()
-
-    def _keep_endpoint(self, endpoint: str) -> None:
-        self.settings = self.settings.model_copy(update={"hub_endpoint": endpoint})
-        self._save_settings()
-
-    def _keep_serve(self, serve: ServeSettings) -> None:
-        self.settings = self.settings.model_copy(update={"serve": serve})
-        self._save_settings()
+            self._settings.change(server="", model="" if embedded else str(source.path))
 
     def _send_policy(self) -> None:
         """Send the cache policy, and the folder for saved conversations."""
         self._worker.send(UsePolicy(self.settings.cache, paths.states_dir()))
-
-    def _use_settings(self, settings: Settings) -> None:
-        changed = settings.cache != self.settings.cache
-        if settings.language != self.settings.language:
-            QTimer.singleShot(0, self, self._use_language)  # the choice that was changed goes with all the rest
-        self.settings = settings
-        if changed:
-            self._send_policy()
-        self._save_settings()
-        self._window.set_settings(settings)
 
     @Slot()
     def _use_language(self) -> None:
@@ -385,20 +352,9 @@ class Controller(QObject):
         self._window.show_unsaved(self._unsaved.sentence)
         self.chats.show_all()
 
-    def _save_settings(self) -> None:
-        try:
-            save_settings(self.settings, paths.settings_file())
-        except KvdeskError as error:
-            self._window.show_error(str(error), error.detail)
-
 
 def _fills(event: Event) -> bool:
     """Whether a context may be fuller or emptier after it, or cells of a conversation gone."""
     if isinstance(event, OperationDone):
         return event.emptied or event.effect is not None
     return isinstance(event, TurnEnded | ContextReady | MessagesEvicted)
-
-
-def replace_model(settings: Settings, model: str) -> Settings:
-    """The settings with another model to open at start; empty is the embedded one."""
-    return settings.model_copy(update={"model": model})

@@ -16,6 +16,7 @@ from kvdesk.errors import KvdeskError, UserError, unexpected
 from kvdesk.library.download_queue import Download, DownloadQueue, State
 from kvdesk.library.hub import Hub, is_repo, keep_token, read_token
 from kvdesk.library.recommended import recommended
+from kvdesk.session import SettingsStore
 from kvdesk.translation import tr
 from kvdesk.viewmodel.downloads import Offer, offers_of, recommended_offers
 
@@ -27,20 +28,14 @@ _THREADS: Final = "kvdesk-hub"
 
 
 class ModelDownloads(QObject):
-    """endpoint, keep_endpoint: of the settings. finished: called when a model has come."""
+    """settings: where the address of the hub is. finished: called when a model has come."""
 
     _told = Signal(object)  # the downloads
     _answered = Signal(object, object)  # which question, and what shows its answer
 
-    def __init__(
-        self,
-        parent: QObject,
-        endpoint: Callable[[], str],
-        keep_endpoint: Callable[[str], None],
-        finished: Callable[[], None],
-    ) -> None:
+    def __init__(self, parent: QObject, settings: SettingsStore, finished: Callable[[], None]) -> None:
         super().__init__(parent)
-        self._endpoint, self._keep_endpoint, self._finished = endpoint, keep_endpoint, finished
+        self._settings, self._finished = settings, finished
         self._part: GetModels | None = None
         self._page: ModelsPage | None = None
         self._filled = False  # with what was known when it was first shown
@@ -85,7 +80,7 @@ class ModelDownloads(QObject):
             return
         self._filled = True
         self._part.show_recommended(recommended_offers(recommended()))
-        self._part.show_access(self._endpoint(), has_token=bool(read_token()))
+        self._part.show_access(self._settings.current.hub_endpoint, has_token=bool(read_token()))
         if self._queue is None:
             self._made_queue().restore()
         else:
@@ -143,7 +138,7 @@ class ModelDownloads(QObject):
             part.show_problem(str(error))
             return
         part.banner.hide()
-        self._keep_endpoint(endpoint)
+        self._settings.change(hub_endpoint=endpoint)
         part.show_access(endpoint, has_token=bool(read_token()))
 
     # --- threads ------------------------------------------------------------------------------------------------------
@@ -152,7 +147,7 @@ class ModelDownloads(QObject):
         """On a thread that nobody waits for; what `ask` returns shows the answer, on this one."""
         self._shown_part().show_waiting()
         self._question = question = object()
-        endpoint = self._endpoint()
+        endpoint = self._settings.current.hub_endpoint
 
         def run() -> None:
             try:
@@ -178,7 +173,7 @@ class ModelDownloads(QObject):
 
     def _made_queue(self) -> DownloadQueue:
         if self._queue is None:
-            self._queue = DownloadQueue(lambda: Hub(self._endpoint(), read_token()), self._tell)
+            self._queue = DownloadQueue(lambda: Hub(self._settings.current.hub_endpoint, read_token()), self._tell)
         return self._queue
 
     def _tell(self, downloads: tuple[Download, ...]) -> None:

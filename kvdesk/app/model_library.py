@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,7 +22,8 @@ from kvdesk.paths import embedded_model
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import LocalFile, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import Event
-from kvdesk.settings import ContextSettings, Settings, UsedModel
+from kvdesk.session import SettingsStore
+from kvdesk.settings import ContextSettings, UsedModel
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.models import Machine, ModelRow, in_order, measured_layer_s, remembered, row_of
@@ -39,19 +39,13 @@ Found = tuple[tuple[ModelRow, ...], Machine]
 
 
 class ModelLibrary(QObject):
-    """settings: those that count now; keep: called with what is remembered of models, where it changed."""
+    """settings: where models are remembered; embedded: the model that comes with kvdesk."""
 
     _done = Signal(object)  # the future of a search
 
-    def __init__(
-        self,
-        window: MainWindow,
-        settings: Callable[[], Settings],
-        keep: Callable[[tuple[UsedModel, ...]], None],
-        embedded: Path | None,
-    ) -> None:
+    def __init__(self, window: MainWindow, settings: SettingsStore, embedded: Path | None) -> None:
         super().__init__(window)
-        self._window, self._settings, self._keep, self._embedded = window, settings, keep, embedded
+        self._window, self._settings, self._embedded = window, settings, embedded
         self._page: ModelsPage | None = None
         self._open: Path | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -75,10 +69,10 @@ class ModelLibrary(QObject):
                 source = event.model.source
                 self._open = source.path if isinstance(source, LocalFile) else None
                 self._show_better()
-                self._change(used_ms=int(time.time() * 1000), context=self._settings().context)
+                self._change(used_ms=int(time.time() * 1000), context=self._settings.current.context)
                 self.refresh()
             case ContextReady():
-                self._change(context=self._settings().context)
+                self._change(context=self._settings.current.context)
             case TurnEnded() if event.stats.generated_tokens >= ENOUGH_TOKENS and event.stats.decode_tok_s > 0:
                 known = self.used(self._open) if self._open is not None else None
                 speed = round(event.stats.decode_tok_s, 2)
@@ -92,7 +86,7 @@ class ModelLibrary(QObject):
 
     def used(self, path: Path) -> UsedModel | None:
         """What is remembered of a model."""
-        return next((model for model in self._settings().models if model.path == str(path)), None)
+        return next((model for model in self._settings.current.models if model.path == str(path)), None)
 
     @Slot()
     def refresh(self) -> None:
@@ -102,8 +96,8 @@ class ModelLibrary(QObject):
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, "kvdesk-models")
         self._page.show_searching()
-        used = {model.path: model for model in self._settings().models}
-        context = self._settings().context
+        used = {model.path: model for model in self._settings.current.models}
+        context = self._settings.current.context
         self._pool.submit(lambda: self._look(used, context)).add_done_callback(self._done.emit)
 
     def close(self) -> None:
@@ -173,7 +167,7 @@ class ModelLibrary(QObject):
     @Slot(object, bool)
     def _on_favourite_changed(self, path: Path, favourite: bool) -> None:
         known = self.used(path) or UsedModel(path=str(path))
-        self._keep(remembered(self._settings().models, known.model_copy(update={"favourite": favourite})))
+        self._keep(known.model_copy(update={"favourite": favourite}))
         self.refresh()
 
     @Slot(object)
@@ -195,9 +189,9 @@ class ModelLibrary(QObject):
                 said = tr("{file} cannot be deleted: {why}.").format(file=file.name, why=trashed.errorString())
                 self._page.banner.show_error(said)
                 break
-        rest = tuple(model for model in self._settings().models if model.path != str(path))
-        if not path.exists() and len(rest) < len(self._settings().models):
-            self._keep(rest)
+        rest = tuple(model for model in self._settings.current.models if model.path != str(path))
+        if not path.exists():
+            self._settings.change(models=rest)
         self.refresh()
 
     @Slot(object)
@@ -219,4 +213,7 @@ class ModelLibrary(QObject):
         known = self.used(self._open) or UsedModel(path=str(self._open))
         changed = known.model_copy(update=changes)
         if changed != known:
-            self._keep(remembered(self._settings().models, changed))
+            self._keep(changed)
+
+    def _keep(self, model: UsedModel) -> None:
+        self._settings.change(models=remembered(self._settings.current.models, model))

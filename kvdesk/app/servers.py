@@ -16,7 +16,8 @@ from kvdesk.errors import KvdeskError, unexpected
 from kvdesk.protocol.chat import Endpoint, ModelLoaded
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.servers import ServerFound
-from kvdesk.settings import KnownServer, Settings
+from kvdesk.session import SettingsStore
+from kvdesk.settings import KnownServer
 from kvdesk.store.server_keys import ServerKeys
 from kvdesk.ui.shell.main_window import MainWindow
 
@@ -46,7 +47,7 @@ def find(url: str, key: str) -> ServerFound:
 
 
 class Servers(QObject):
-    """settings: those that count now; keep: called with the servers to be remembered; open_server: connects one."""
+    """settings: where servers are remembered; open_server: connects one."""
 
     _found = Signal(int, object)  # number of the test; ServerFound or a KvdeskError
     _key_read = Signal(str, str)
@@ -56,12 +57,11 @@ class Servers(QObject):
         self,
         window: MainWindow,
         keys: ServerKeys,
-        settings: Callable[[], Settings],
-        keep: Callable[[tuple[KnownServer, ...]], None],
+        settings: SettingsStore,
         open_server: Callable[[KnownServer], None],
     ) -> None:
         super().__init__(window)
-        self._window, self._keys, self._settings, self._keep, self._open = window, keys, settings, keep, open_server
+        self._window, self._keys, self._settings, self._open = window, keys, settings, open_server
         self._number = 0  # of the last test: what an older one found is not shown
         self.dialog: ConnectDialog | None = None
         self._found.connect(self._on_found)
@@ -94,7 +94,7 @@ class Servers(QObject):
             dialog.forget_clicked.connect(self._on_forget_clicked)
             dialog.chosen.connect(self._on_chosen)
         if not self.dialog.isVisible():
-            self.dialog.show_servers(self._settings().servers)
+            self.dialog.show_servers(self._settings.current.servers)
         self.dialog.show()
         self.dialog.raise_()
         self.dialog.activateWindow()
@@ -136,10 +136,10 @@ class Servers(QObject):
 
     @Slot(str)
     def _on_forget_clicked(self, url: str) -> None:
-        self._keep(tuple(server for server in self._settings().servers if server.url != url))
+        self._settings.change(servers=tuple(one for one in self._settings.current.servers if one.url != url))
         self._begin(lambda: self._keys.keep(url, ""))
         if self.dialog is not None:
-            self.dialog.show_servers(self._settings().servers)
+            self.dialog.show_servers(self._settings.current.servers)
 
     @Slot(str)
     def _on_chosen(self, url: str) -> None:
@@ -157,10 +157,8 @@ class Servers(QObject):
 
     def _remember(self, server: KnownServer) -> None:
         """As the last one that was connected."""
-        others = tuple(known for known in self._settings().servers if known.url != server.url)
-        servers = (server, *others)[:MOST_SERVERS]
-        if servers != self._settings().servers:
-            self._keep(servers)
+        others = tuple(known for known in self._settings.current.servers if known.url != server.url)
+        self._settings.change(servers=(server, *others)[:MOST_SERVERS])
 
     @staticmethod
     def _begin(work: Callable[[], object]) -> None:

@@ -15,7 +15,8 @@ from kvdesk import paths
 from kvdesk.errors import UserError, unexpected
 from kvdesk.host.host import Host
 from kvdesk.protocol.messages import Event
-from kvdesk.settings import ServeSettings, Settings
+from kvdesk.session import SettingsStore
+from kvdesk.settings import ServeSettings
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.requests import RequestLog
@@ -30,7 +31,7 @@ _MOST_KEY: Final = 200
 
 
 class Serving(QObject):
-    """`host`: of the engine; `settings`, `keep`: what was chosen last, and how it is kept."""
+    """`host`: of the engine; `settings`: where it is remembered what was chosen last."""
 
     _started = Signal(object)  # the Server that answers, or the sentence that says why none does
 
@@ -38,11 +39,10 @@ class Serving(QObject):
         self,
         window: MainWindow,
         host: Callable[[], Host],
-        settings: Callable[[], Settings],
-        keep: Callable[[ServeSettings], None],
+        settings: SettingsStore,
     ) -> None:
         super().__init__(window)
-        self._window, self._host, self._settings, self._keep = window, host, settings, keep
+        self._window, self._host, self._settings = window, host, settings
         self.log = RequestLog()
         self._dialog: ServerDialog | None = None
         self._server: Server | None = None
@@ -98,7 +98,7 @@ class Serving(QObject):
         kept = ServeSettings(
             port=choice.port, others=choice.others, share_prefixes=choice.shared, inspect=choice.inspects
         )
-        self._keep(kept)
+        self._settings.change(serve=kept)
         self._thread = Thread(target=self._start, args=(kept, self._key()), name="kvdesk-serve", daemon=True)
         self._thread.start()
 
@@ -111,7 +111,7 @@ class Serving(QObject):
             host = "0.0.0.0" if kept.others else "127.0.0.1"
             keys = (Key(key, inspect=kept.inspect),)
             config = ServerConfig(host, kept.port, keys, share_prefixes=kept.share_prefixes)
-            server = Server(self._host(), config, self._settings().sampling)
+            server = Server(self._host(), config, self._settings.current.sampling)
             server.start()
             self._started.emit(server)
         except UserError as error:
@@ -150,7 +150,7 @@ class Serving(QObject):
         from kvdesk.ui.server.dialog import ServeChoice
 
         if self._dialog is not None:
-            kept = self._settings().serve
+            kept = self._settings.current.serve
             choice = ServeChoice(kept.port, kept.others, kept.share_prefixes, kept.inspect)
             self._dialog.show_choice(choice, self._key())
 

@@ -1,6 +1,7 @@
 """The settings as a JSON file. Owns reading what may be broken, writing what must not be.
 
 Only what differs from its default is written, so that a better default reaches everybody who never chose another.
+A change is merged into the file: what another program or a newer version wrote there stays.
 Version 1 wrote everything: what it saved of `_OLD_DEFAULTS` was nobody's choice. Only here are settings named.
 """
 
@@ -8,8 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -18,6 +22,7 @@ from kvdesk.chat import storable
 from kvdesk.errors import StoreError
 from kvdesk.paths import open_regular
 from kvdesk.settings import Settings
+from kvdesk.settings.table import Table
 from kvdesk.translation import tr
 
 _MOST_BYTES = 16 << 20  # far above any file with a few presets
@@ -26,6 +31,7 @@ _OLD_DEFAULTS: Final = (("context", "n_ubatch", 32),)
 """Defaults of version 1 that are others now: table, name, value."""
 _MEANT_BEFORE: Final = {"all_instruments": True}
 """What version 1 did that had no such setting: who had all instruments keeps them."""
+_WRITING: Final = Lock()
 
 
 def load_settings(path: Path) -> tuple[Settings, str]:
@@ -34,26 +40,19 @@ def load_settings(path: Path) -> tuple[Settings, str]:
     What is broken or out of range falls back to its default; the file is then kept beside as `<name>.broken`.
     """
     try:
-        with open_regular(path) as file:
-            raw = file.read(_MOST_BYTES + 1)
+        raw = _read(path)
     except FileNotFoundError:
         return Settings(), ""
     except OSError as error:
         return Settings(), tr("The settings in {name} cannot be read ({strerror}); defaults are used.").format(
             name=path.name, strerror=error.strerror
         )
-    found: Any = None
-    if len(raw) <= _MOST_BYTES:
-        try:
-            found = json.loads(raw)
-        except (ValueError, RecursionError):
-            found = None
-    if not isinstance(found, dict):
+    found = _parsed(raw)
+    if found is None:
         return Settings(), tr("The settings in {name} are damaged; defaults are used.{keep}").format(
             name=path.name, keep=_keep(path, raw)
         )
-    if found.get("version") != _VERSION:
-        _upgrade(found)
+    _upgrade(found)
     settings, broken = _validated(found)
     if not broken:
         return settings, ""
@@ -64,10 +63,45 @@ def load_settings(path: Path) -> tuple[Settings, str]:
 
 
 def save_settings(settings: Settings, path: Path) -> None:
-    """Atomically: after a crash the file is the old one or the new one, never half of either."""
+    """Replace whatever the file holds. Atomic: after a crash the file is the old one or the new one."""
+    with _alone(path.parent):
+        _write({"version": _VERSION} | settings.model_dump(exclude_defaults=True), path)
+
+
+def save_changes(before: Settings, now: Settings, path: Path) -> None:
+    """Write what differs between `before` and `now`, atomically. Everything else in a readable file stays."""
+    with _alone(path.parent):
+        try:
+            found = _parsed(_read(path))
+        except OSError:
+            found = None
+        if found is None:
+            found, before = {"version": _VERSION}, Settings()
+        _upgrade(found)
+        _validated(found)
+        _merge(found, before, now, now.model_dump(exclude_defaults=True))
+        _write(found, path)
+
+
+def _read(path: Path) -> bytes:
+    with open_regular(path) as file:
+        return file.read(_MOST_BYTES + 1)
+
+
+def _parsed(raw: bytes) -> dict[str, Any] | None:
+    """The values of the file; None if it is damaged or too large."""
+    if len(raw) > _MOST_BYTES:
+        return None
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _write(found: dict[str, Any], path: Path) -> None:
     part = path.with_name(path.name + ".part")
-    chosen = settings.model_dump(exclude_defaults=True)
-    text = storable(json.dumps({"version": _VERSION} | chosen, ensure_ascii=False, indent=2))
+    text = storable(json.dumps(found, ensure_ascii=False, indent=2))
     if len(text) > _MOST_BYTES // 4:  # bytes of a character
         raise StoreError(tr("The settings are too large to be saved: delete a preset."))
     try:
@@ -83,8 +117,66 @@ def save_settings(settings: Settings, path: Path) -> None:
         raise StoreError(tr("The settings cannot be saved ({why}).").format(why=error.strerror), str(error)) from error
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One writer at a time: in this process, and among processes where a folder can be locked."""
+    with _WRITING:
+        locked = -1
+        if sys.platform != "win32":
+            import fcntl
+
+            with suppress(OSError):
+                locked = os.open(folder, os.O_RDONLY)
+                fcntl.flock(locked, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            if locked >= 0:
+                os.close(locked)
+
+
+def _merge(found: dict[str, Any], before: Table, now: Table, dumped: dict[str, Any]) -> None:
+    """Bring the changes of a table into `found`. `dumped`: those values of `now` that are no defaults."""
+    for name in type(now).model_fields:
+        old, new = getattr(before, name), getattr(now, name)
+        if old == new:
+            continue
+        if isinstance(old, Table) and isinstance(new, Table):
+            inner = found.setdefault(name, {})
+            _merge(inner, old, new, dumped.get(name, {}))
+            if not inner:
+                del found[name]
+        elif name in dumped:
+            found[name] = _with_unknown(new, dumped[name], found.get(name))
+        else:
+            found.pop(name, None)
+
+
+def _with_unknown(value: Any, dumped: Any, raw: Any) -> Any:
+    """`dumped`, with what this version does not know in `raw`. Tables in a list match by their first field."""
+    if isinstance(value, Table) and isinstance(raw, dict):
+        fields = type(value).model_fields
+        known = {name: _with_unknown(getattr(value, name), inner, raw.get(name)) for name, inner in dumped.items()}
+        return {name: kept for name, kept in raw.items() if name not in fields} | known
+    if isinstance(value, tuple) and isinstance(raw, list):
+        return [_with_unknown(one, inner, _like(one, raw)) for one, inner in zip(value, dumped, strict=True)]
+    return dumped
+
+
+def _like(one: Any, raw: list[Any]) -> Any:
+    """The element of `raw` that is the same model, server or preset; None if there is none."""
+    if not isinstance(one, Table):
+        return None
+    key = next(iter(type(one).model_fields))
+    return next((found for found in raw if isinstance(found, dict) and found.get(key) == getattr(one, key)), None)
+
+
 def _upgrade(found: dict[str, Any]) -> None:
     """A file of version 1 as version 2 would have it: without what it holds only because it was the default then."""
+    version = found.get("version")
+    if isinstance(version, int) and version >= _VERSION:
+        return
+    found["version"] = _VERSION
     for table, name, value in _OLD_DEFAULTS:
         if isinstance(found.get(table), dict) and found[table].get(name) == value:
             del found[table][name]

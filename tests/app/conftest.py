@@ -10,6 +10,7 @@ import pytest
 from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
+from kvdesk import paths
 from kvdesk.app.controller import Controller
 from kvdesk.app.startup import LoadMarker
 from kvdesk.backends.base import Emit
@@ -18,7 +19,9 @@ from kvdesk.host.host import Host
 from kvdesk.protocol.chat import Generate
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, Event, feature_of
+from kvdesk.session import Store
 from kvdesk.settings import Settings
+from kvdesk.store.settings_file import save_changes
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.backends.scripted import ScriptedBackend
@@ -133,11 +136,16 @@ def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Fea
         unsaved = _UnsavedRelay()
         store = StoreWriter(tmp_path / "chats.sqlite3", lambda error: errors.append(str(error)), unsaved.changed.emit)
         store.opened.result()
-        window = MainWindow(qapp)  # type: ignore[arg-type]
+        session = Store(
+            settings or Settings(),
+            lambda before, now: save_changes(before, now, paths.settings_file()),
+            lambda error: window.show_error(str(error), error.detail),
+        )
+        window = MainWindow(qapp, session)  # type: ignore[arg-type]
         qtbot.addWidget(window)
         worker = ScriptedWorker(features)
         marker = LoadMarker(tmp_path / "loading.txt", None)
-        controller = Controller(window, worker, store, settings or Settings(), marker)  # type: ignore[arg-type]
+        controller = Controller(window, worker, store, session, marker)  # type: ignore[arg-type]
         unsaved.changed.connect(controller.show_unsaved)
         unsaved.setParent(controller)
         controller.start(model)

@@ -335,7 +335,7 @@ def test_audit_and_report_become_commands(rig: Rig, tmp_path: Path) -> None:
 @over_both
 def test_other_settings_do_not_rebuild(rig: Rig) -> None:
     before = len(rig.worker.commands)
-    rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"system_prompt": "Be kind."}))
+    rig.window.session.settings.change(system_prompt="Be kind.")
     assert len(rig.worker.commands) == before
     assert load_settings(paths.settings_file())[0].system_prompt == "Be kind."
 

@@ -49,9 +49,7 @@ def in_use(rig: Rig, qtbot: QtBot) -> Player:
     answer(rig, qtbot, asked, ANSWER)
     rig.window.conversation_renamed.emit(asked.conversation, TITLE)
     rig.window.draft_typed.emit(asked.conversation, DRAFT)
-    rig.controller.settings = rig.controller.settings.model_copy(
-        update={"system_prompt": PROMPT, "model": f"{FOLDER}/a.gguf"}
-    )
+    rig.window.session.settings.change(system_prompt=PROMPT, model=f"{FOLDER}/a.gguf")
     rig.worker.give(LogLine("info", f"loaded from {FOLDER}/a.gguf"), LogLine("warning", f"odd: {DRAFT}"))
     player = Player(FACTS[0], unified=True, swa_full=True, n_seq_max=2, seed=1)
     player.play(20)

@@ -16,7 +16,6 @@ from kvdesk.app import controller, language
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import LogLine, ModelLoaded, TextDelta, TurnEnded, TurnStarted
-from kvdesk.settings import Settings
 from kvdesk.ui.settings import panel
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.app.conftest import Rig
@@ -44,7 +43,7 @@ def _pseudo_language(monkeypatch: pytest.MonkeyPatch, qapp: QApplication) -> Ite
 def shown(rig: Rig, qtbot: QtBot) -> MainWindow:
     """Its window, with a model and a context, on the screen."""
     window = rig.window
-    window.settings_changed.emit(Settings(all_instruments=True))
+    window.session.settings.change(all_instruments=True)
     rig.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
     qtbot.waitUntil(lambda: rig.window.status.text != "")
     window.resize(1280, 600)
@@ -56,7 +55,7 @@ def shown(rig: Rig, qtbot: QtBot) -> MainWindow:
 def switch(rig: Rig, qtbot: QtBot, to: str = "xx") -> None:
     """As the settings dialog does."""
     with qtbot.waitSignal(rig.window.remade):
-        rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"language": to}))
+        rig.window.session.settings.change(language=to)
     qtbot.wait(0)
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 

@@ -69,9 +69,9 @@ def test_speed_context_and_time_are_remembered(rig: Rig, page: ModelsPage, copy:
 def test_a_model_opens_with_the_context_that_it_ran_with_last(rig: Rig, page: ModelsPage, copy: Path) -> None:
     library, controller = rig.controller.models, rig.controller
     small = controller.settings.context.model_copy(update={"n_ctx": 512})
-    controller.settings = controller.settings.model_copy(update={"context": small})
+    rig.window.session.settings.change(context=small)
     library.apply(ModelLoaded(ModelInfo(LocalFile(copy), "SmolLM2")))
-    controller.settings = controller.settings.model_copy(update={"context": small.model_copy(update={"n_ctx": 1024})})
+    rig.window.session.settings.change(context=small.model_copy(update={"n_ctx": 1024}))
     page.open_requested.emit(copy)
     assert controller.settings.context.n_ctx == 512
     assert rig.window.rooms.shows_chats

@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from kvdesk import session
 from kvdesk.dev import bench_messages
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.store.store import Store
@@ -25,9 +26,9 @@ def test_every_figure_is_measured(
     assert sorted(known.title for known in store.conversations()) == ["10 messages", "20 messages"]
     store.close()
     assert sum(len(message.text) for message in trees[texts.id]) >= 9_000
-    window = MainWindow(qapp, ThemeChoice.DARK)
+    window = MainWindow(qapp, session.Store(Settings(theme=ThemeChoice.DARK)))
     qtbot.addWidget(window)
-    window.set_settings(Settings(theme=ThemeChoice.DARK))
+    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
     window.show()
     qtbot.waitExposed(window)
 

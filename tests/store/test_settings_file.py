@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk.errors import StoreError
-from kvdesk.settings import ContextSettings, Preset, SamplerName, Sampling, Settings, ThemeChoice
-from kvdesk.store import load_settings, save_settings
+from kvdesk.settings import ContextSettings, KnownServer, Preset, SamplerName, Sampling, Settings, ThemeChoice
+from kvdesk.store import load_settings, save_changes, save_settings
 
 CHANGED = Settings(
     model="/models/ümlaut.gguf",
@@ -208,3 +208,56 @@ def test_a_file_from_before_a_setting_goes_on_as_it_was(path: Path) -> None:
     assert not load_settings(path)[0].all_instruments
     path.unlink()
     assert not load_settings(path)[0].all_instruments
+
+
+def test_a_change_leaves_in_the_file_what_this_version_does_not_know(path: Path) -> None:
+    written = {
+        "version": 3,
+        "wings": [1, 2],
+        "sampling": {"top_k": 7, "dreams": 0.5},
+        "window": {"opacity": 0.9},
+        "servers": [{"url": "http://a", "mood": "good"}, {"url": "http://b", "mood": "bad"}],
+    }
+    path.write_text(json.dumps(written), encoding="utf-8")
+    before, sentence = load_settings(path)
+    assert sentence == ""
+    servers = (KnownServer(url="http://c"), before.servers[1].model_copy(update={"name": "bee"}))
+    sampling = Sampling(top_p=0.5)
+    save_changes(before, before.model_copy(update={"zoom": 150, "servers": servers, "sampling": sampling}), path)
+    assert json.loads(path.read_text(encoding="utf-8")) == {
+        "version": 3,
+        "wings": [1, 2],
+        "sampling": {"top_p": 0.5, "dreams": 0.5},
+        "window": {"opacity": 0.9},
+        "servers": [{"url": "http://c"}, {"url": "http://b", "mood": "bad", "name": "bee"}],
+        "zoom": 150,
+    }
+
+
+def test_changes_of_two_programs_meet_in_the_file(path: Path) -> None:
+    save_settings(CHANGED, path)
+    before = load_settings(path)[0]
+    for update in ({"zoom": 150}, {"sampling": before.sampling.model_copy(update={"min_p": 0.2})}):
+        save_changes(before, before.model_copy(update=update), path)
+    other = before.model_copy(update={"sampling": before.sampling.model_copy(update={"typical_p": 0.9})})
+    save_changes(before, other, path)
+    sampling = before.sampling.model_copy(update={"min_p": 0.2, "typical_p": 0.9})
+    assert load_settings(path) == (before.model_copy(update={"zoom": 150, "sampling": sampling}), "")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[1]", b'{"zoom": 150', b"\xff\xfe"])
+def test_a_file_that_was_lost_or_damaged_meanwhile_is_written_whole(path: Path, content: bytes | None) -> None:
+    if content is not None:
+        path.write_bytes(content)
+    save_changes(CHANGED, CHANGED.model_copy(update={"zoom": 150}), path)
+    assert load_settings(path) == (CHANGED.model_copy(update={"zoom": 150}), "")
+
+
+@given(st.dictionaries(names, json_values | st.dictionaries(names, json_values)))
+def test_a_change_of_any_json_is_kept(tmp_path_factory: pytest.TempPathFactory, found: dict[str, object]) -> None:
+    path = tmp_path_factory.getbasetemp() / "any-changed-settings.json"
+    path.write_text(json.dumps(found), encoding="utf-8")
+    before, _ = load_settings(path)
+    now = before.model_copy(update={"zoom": 150, "tour_seen": True, "server": "http://c"})
+    save_changes(before, now, path)
+    assert load_settings(path) == (now, "")

@@ -252,10 +252,11 @@ class Driver:
         self.window.rebuild_requested.emit(self._controller.settings.context, keep)
 
     def _change_settings(self) -> None:
-        settings = self._controller.settings
+        store = self.window.session.settings
+        settings = store.current
         sampling = settings.sampling.model_copy(update={"temperature": self._random.random()})
         cache = settings.cache.model_copy(update={"overflow": self._random.choice(list(Overflow))})
-        self.window.settings_changed.emit(settings.model_copy(update={"sampling": sampling, "cache": cache}))
+        store.change(sampling=sampling, cache=cache)
 
     def _audit(self) -> None:
         self.window.audit_requested.emit()

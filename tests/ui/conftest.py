@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.session import Store
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
@@ -38,10 +39,10 @@ def theme(qapp: QApplication) -> Theme:
 @pytest.fixture
 def empty_window(qapp: QApplication, qtbot: QtBot) -> MainWindow:
     """A window as it is right after the start: shown, nothing in it."""
-    window = MainWindow(qapp, ThemeChoice.DARK)
+    window = MainWindow(qapp, Store(Settings(theme=ThemeChoice.DARK)))
     window.resize(1280, 800)  # the screen of these tests has 800 x 800 pixels
     qtbot.addWidget(window)
-    window.set_settings(Settings(theme=ThemeChoice.DARK, all_instruments=True))
+    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, all_instruments=True)))
     window.show()
     qtbot.waitExposed(window)
     return window

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.session import Store
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
@@ -23,8 +24,8 @@ EMOJI = "\N{GRINNING FACE}\N{WHITE HEAVY CHECK MARK}"
 def layout(app: QApplication) -> dict[str, Any]:
     """The geometry of all that is seen in a window of 1280 by 800 with two conversations, and the fonts used."""
     theme = Theme(app, theme=ThemeChoice.DARK)
-    window = MainWindow(app, ThemeChoice.DARK)
-    window.set_settings(Settings(theme=ThemeChoice.DARK))
+    window = MainWindow(app, Store(Settings(theme=ThemeChoice.DARK)))
+    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
     window.show_conversations(CONVERSATIONS, ONE)
     window.apply_event(ModelLoaded(MODEL))
     window.apply_event(ContextReady(CONTEXT, rebuilt=False))

@@ -19,6 +19,7 @@ from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import BackendReady, LogLine, ModelLoaded
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.servers import ServerFound
+from kvdesk.session import Store
 from kvdesk.settings import KnownServer, Settings, ThemeChoice
 from kvdesk.translation import Translate
 from kvdesk.ui.chat_list.import_dialog import ImportDialog
@@ -52,8 +53,8 @@ def languages() -> dict[str, Callable[[], Translate]]:
 
 
 def filled(app: QApplication) -> MainWindow:
-    window = MainWindow(app, ThemeChoice.DARK)
-    window.set_settings(Settings(theme=ThemeChoice.DARK))
+    window = MainWindow(app, Store(Settings(theme=ThemeChoice.DARK)))
+    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
     window.show_conversations(CONVERSATIONS, ONE)
     window.apply_event(ModelLoaded(MODEL))
     window.apply_event(ContextReady(CONTEXT, rebuilt=False))

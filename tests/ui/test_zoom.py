@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -26,15 +26,14 @@ def used(window: MainWindow) -> MainWindow:
     return window
 
 
-def test_keys_make_everything_larger_and_smaller(
-    used: MainWindow, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
-) -> None:
-    changed = record(used.settings_changed)
+def test_keys_make_everything_larger_and_smaller(used: MainWindow, qtbot: QtBot) -> None:
+    zooms: list[int] = []
+    used.session.settings.listen(lambda _changed: zooms.append(used.session.settings.current.zoom))
     theme, answer = used.theme, used.chat.view.widgets[1]
     px, edit, high = theme.text.pixelSize(), used.chat.composer.edit, answer.height()
     for key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Plus):
         qtbot.keyClick(edit, key, CONTROL)
-    assert [settings.zoom for (settings,) in changed] == [110, 125, 150]  # type: ignore[attr-defined]
+    assert zooms == [110, 125, 150]
     assert theme.text.pixelSize() == round(1.5 * px)
     assert edit.font().pixelSize() == round(1.5 * px)
     assert used.chat.composer.edit.fontMetrics().height() <= edit.height()
@@ -56,7 +55,7 @@ def test_the_zoom_has_ends(used: MainWindow) -> None:
 
 def test_settings_that_were_kept_are_shown(used: MainWindow) -> None:
     px = used.theme.system_px
-    used.set_settings(Settings(theme=ThemeChoice.DARK, zoom=150, font_px=px + 2))
+    used.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=150, font_px=px + 2)))
     assert used.theme.text.pixelSize() == round(1.5 * (px + 2))
     used.action_set.run("view.larger_text")
     assert used.shown_settings.current.font_px == px + 3
@@ -102,7 +101,7 @@ def _scrolls(widget: QWidget) -> bool:
 @pytest.mark.parametrize("zoom", [100, 150, 200])
 @pytest.mark.parametrize("place", ["calm", "Cache", "Graphs", "Timeline", "Log"])
 def test_nothing_is_cut_in_a_window_of_1280_by_800(used: MainWindow, qtbot: QtBot, zoom: int, place: str) -> None:
-    used.set_settings(Settings(theme=ThemeChoice.DARK, zoom=zoom))
+    used.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=zoom)))
     if place != "calm":
         used.shown_settings.show_page(place)
     used.resize(1280, 800)
@@ -114,7 +113,7 @@ def test_nothing_is_cut_in_a_window_of_1280_by_800(used: MainWindow, qtbot: QtBo
 
 @pytest.mark.parametrize("name", ["settings.open", "help.report", "help.tour", "help.palette"])
 def test_dialogs_and_cards_grow_too(used: MainWindow, name: str) -> None:
-    used.set_settings(Settings(theme=ThemeChoice.DARK, zoom=200))
+    used.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=200)))
     used.resize(1280, 800)
     before = set(QApplication.topLevelWidgets())
     used.action_set.run(name)
@@ -124,7 +123,7 @@ def test_dialogs_and_cards_grow_too(used: MainWindow, name: str) -> None:
 
 
 def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: MainWindow, qtbot: QtBot) -> None:
-    used.set_settings(Settings(theme=ThemeChoice.DARK, zoom=200))
+    used.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=200)))
     assert used.chat.isVisible()
     assert not used.inspector.isVisible()
     qtbot.keyClick(used.chat.composer.edit, Qt.Key.Key_I, CONTROL | Qt.KeyboardModifier.ShiftModifier)

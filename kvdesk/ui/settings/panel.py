@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
@@ -24,6 +24,7 @@ from kvdesk.protocol.cache import ContextPreview, ContextReady
 from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Event
+from kvdesk.session import SettingsStore
 from kvdesk.settings import (
     CachePolicy,
     ContextSettings,
@@ -53,6 +54,13 @@ _THEMES: Final = {
 }
 
 
+class Shown(NamedTuple):
+    """What the dialog shows: values by table and field, and the system prompt."""
+
+    values: Mapping[str, Mapping[str, Any]]
+    prompt: str
+
+
 class Edits(NamedTuple):
     """What is shown in the dialog and not applied: values by table and field, the system prompt; the words that are
     searched for, and how far one has scrolled.
@@ -65,21 +73,27 @@ class Edits(NamedTuple):
 
 
 class SettingsPanel(QDialog):
-    """Not modal. What is under "Appearance" changes at once, everything else with Apply."""
+    """Not modal. Under "Appearance" a change goes to the store at once, everything else with Apply; another context
+    only when it could be made.
+    """
 
-    applied = Signal(object)  # Settings, of which the context has not been made yet
     rebuild_clicked = Signal(object, str)  # ContextSettings, and what becomes of the conversations
     preview_asked = Signal(object)  # PreviewContext
-    size_chosen = Signal(int, int)  # zoom in percent, font size in pixels
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None, state: CacheState | None = None) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        settings: SettingsStore,
+        parent: QWidget | None = None,
+        state: CacheState | None = None,
+    ) -> None:
         super().__init__(parent)
         self._state = state or CacheState()
         self._for_rebuild = False  # opened to rebuild, even with the same settings
         self.setWindowTitle(tr("Settings"))
         self._theme = theme
-        self._settings = Settings()
-        self._unedited: dict[str, dict[str, Any]] = {}  # by table: what it showed before anybody edited it
+        self._settings = settings
+        self._unedited = Shown({}, "")
         self._missing: dict[str, QLabel] = {}  # by table: the sentence where the engine has no such settings
         self._rows = SettingRows(theme)
         self._rows.edited.connect(self._on_edited)
@@ -158,7 +172,7 @@ class SettingsPanel(QDialog):
         column.addLayout(beside)
         column.addLayout(buttons)
         self.resize(theme.px(600), theme.px(680))
-        self.reset(self._settings)
+        self.reset()
         self._show_features()
         theme.changed.connect(self._fit)
         self._fit()
@@ -198,36 +212,55 @@ class SettingsPanel(QDialog):
         """The control of one setting, such as ("sampling", "top_k")."""
         return self._rows.field(table, name)
 
-    def reset(self, settings: Settings) -> None:
-        """Show `settings`; what was edited and not applied is lost."""
+    def reset(self) -> None:
+        """Show the settings; what was edited and not applied is lost."""
         self._for_rebuild = False
-        self._prompt.setPlainText(settings.system_prompt)
-        self._show_tables(settings)
-        self._take_over(settings)
-
-    def show_settings(self, settings: Settings) -> None:
-        """The settings have changed elsewhere, or were applied: show them, but for what is edited and not applied."""
-        if self._prompt.toPlainText() == self._settings.system_prompt:
-            self._prompt.setPlainText(settings.system_prompt)
-        now, before = self._values(), self._unedited
-        self._show_tables(settings)
-        self._take_over(settings)
-        for table, values in now.items():
-            edited = {name: value for name, value in values.items() if value != before[table][name]}
-            self._rows.show_values(table, getattr(settings, table).model_copy(update=edited))
+        now = self._settings.current
+        self._show_prompt(now.system_prompt)
+        for table in _TABLES:
+            self._show_table(table, getattr(now, table))
+        self._show_choices()
         self._on_edited()
 
-    def _values(self) -> dict[str, dict[str, Any]]:
-        """What is shown, by table and field."""
-        return {table: self._rows.values(table) for table in _TABLES}
+    def show_settings(self, changed: Collection[str]) -> None:
+        """These settings have changed: show them, but for what is edited and not applied."""
+        now = self._settings.current
+        if "system_prompt" in changed:
+            edited_prompt = self._edited_prompt
+            self._show_prompt(now.system_prompt)
+            if edited_prompt is not None:
+                self._prompt.setPlainText(edited_prompt)
+        for table in (table for table in _TABLES if table in changed):
+            edited = self._edited_values(table)
+            self._show_table(table, getattr(now, table))
+            if edited:
+                self._rows.show_values(table, getattr(now, table).model_copy(update=edited))
+        self._show_choices()
+        self._on_edited()
 
-    def _show_tables(self, settings: Settings, tables: Iterable[str] = _TABLES) -> None:
-        for table in tables:
-            self._rows.show_values(table, getattr(settings, table))
+    def _show_prompt(self, text: str) -> None:
+        self._prompt.setPlainText(text)
+        self._unedited = self._unedited._replace(prompt=self._prompt.toPlainText())
 
-    def _take_over(self, settings: Settings) -> None:
-        """The shown values are the current ones: none counts as edited."""
-        self._settings = settings
+    def _show_table(self, table: str, values: BaseModel) -> None:
+        """None of its values counts as edited."""
+        self._rows.show_values(table, values)
+        shown = self._rows.values(table)
+        self._unedited = self._unedited._replace(values={**self._unedited.values, table: shown})
+
+    @property
+    def _edited_prompt(self) -> str | None:
+        """The system prompt that was typed and not applied."""
+        typed = self._prompt.toPlainText()
+        return typed if typed != self._unedited.prompt else None
+
+    def _edited_values(self, table: str) -> dict[str, Any]:
+        """What was edited and not applied. A value that the control shows rounded is not."""
+        shown = self._unedited.values.get(table, {})
+        return {name: value for name, value in self._rows.values(table).items() if value != shown.get(name)}
+
+    def _show_choices(self) -> None:
+        settings = self._settings.current
         choices: tuple[tuple[Choice, object], ...] = (
             (self._theme_choice, settings.theme),
             (self._zoom_choice, min(ZOOMS, key=lambda zoom: abs(zoom - settings.zoom))),
@@ -241,18 +274,17 @@ class SettingsPanel(QDialog):
         self._safe_mode.blockSignals(True)
         self._safe_mode.setChecked(settings.safe_mode)
         self._safe_mode.blockSignals(False)
-        self._unedited = self._values()
-        self._on_edited()
 
     @property
     def edits(self) -> Edits:
         scrolled = self._scroll.verticalScrollBar().value()
-        return Edits(self._values(), self._prompt.toPlainText(), self._search.text(), scrolled)
+        values = {table: self._rows.values(table) for table in _TABLES}
+        return Edits(values, self._prompt.toPlainText(), self._search.text(), scrolled)
 
     def show_edits(self, edits: Edits) -> None:
         """Go on with what was edited in another dialog, at the language: nothing else makes it anew."""
         for table, values in edits.values.items():
-            self._rows.show_values(table, getattr(self._settings, table).model_copy(update=values))
+            self._rows.show_values(table, getattr(self._settings.current, table).model_copy(update=values))
         self._prompt.setPlainText(edits.prompt)
         self._search.setText(edits.search)
         self._on_edited()
@@ -293,41 +325,45 @@ class SettingsPanel(QDialog):
 
     @Slot()
     def _on_apply_clicked(self) -> None:
-        edited, before = self._edited(), self._settings.context
-        rebuild = self._for_rebuild or edited.context != before
+        changes = self._changes()
+        context = changes.pop("context", None)
+        rebuild = self._for_rebuild or context is not None
         self._for_rebuild = False
         self._close.setFocus()  # Apply is disabled now, and what comes after it is a field
-        self._take_over(edited)
-        self.applied.emit(edited)
+        self._unedited = self._shown()
+        self._settings.change(**changes)
+        self._on_edited()
         if rebuild:
             self.close()
-            self.rebuild_clicked.emit(edited.context, self._ledger.keep)
+            self.rebuild_clicked.emit(context or self._settings.current.context, self._ledger.keep)
 
     @Slot()
     def _on_defaults_clicked(self) -> None:
         there = self._state.features
         changeable = (table for table in _TABLES if table not in _FEATURES or _FEATURES[table] in there)
-        self._show_tables(Settings(), changeable)
+        for table in changeable:
+            self._rows.show_values(table, _TABLES[table]())
         self._on_edited()
 
     @Slot()
     def _on_theme_changed(self) -> None:
-        self._settings = self._settings.model_copy(update={"theme": ThemeChoice(self._theme_choice.currentData())})
-        self.applied.emit(self._settings)
+        self._settings.change(theme=ThemeChoice(self._theme_choice.currentData()))
 
     @Slot()
-    def _on_size_changed(self) -> None:
-        self.size_chosen.emit(self._zoom_choice.currentData(), self._font_choice.currentData())
+    def _on_zoom_changed(self) -> None:
+        self._settings.change(zoom=self._zoom_choice.currentData())
+
+    @Slot()
+    def _on_font_changed(self) -> None:
+        self._settings.change(font_px=self._font_choice.currentData())
 
     @Slot()
     def _on_language_changed(self) -> None:
-        self._settings = self._settings.model_copy(update={"language": self._language_choice.currentData()})
-        self.applied.emit(self._settings)
+        self._settings.change(language=self._language_choice.currentData())
 
     @Slot(bool)
     def _on_safe_mode_toggled(self, on: bool) -> None:
-        self._settings = self._settings.model_copy(update={"safe_mode": on})
-        self.applied.emit(self._settings)
+        self._settings.change(safe_mode=on)
 
     def _as_preset(self) -> tuple[str, Sampling]:
         """The shown system prompt and sampling."""
@@ -344,8 +380,7 @@ class SettingsPanel(QDialog):
     @Slot(object)
     def _on_presets_changed(self, presets: tuple[Preset, ...]) -> None:
         """Presets are kept at once, whatever is edited beside them."""
-        self._settings = self._settings.model_copy(update={"presets": presets})
-        self.applied.emit(self._settings)
+        self._settings.change(presets=presets)
         self._on_edited()
 
     @Slot(str)
@@ -355,9 +390,10 @@ class SettingsPanel(QDialog):
 
     @Slot()
     def _on_edited(self) -> None:
-        edited = self._edited()
+        changes = self._changes()
+        edited = self._settings.current.model_copy(update=changes)
         self._presets.show_values(edited.presets, edited.sampling, edited.system_prompt)
-        rebuild = self._for_rebuild or edited.context != self._settings.context
+        rebuild = self._for_rebuild or "context" in changes
         self._ledger.setVisible(rebuild)
         if rebuild:
             self._ledger.show_context(self._state.context)
@@ -365,20 +401,31 @@ class SettingsPanel(QDialog):
         problem = self._rows.problem
         self._problem.setText(tr("A text cannot be used as it is.") if problem else "")
         refused = bool(problem) or (rebuild and bool(self._ledger.refused))
-        self._apply.setEnabled((edited != self._settings or self._for_rebuild) and not refused)
+        self._apply.setEnabled((bool(changes) or self._for_rebuild) and not refused)
         self._apply.setText(tr("Apply and rebuild") if rebuild else tr("Apply"))
 
-    def _edited(self) -> Settings:
-        tables = {table: model(**self._rows.values(table)) for table, model in _TABLES.items()}
-        return self._settings.model_copy(update={**tables, "system_prompt": self._prompt.toPlainText()})
+    def _shown(self) -> Shown:
+        return Shown({table: self._rows.values(table) for table in _TABLES}, self._prompt.toPlainText())
+
+    def _changes(self) -> dict[str, Any]:
+        """The fields of the settings that Apply would change."""
+        now = self._settings.current
+        edited = {table: self._edited_values(table) for table in _TABLES}
+        changes: dict[str, Any] = {
+            table: getattr(now, table).model_copy(update=values) for table, values in edited.items() if values
+        }
+        if (prompt := self._edited_prompt) is not None:
+            changes["system_prompt"] = prompt
+        return {name: value for name, value in changes.items() if value != getattr(now, name)}
 
     def _fill(self) -> None:
         self._rows.add_heading(tr("Appearance"), first=True)
         self._rows.add_row(Settings.model_fields["theme"], self._theme_choice)
         self._theme_choice.currentIndexChanged.connect(self._on_theme_changed)
-        for name, choice in (("zoom", self._zoom_choice), ("font_px", self._font_choice)):
-            self._rows.add_row(Settings.model_fields[name], choice)
-            choice.currentIndexChanged.connect(self._on_size_changed)
+        self._rows.add_row(Settings.model_fields["zoom"], self._zoom_choice)
+        self._zoom_choice.currentIndexChanged.connect(self._on_zoom_changed)
+        self._rows.add_row(Settings.model_fields["font_px"], self._font_choice)
+        self._font_choice.currentIndexChanged.connect(self._on_font_changed)
         if catalogues():
             self._rows.add_row(Settings.model_fields["language"], self._language_choice)
             self._language_choice.currentIndexChanged.connect(self._on_language_changed)

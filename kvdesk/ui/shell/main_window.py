@@ -2,8 +2,7 @@
 wants; a controller does the rest.
 
 Methods (facts; main thread only)
-    set_place(place)                        where it was last; after `set_settings`, before it is shown
-    set_settings(settings)                  show them; sends nothing but `inspector_watched`
+    set_place(place)                        where it was last; before it is shown
     show_conversations(conversations, selected_id)   the list, top first; selected_id None for none
     show_messages(conversation_id, messages)         all its messages; ignored unless it is selected
     show_branches(conversation_id, branches)         messages with others at their place, and all of those by id in the
@@ -34,7 +33,8 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.protocol.messages import Event
-from kvdesk.settings import Settings, ThemeChoice, WindowPlace
+from kvdesk.session import Store
+from kvdesk.settings import WindowPlace
 from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat_list.conversation_list import ConversationList
@@ -68,14 +68,15 @@ from kvdesk.viewmodel.measurements import Measurements
 
 
 class MainWindow(WindowSignals):
-    """Three panes and a status line; two panes can be hidden. `theme`: the one it opens with.
+    """Three panes and a status line; two panes can be hidden. `session`: whose settings it shows and changes.
 
     What a person does goes by `intents` and `shown_settings` to the window's signals; `action_set` has all actions,
     `help` shows them.
     """
 
-    def __init__(self, app: QApplication, theme: ThemeChoice = ThemeChoice.SYSTEM) -> None:
+    def __init__(self, app: QApplication, session: Store | None = None) -> None:
         super().__init__()
+        self.session = session or Store()
         self.setWindowTitle("kvdesk")
         self.setWindowIcon(application_icon())
         self.setAcceptDrops(True)
@@ -85,19 +86,20 @@ class MainWindow(WindowSignals):
         """Whether closing asks while messages are not saved. Not when the system ends the session."""
         self._state, self._measured, self._token_texts = CacheState(), Measurements(), dict[int, str]()
         self._placement = WindowPlacement(self)
-        self._make(theme)
-        self.set_place(WindowPlace())
+        self._make()
+        self.set_place(self.session.settings.current.window)
+        self.destroyed.connect(self.session.settings.listen(self._on_settings_changed))
         self._chat.composer.focus_edit()
 
-    def _make(self, theme: ThemeChoice) -> None:
+    def _make(self) -> None:
         """Everything that has texts, and what works with it."""
-        self._parts = parts = self._make_parts(self._app, theme)
+        self._parts = parts = self._make_parts(self._app)
         self._theme, self._events, self._menus = parts.theme, parts.events, parts.menus
         self._list, self._chat, self._inspector = parts.conversations, parts.chat, parts.inspector
         self._panes, self._rooms = parts.panes, parts.rooms
         self._strip, self._unsaved, self._status = parts.activity, parts.unsaved, parts.status
         self._lay_out()
-        self.shown_settings = WindowSettings(parts)
+        self.shown_settings = WindowSettings(parts, self.session.settings)
         self.chat_parameters = ChatParameters(parts, self.shown_settings)
         self.intents = Intents(parts, self.shown_settings)
         self.help = WindowHelp(parts)
@@ -119,6 +121,7 @@ class MainWindow(WindowSignals):
         self._inspector.tab_shown.connect(self._tell_watched)
         self.shown_settings.shown.connect(self._tell_watched)
         self._made = Made(parts, self.shown_settings, self.chat_parameters, self.help, self._placement)
+        self.shown_settings.show_all()
 
     def remake(self) -> None:
         """Make all parts anew, in the language that is set now. What is known of chats and cache is shown again, what
@@ -126,14 +129,13 @@ class MainWindow(WindowSignals):
 
         Never from a slot of one of the parts: they are gone then.
         """
-        carried, settings = Carried.of(self._made), self.shown_settings.current
+        carried = Carried.of(self._made)
         self.setUpdatesEnabled(False)
         before = cast("QWidget", self.takeCentralWidget())
         before.setParent(None)  # it is found by no name any more
         for part in self._own_parts():
             retire(part, self)
-        self._make(settings.theme)
-        self.set_settings(settings)
+        self._make()
         self._events.show_all()
         self.remade.emit()
         cast("QWidget", self.centralWidget()).setVisible(True)
@@ -149,15 +151,16 @@ class MainWindow(WindowSignals):
         kinds = (QWidget, QAction, QShortcut)
         return [one for one in own if isinstance(one, kinds) or type(one).__module__.startswith("kvdesk.ui.")]
 
-    def _make_parts(self, app: QApplication, choice: ThemeChoice) -> WindowParts:
-        theme, state = Theme(app, self, choice), self._state
+    def _make_parts(self, app: QApplication) -> WindowParts:
+        settings, state = self.session.settings, self._state
+        theme = Theme(app, self, settings.current.theme)
         conversations, chat = ConversationList(theme), ChatPane(theme)
         inspector = Inspector(theme, state, self._measured, self._token_texts)
         strip, unsaved, status = ActivityStrip(theme), UnsavedStrip(), StatusBar()
         operations = OperationsController(self, theme, state, inspector, strip)
         menus = Menus(self, chat, operations, state)
         events = EventRouter(self, state, conversations, chat, inspector, status, operations)
-        panes = Panes(theme, conversations, chat, inspector)
+        panes = Panes(theme, settings, conversations, chat, inspector)
         rooms = Rooms(theme, panes)
         return WindowParts(
             window=self,
@@ -233,9 +236,6 @@ class MainWindow(WindowSignals):
         """Where it was last, as far as the screens there are allow it. Before it is shown."""
         self._placement.restore(place)
 
-    def set_settings(self, settings: Settings) -> None:
-        self.shown_settings.show(settings)
-
     def show_conversations(self, conversations: Sequence[Conversation], selected_id: ConversationId | None) -> None:
         self._events.show_conversations(conversations, selected_id)
         self.chat_parameters.refresh()
@@ -287,6 +287,9 @@ class MainWindow(WindowSignals):
     def show_caption(self, text: str) -> None:
         """Words over the window while the guided tour runs; empty takes them away."""
         self._caption.show_text(text)
+
+    def _on_settings_changed(self, changed: frozenset[str]) -> None:
+        self.shown_settings.show_changed(changed)
 
     @Slot()
     def _on_room_switched(self) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QSplitter
 
-from kvdesk.settings import Settings
+from kvdesk.session import SettingsStore
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.inspector import Inspector
@@ -24,11 +24,18 @@ class Panes(QSplitter):
     there is none for two, the chat alone, or all of the inspector.
     """
 
-    def __init__(self, theme: Theme, sidebar: ConversationList, chat: ChatPane, inspector: Inspector) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        settings: SettingsStore,
+        sidebar: ConversationList,
+        chat: ChatPane,
+        inspector: Inspector,
+    ) -> None:
         super().__init__(Qt.Orientation.Horizontal)
         self._sidebar, self._chat, self._inspector = sidebar, chat, inspector
         self._theme = theme
-        self._settings = Settings()
+        self._settings = settings
         self._fitted = 3
         self.setHandleWidth(1)
         self.setChildrenCollapsible(False)
@@ -59,9 +66,9 @@ class Panes(QSplitter):
             return size - QSize(lost, 0)
         return size - QSize(lost, 0) if len(shown) == 2 else size
 
-    def fold(self, settings: Settings) -> None:
+    def fold(self) -> None:
         """Show what the settings want to be shown, as far as there is room."""
-        self._settings = settings
+        settings = self._settings.current
         self._inspector.show_all(settings.all_instruments)
         self._fitted = n = self._n_fitting()
         alone = n == 1 and settings.inspector_visible and settings.all_instruments
@@ -80,7 +87,7 @@ class Panes(QSplitter):
 
     def _refold(self) -> None:
         if self._n_fitting() != self._fitted:
-            self.fold(self._settings)
+            self.fold()
 
     @Slot()
     def _on_look_changed(self) -> None:

@@ -1,12 +1,16 @@
-"""The settings as the window shows them, and how a person changes them: hidden panes, theme, the settings dialog."""
+"""The settings as the window shows them, and how a person changes them: hidden panes, theme, the settings dialog.
+
+The store owns the values; nothing here keeps any.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk.protocol.messages import Event
+from kvdesk.session import SettingsStore
 from kvdesk.settings import Preset, Settings, ThemeChoice, WindowPlace
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.widgets.choose_file import last_folder
@@ -15,46 +19,47 @@ from kvdesk.ui.widgets.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
 if TYPE_CHECKING:
     from kvdesk.ui.settings.panel import SettingsPanel
 
-_ELSEWHERE: Final = (
-    *("sidebar_visible", "inspector_visible", "all_instruments", "collapsed_folders", "window"),
-    *("context", "tour_seen", "zoom", "font_px", "last_folder"),
-)
-"""Settings that do not change with the dialog's others."""
-
 
 class WindowSettings(QObject):
-    """Holds the settings that are shown. What a person changes goes out by the window's `settings_changed`."""
+    """Shows the settings of the store, and brings there what a person changes."""
 
     shown = Signal()
     """Other panes may be shown now."""
     rebuild_chosen = Signal(object, str)
     """(ContextSettings, keep): another context was applied in the dialog."""
 
-    def __init__(self, parts: WindowParts) -> None:
+    def __init__(self, parts: WindowParts, store: SettingsStore) -> None:
         super().__init__(parts.window)
-        self._parts = parts
+        self._parts, self._store = parts, store
         self._panel: SettingsPanel | None = None
-        self.current = Settings()
         parts.conversations.folders_collapsed.connect(self._on_folders_collapsed)
-        last_folder.kept = self.current.last_folder
-        last_folder.changed.connect(self._on_folder_used)
+        last_folder.settings = store
+
+    @property
+    def current(self) -> Settings:
+        """The settings of the store."""
+        return self._store.current
 
     @property
     def panel(self) -> SettingsPanel | None:
         """The settings dialog; None until it was opened."""
         return self._panel
 
-    def show(self, settings: Settings) -> None:
-        """Show these settings. Sends nothing."""
-        self.current = settings
-        last_folder.kept = settings.last_folder
-        self._parts.events.show_default_overflow(settings.cache.overflow)
-        self._parts.theme.set_theme(settings.theme)
-        self._parts.theme.set_size(settings.zoom, settings.font_px)
-        self._parts.panes.fold(settings)
-        self._parts.conversations.show_collapsed(settings.collapsed_folders)
+    def show_all(self) -> None:
+        """Show all settings but the theme, with which the parts of the window were made."""
+        self.show_changed(frozenset(Settings.model_fields) - {"theme"})
+
+    def show_changed(self, changed: frozenset[str]) -> None:
+        """Show the fields with these names as they are now."""
+        parts, now = self._parts, self.current
+        if "theme" in changed:
+            parts.theme.set_theme(now.theme)
+        parts.theme.set_size(now.zoom, now.font_px)
+        parts.events.show_default_overflow(now.cache.overflow)
+        parts.panes.fold()
+        parts.conversations.show_collapsed(now.collapsed_folders)
         if self._panel is not None:
-            self._panel.show_settings(settings)
+            self._panel.show_settings(changed)
         self.shown.emit()
 
     def apply_event(self, event: Event) -> None:
@@ -67,12 +72,12 @@ class WindowSettings(QObject):
         """Show or hide the conversations."""
         shown = self._parts.conversations.isHidden()
         beside = self.current.inspector_visible and not (shown and self._parts.panes.is_narrow)
-        self._change(sidebar_visible=shown, inspector_visible=beside)
+        self._store.change(sidebar_visible=shown, inspector_visible=beside)
 
     @Slot()
     def toggle_inspector(self) -> None:
         """Show or hide the inspector."""
-        self._change(inspector_visible=not self.current.inspector_visible)
+        self._store.change(inspector_visible=not self.current.inspector_visible)
 
     @Slot()
     def toggle_instruments(self) -> None:
@@ -82,44 +87,32 @@ class WindowSettings(QObject):
     @Slot(bool)
     def show_instruments(self, shows_all: bool) -> None:
         """All of the inspector; else the cell map and four numbers."""
-        self._change(all_instruments=shows_all, inspector_visible=True)
+        self._store.change(all_instruments=shows_all, inspector_visible=True)
 
     def zoom(self, steps: int) -> None:
         """The whole window larger or smaller by so many steps; 0: as the system has it."""
         now = self.current.zoom
         at = min(range(len(ZOOMS)), key=lambda i: abs(ZOOMS[i] - now))
-        self._resize(zoom=ZOOMS[min(max(at + steps, 0), len(ZOOMS) - 1)] if steps else 100)
+        self._store.change(zoom=ZOOMS[min(max(at + steps, 0), len(ZOOMS) - 1)] if steps else 100)
 
     def change_font(self, by: int) -> None:
         """Text larger or smaller by so many pixels; 0: as the system has it."""
         px = (self.current.font_px or self._parts.theme.system_px) + by
-        self._resize(font_px=min(max(px, LEAST_FONT_PX), MOST_FONT_PX) if by else 0)
-
-    @Slot(int, int)
-    def use_size(self, zoom: int, font_px: int) -> None:
-        """The zoom in percent and the size of text in pixels, 0 being the system's."""
-        self._resize(zoom=zoom, font_px=font_px)
+        self._store.change(font_px=min(max(px, LEAST_FONT_PX), MOST_FONT_PX) if by else 0)
 
     def show_chat(self) -> None:
         """The chat is shown where the inspector stands in its place."""
         if self._parts.chat.isHidden():
-            self._change(inspector_visible=False)
+            self._store.change(inspector_visible=False)
 
     def use_theme(self, theme: ThemeChoice) -> None:
         """Light, dark, or as the system has it."""
-        self._parts.theme.set_theme(theme)
-        self._change(theme=theme)
-
-    def _resize(self, **fields: int) -> None:
-        size = {"zoom": self.current.zoom, "font_px": self.current.font_px} | fields
-        self._parts.theme.set_size(size["zoom"], size["font_px"])
-        self._change(**size)
+        self._store.change(theme=theme)
 
     @Slot()
     def keep_tour_seen(self) -> None:
         """The tour of the first start is not shown again."""
-        if not self.current.tour_seen:
-            self._change(tour_seen=True)
+        self._store.change(tour_seen=True)
 
     def show_page(self, label: str) -> None:
         """Show a page of the inspector, which is opened for it."""
@@ -132,13 +125,11 @@ class WindowSettings(QObject):
         if self._panel is None:
             from kvdesk.ui.settings.panel import SettingsPanel
 
-            self._panel = SettingsPanel(self._parts.theme, self._parts.window, self._parts.state)
-            self._panel.applied.connect(self._on_applied)
-            self._panel.size_chosen.connect(self.use_size)
+            self._panel = SettingsPanel(self._parts.theme, self._store, self._parts.window, self._parts.state)
             self._panel.rebuild_clicked.connect(self.rebuild_chosen)
             self._panel.preview_asked.connect(self._parts.window.command_requested)
         if not self._panel.isVisible():
-            self._panel.reset(self.current)
+            self._panel.reset()
         self._panel.show()
         self._panel.raise_()
         self._panel.activateWindow()
@@ -153,34 +144,13 @@ class WindowSettings(QObject):
     @Slot(object)
     def keep_presets(self, presets: tuple[Preset, ...]) -> None:
         """The person's own presets are these now."""
-        self._change(presets=presets)
+        self._store.change(presets=presets)
 
     @Slot(object)
     def keep_place(self, place: WindowPlace) -> None:
         """The window was moved, or one of its panes."""
-        self.current = self.current.model_copy(update={"window": place})
-        self._parts.window.place_changed.emit(place)
-
-    @Slot(object)
-    def _on_applied(self, settings: Settings) -> None:
-        """All but the context, which `rebuild_chosen` is for."""
-        self.current = settings.model_copy(update={name: getattr(self.current, name) for name in _ELSEWHERE})
-        self._parts.theme.set_theme(settings.theme)
-        self._parts.window.settings_changed.emit(self.current)
-
-    @Slot(str)
-    def _on_folder_used(self, folder: str) -> None:
-        if folder != self.current.last_folder:
-            self._change(last_folder=folder)
+        self._store.change(window=place)
 
     @Slot(object)
     def _on_folders_collapsed(self, folders: frozenset[str]) -> None:
-        self.current = self.current.model_copy(update={"collapsed_folders": tuple(sorted(folders))})
-        self._parts.window.settings_changed.emit(self.current)
-
-    def _change(self, **fields: object) -> None:
-        """Show the settings with other values, and tell."""
-        self.current = self.current.model_copy(update=fields)
-        self._parts.panes.fold(self.current)
-        self.shown.emit()
-        self._parts.window.settings_changed.emit(self.current)
+        self._store.change(collapsed_folders=tuple(sorted(folders)))

@@ -97,7 +97,7 @@ class WindowSignals(QMainWindow):
     after the window is first shown.
     """
 
-    # --- model, settings, window --------------------------------------------------------------------------------------
+    # --- model, window ------------------------------------------------------------------------------------------------
 
     model_open_requested = Signal(str)
     """(path): from the file dialog, or a .gguf dropped on the window."""
@@ -105,17 +105,11 @@ class WindowSignals(QMainWindow):
     """Ask which server is to be connected."""
     embedded_model_requested = Signal()
     """The way back to the model that comes with kvdesk."""
-    settings_changed = Signal(object)
-    """(Settings): the complete new settings, already shown by the window: theme, sampling, system prompt, hidden panes.
-    Another context comes by `rebuild_requested`.
-    """
     server_dialog_made = Signal(object)
     """(ServerDialog): made when it is first shown; who serves other programs connects it."""
     about_requested = Signal()
     """Answer with `help.show_about`."""
     problem_report_requested = Signal(str, object)
     """(path, ReportChoice): write a report of a problem there."""
-    place_changed = Signal(object)
-    """(WindowPlace): it was moved or resized, or a pane was; to be kept."""
     closing = Signal()
     """The window is being closed; nothing is sent after it."""

@@ -7,26 +7,28 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, QStandardPaths, Signal
+from PySide6.QtCore import QStandardPaths
 from PySide6.QtWidgets import QFileDialog, QWidget
+
+from kvdesk.session import SettingsStore
+from kvdesk.settings import Settings
 
 _SUFFIX: Final = re.compile(r"\*(\.\w+)")
 
 
-class LastFolder(QObject):
-    """The folder of the file that was chosen last; before that, and where it is gone, the documents, or the home."""
+class LastFolder:
+    """The folder of the file that was chosen last; before that, and if it is gone, the documents, or the home.
 
-    changed = Signal(str)
-    """Another one; for the settings, which keep it."""
+    `settings` keep it: those of the window that was made last.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.kept = ""
+        self.settings = SettingsStore(Settings())
 
     @property
     def path(self) -> Path:
         documents = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        for folder in filter(None, (self.kept, documents)):
+        for folder in filter(None, (self.settings.current.last_folder, documents)):
             with suppress(OSError, ValueError):  # a disk that is not there
                 if Path(folder).is_dir():
                     return Path(folder)
@@ -34,10 +36,7 @@ class LastFolder(QObject):
 
     def use(self, file: str) -> None:
         """A person has chosen this file."""
-        folder = str(Path(file).absolute().parent)
-        if folder != self.kept:
-            self.kept = folder
-            self.changed.emit(folder)
+        self.settings.change(last_folder=str(Path(file).absolute().parent))
 
 
 last_folder: Final = LastFolder()

@@ -18,7 +18,7 @@ INSTRUMENTS = "bar", "operations", "numbers", "rulers", "trends"
 
 
 def test_a_first_start_shows_the_map_and_four_numbers(window: MainWindow, qtbot: QtBot) -> None:
-    window.set_settings(Settings())
+    window.session.settings.change(**dict(Settings()))
     window.apply_event(cache_view())
     window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "", "streaming")))
     window.apply_event(TurnEnded(ONE, message("a", "assistant", "").id, "complete", STATS))
@@ -36,17 +36,15 @@ def test_a_first_start_shows_the_map_and_four_numbers(window: MainWindow, qtbot:
         assert not button.isVisible() or button is page.overview.all_button
 
 
-def test_one_click_shows_all_instruments_and_the_settings_remember_it(
-    window: MainWindow, qtbot: QtBot, record: Record
-) -> None:
-    window.set_settings(Settings())
+def test_one_click_shows_all_instruments_and_the_settings_remember_it(window: MainWindow, qtbot: QtBot) -> None:
+    window.session.settings.change(**dict(Settings()))
     window.apply_event(cache_view())
-    changed, page = record(window.settings_changed), window.inspector.cache
+    page = window.inspector.cache
     qtbot.mouseClick(page.overview.all_button, Qt.MouseButton.LeftButton)
     assert all(getattr(page, name).isVisible() for name in INSTRUMENTS)
     assert not page.overview.isVisible()
     assert len(page.rulers.rows) == 2, "at once, not with the next view"
-    assert changed[-1][0].all_instruments  # type: ignore[attr-defined]
+    assert window.session.settings.current.all_instruments
     window.inspector.show_tab("Graphs")
     window.shown_settings.toggle_instruments()
     assert window.inspector.tab == "Cache"
@@ -55,11 +53,11 @@ def test_one_click_shows_all_instruments_and_the_settings_remember_it(
     less = next(button for button in page.findChildren(QToolButton) if button.text() == "Show less")
     qtbot.mouseClick(less, Qt.MouseButton.LeftButton)
     assert page.overview.isVisible()
-    assert not changed[-1][0].all_instruments  # type: ignore[attr-defined]
+    assert not window.session.settings.current.all_instruments
 
 
 def test_cells_chosen_for_an_operation_bring_the_operations(window: MainWindow) -> None:
-    window.set_settings(Settings())
+    window.session.settings.change(**dict(Settings()))
     window.apply_event(cache_view())
     window.operations.choose_range(ONE, 3, 9)
     assert window.inspector.cache.operations.isVisible()

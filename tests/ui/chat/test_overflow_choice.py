@@ -64,14 +64,14 @@ def test_each_conversation_has_its_own(window: MainWindow) -> None:
     assert window.chat.overflow.choice.button(Overflow.SINKS).isChecked()
     window.show_conversations(conversations, TWO)
     assert window.chat.overflow.choice.button(Overflow.STOP).isChecked()
-    window.set_settings(Settings(cache=CachePolicy(overflow=Overflow.RECOMPUTE)))
+    window.session.settings.change(**dict(Settings(cache=CachePolicy(overflow=Overflow.RECOMPUTE))))
     assert "Recompute" in window.chat.overflow.accessibleName(), "nothing was chosen: as the settings say"
 
 
 @pytest.mark.parametrize("overflow", Overflow)
 def test_the_header_says_when_full_and_what_uncut(window: MainWindow, qtbot: QtBot, overflow: Overflow) -> None:
     window.resize(900, 600)
-    window.set_settings(Settings(cache=CachePolicy(overflow=overflow)))
+    window.session.settings.change(**dict(Settings(cache=CachePolicy(overflow=overflow))))
     qtbot.wait(20)
     button = window.chat.overflow
     assert button.text() == button.full_text

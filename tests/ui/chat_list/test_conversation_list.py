@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, ConversationId, MessageId
-from kvdesk.settings import Settings
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.found import FoundRow
@@ -270,14 +269,12 @@ def test_a_folder_is_chosen_by_keys_alone(window: MainWindow, qtbot: QtBot, reco
     assert moved == [(ONE, "Work")]
 
 
-def test_collapsed_folders_are_a_setting(window: MainWindow, record: Record) -> None:
+def test_collapsed_folders_are_a_setting(window: MainWindow) -> None:
     window.show_conversations(ALL, ONE)
-    changed = record(window.settings_changed)
+    store = window.session.settings
     window.conversations.view.collapsed.emit("Work", True)
-    settings = changed[-1][0]
-    assert isinstance(settings, Settings)
-    assert settings.collapsed_folders == ("Work",)
-    window.set_settings(settings.model_copy(update={"collapsed_folders": ()}))
+    assert store.current.collapsed_folders == ("Work",)
+    store.change(collapsed_folders=())
     assert "plan" in names(window)
-    window.set_settings(settings)
+    store.change(collapsed_folders=("Work",))
     assert "plan" not in names(window)

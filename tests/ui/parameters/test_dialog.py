@@ -118,7 +118,7 @@ def test_one_question_at_a_time_and_old_answers_say_nothing(
 def test_sampling_of_its_own_costs_nothing(
     dialog: ParametersDialog, window: MainWindow, applied: list[tuple[object, ...]]
 ) -> None:
-    window.set_settings(Settings(sampling=Sampling(temperature=0.5)))
+    window.session.settings.change(**dict(Settings(sampling=Sampling(temperature=0.5))))
     QTest.mouseClick(dialog.tab(1), Qt.MouseButton.LeftButton)
     field = dialog.sampling_page.rows.field("sampling", "temperature")
     assert isinstance(field, QDoubleSpinBox)
@@ -135,9 +135,8 @@ def test_sampling_of_its_own_costs_nothing(
 
 
 def test_a_preset_is_chosen_or_kept_with_its_system_prompt(
-    dialog: ParametersDialog, window: MainWindow, applied: list[tuple[object, ...]], record: Record, qtbot: QtBot
+    dialog: ParametersDialog, window: MainWindow, applied: list[tuple[object, ...]], qtbot: QtBot
 ) -> None:
-    saved = record(window.settings_changed)
     bar = dialog.presets
     assert bar.choice.currentText() == "Default"
     bar.choice.setFocus()
@@ -147,9 +146,8 @@ def test_a_preset_is_chosen_or_kept_with_its_system_prompt(
     assert dialog.cost == "Sampling is no part of the prompt: changing it costs nothing in the cache."
     qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
     bar.save("Mine")
-    (kept,) = saved[-1][0].presets  # type: ignore[attr-defined]
+    (kept,) = window.session.settings.current.presets
     assert kept == Preset(name="Mine", system_prompt="Be brief.", sampling=precise.sampling)
-    window.set_settings(saved[-1][0])  # type: ignore[arg-type]  # as the controller does
     assert bar.choice.findText("Mine") > 0
     QTest.mouseClick(dialog.defaults_button, Qt.MouseButton.LeftButton)
     assert dialog.parameters == Parameters()

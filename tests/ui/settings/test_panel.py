@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import Feature
+from kvdesk.session import SettingsStore
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling, Settings, ThemeChoice, llama_name
 from kvdesk.ui.settings import panel as panel_module
 from kvdesk.ui.settings.panel import SettingsPanel
@@ -29,27 +30,52 @@ from kvdesk.viewmodel.cache_state import CacheState
 
 
 @pytest.fixture
-def panel(theme: Theme, qtbot: QtBot) -> SettingsPanel:
-    panel = SettingsPanel(theme)
+def store() -> SettingsStore:
+    return SettingsStore(Settings())
+
+
+@pytest.fixture
+def panel(theme: Theme, store: SettingsStore, qtbot: QtBot) -> SettingsPanel:
+    panel = SettingsPanel(theme, store)
     qtbot.addWidget(panel)
     return panel
 
 
-def test_every_setting_has_a_control_that_keeps_its_value(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_every_setting_has_a_control_that_keeps_its_value(
+    panel: SettingsPanel, store: SettingsStore, qtbot: QtBot
+) -> None:
     settings = Settings(
         sampling=Sampling(temperature=0.25, top_k=7, seed=4_000_000_000),
         context=ContextSettings(n_ctx=2048, type_v=CacheType.Q8_0, flash_attn=False, n_threads=3),
         system_prompt="Be brief.",
     )
-    panel.show_settings(settings)
+    store.change(**dict(settings))
+    panel.show_settings(Settings.model_fields)
     assert not panel.apply_button.isEnabled()
+    top_p = panel.field("sampling", "top_p")
+    assert isinstance(top_p, QDoubleSpinBox)
+    top_p.setValue(0.5)
     check = panel.field("context", "kv_unified")
     assert isinstance(check, QCheckBox)
     check.setChecked(not check.isChecked())
-    with qtbot.waitSignal(panel.applied) as sent:
+    with qtbot.waitSignal(panel.rebuild_clicked) as sent:
         panel.apply_button.click()
-    expected = settings.model_copy(update={"context": settings.context.model_copy(update={"kv_unified": False})})
-    assert sent.args == [expected]
+    assert sent.args[0] == settings.context.model_copy(update={"kv_unified": False})
+    sampling = settings.sampling.model_copy(update={"top_p": 0.5})
+    assert store.current == settings.model_copy(update={"sampling": sampling}), "the context is kept once it is made"
+
+
+def test_a_value_with_more_digits_than_its_field_shows_is_not_edited(
+    panel: SettingsPanel, store: SettingsStore
+) -> None:
+    store.change(sampling=Sampling(top_p=0.123456789))
+    panel.show_settings({"sampling"})
+    assert not panel.apply_button.isEnabled()
+    top_k = panel.field("sampling", "top_k")
+    assert isinstance(top_k, QSpinBox)
+    top_k.setValue(7)
+    panel.apply_button.click()
+    assert store.current.sampling == Sampling(top_p=0.123456789, top_k=7)
 
 
 def test_ranges_are_those_of_the_table(panel: SettingsPanel) -> None:
@@ -60,7 +86,7 @@ def test_ranges_are_those_of_the_table(panel: SettingsPanel) -> None:
     assert (temperature.minimum(), temperature.maximum()) == (0.0, 5.0)
 
 
-def test_a_seed_is_random_or_a_number(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_a_seed_is_random_or_a_number(panel: SettingsPanel, store: SettingsStore) -> None:
     panel.show()
     seed = panel.field("sampling", "seed")
     assert isinstance(seed, SeedField)
@@ -69,13 +95,11 @@ def test_a_seed_is_random_or_a_number(panel: SettingsPanel, qtbot: QtBot) -> Non
     seed.random.click()
     assert seed.number.isVisible()
     seed.number.setValue(12)
-    with qtbot.waitSignal(panel.applied) as sent:
-        panel.apply_button.click()
-    assert sent.args[0].sampling.seed == 12
+    panel.apply_button.click()
+    assert store.current.sampling.seed == 12
     seed.random.click()
-    with qtbot.waitSignal(panel.applied) as sent:
-        panel.apply_button.click()
-    assert sent.args[0].sampling.seed == Sampling().seed == 0xFFFFFFFF  # LLAMA_DEFAULT_SEED, llama.h
+    panel.apply_button.click()
+    assert store.current.sampling.seed == Sampling().seed == 0xFFFFFFFF  # LLAMA_DEFAULT_SEED, llama.h
 
 
 def test_settings_have_plain_titles_and_llama_cpps_names_beside_them(panel: SettingsPanel) -> None:
@@ -112,33 +136,29 @@ def test_the_theme_that_follows_the_system_says_so(panel: SettingsPanel) -> None
     assert combo.itemText(combo.findData(ThemeChoice.SYSTEM)) == "Follow the system"
 
 
-def test_zoom_and_font_size_change_at_once(window: MainWindow, qtbot: QtBot) -> None:
+def test_zoom_and_font_size_change_at_once(window: MainWindow) -> None:
     window.shown_settings.open()
     panel = window.findChild(SettingsPanel)
     assert isinstance(panel, SettingsPanel)
     boxes = {box.accessibleName(): box for box in panel.findChildren(QComboBox)}
     zoom, font = boxes["Zoom"], boxes["Font size"]
     assert (zoom.currentText(), font.currentText()) == ("100 %", "Follow the system")
-    with qtbot.waitSignal(window.settings_changed) as sent:
-        zoom.setCurrentIndex(zoom.findData(125))
-    assert sent.args[0].zoom == 125
-    with qtbot.waitSignal(window.settings_changed) as sent:
-        font.setCurrentIndex(font.findData(20))
-    assert (sent.args[0].zoom, sent.args[0].font_px) == (125, 20)
+    zoom.setCurrentIndex(zoom.findData(125))
+    assert window.session.settings.current.zoom == 125
+    font.setCurrentIndex(font.findData(20))
+    assert (window.session.settings.current.zoom, window.session.settings.current.font_px) == (125, 20)
     assert window.theme.text.pixelSize() == 25
     window.shown_settings.zoom(0)
-    window.set_settings(window.shown_settings.current)
     assert (zoom.currentData(), font.currentData()) == (100, 20)
 
 
-def test_the_theme_changes_at_once(window: MainWindow, qtbot: QtBot) -> None:
+def test_the_theme_changes_at_once(window: MainWindow) -> None:
     window.shown_settings.open()
     panel = window.findChild(SettingsPanel)
     assert isinstance(panel, SettingsPanel)
     combo = next(box for box in panel.findChildren(QComboBox) if box.accessibleName() == "Theme")
-    with qtbot.waitSignal(window.settings_changed) as sent:
-        combo.setCurrentIndex(combo.findData(ThemeChoice.LIGHT))
-    assert sent.args[0].theme is ThemeChoice.LIGHT
+    combo.setCurrentIndex(combo.findData(ThemeChoice.LIGHT))
+    assert window.session.settings.current.theme is ThemeChoice.LIGHT
     assert not window.theme.colours.dark
 
 
@@ -155,11 +175,7 @@ def test_another_context_is_announced_as_a_rebuild(window: MainWindow, qtbot: Qt
     assert window.inspector.rebuild_button.text() == "Rebuilding…"
 
 
-def test_what_is_edited_survives_a_change_of_theme_and_settings_from_elsewhere(
-    window: MainWindow, qtbot: QtBot
-) -> None:
-    """A controller answers every change with the complete settings."""
-    window.settings_changed.connect(window.set_settings)
+def test_what_is_edited_survives_a_change_of_theme_and_settings_from_elsewhere(window: MainWindow) -> None:
     window.shown_settings.open()
     panel = window.findChild(SettingsPanel)
     assert isinstance(panel, SettingsPanel)
@@ -171,30 +187,29 @@ def test_what_is_edited_survives_a_change_of_theme_and_settings_from_elsewhere(
     combo = next(box for box in panel.findChildren(QComboBox) if box.accessibleName() == "Theme")
     combo.setCurrentIndex(combo.findData(ThemeChoice.LIGHT))
     window.shown_settings.toggle_sidebar()
-    window.set_settings(Settings(theme=ThemeChoice.LIGHT, sampling=Sampling(top_k=50, top_p=0.5)))
+    window.session.settings.change(**dict(Settings(theme=ThemeChoice.LIGHT, sampling=Sampling(top_k=50, top_p=0.5))))
     assert (top_k.value(), prompt.toPlainText()) == (7, "Be brief.")
     assert panel.field("sampling", "top_p").property("value") == 0.5, "what nobody edits follows"
-    with qtbot.waitSignal(panel.applied) as sent:
-        panel.apply_button.click()
-    assert sent.args[0].sampling == Sampling(top_k=7, top_p=0.5)
-    assert (sent.args[0].theme, sent.args[0].system_prompt) == (ThemeChoice.LIGHT, "Be brief.")
+    panel.apply_button.click()
+    now = window.session.settings.current
+    assert now.sampling == Sampling(top_k=7, top_p=0.5)
+    assert (now.theme, now.system_prompt) == (ThemeChoice.LIGHT, "Be brief.")
 
 
 def test_settings_that_the_engine_has_no_use_for_stay_as_they_are(theme: Theme, qtbot: QtBot) -> None:
     state = CacheState(features=frozenset({Feature.CHAT, Feature.CACHE_POLICY}))
-    panel = SettingsPanel(theme, None, state)
+    kept = Settings(context=ContextSettings(n_ctx=512), sampling=Sampling(top_k=7))
+    store = SettingsStore(kept)
+    panel = SettingsPanel(theme, store, None, state)
     qtbot.addWidget(panel)
     panel.show()
     assert panel._missing["context"].isVisible()
     assert not panel._missing["cache"].isVisible()
-    kept = Settings(context=ContextSettings(n_ctx=512), sampling=Sampling(top_k=7))
-    panel.reset(kept)
     panel.show_context()
     assert panel.ledger.isHidden(), "there is nothing to rebuild"
     next(b for b in panel.findChildren(QPushButton) if b.text() == "Restore defaults").click()
-    with qtbot.waitSignal(panel.applied) as applied:
-        panel.apply_button.click()
-    assert applied.args == [kept.model_copy(update={"sampling": Sampling()})]
+    panel.apply_button.click()
+    assert store.current == kept.model_copy(update={"sampling": Sampling()})
     state.apply(BackendReady(frozenset(Feature)))
     panel.apply_event(BackendReady(frozenset(Feature)))
     assert panel.field("context", "n_ctx").isEnabled()
@@ -206,14 +221,13 @@ def test_languages_are_offered_where_there_are_catalogues(
 ) -> None:
     for found, shown in (({}, False), ({"zh_CN": Path("kvdesk_zh_CN.qm")}, True)):
         monkeypatch.setattr(panel_module, "catalogues", lambda found=found: found)
-        panel = SettingsPanel(theme)
+        store = SettingsStore(Settings(language="zh_CN"))
+        panel = SettingsPanel(theme, store)
         qtbot.addWidget(panel)
-        panel.show_settings(Settings(language="zh_CN"))
         choice = next((c for c in panel.findChildren(Choice) if c.accessibleName() == "Language"), None)
         assert (choice is not None) == shown
     assert choice
     assert [choice.itemText(n) for n in range(choice.count())] == ["Follow the system", "English", "简体中文"]
     assert choice.currentData() == "zh_CN"
-    with qtbot.waitSignal(panel.applied) as sent:
-        choice.setCurrentIndex(1)
-    assert sent.args[0].language == "en"
+    choice.setCurrentIndex(1)
+    assert store.current.language == "en"

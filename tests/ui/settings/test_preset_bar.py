@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QSpinBox
 from pytestqt.qtbot import QtBot
 
+from kvdesk.session import SettingsStore
 from kvdesk.settings import Preset, Sampling, Settings
 from kvdesk.settings import preset as presets
 from kvdesk.ui.settings.panel import SettingsPanel
@@ -18,10 +19,14 @@ MINE = Preset(name="Mine", system_prompt="Be brief.", sampling=Sampling(top_k=7)
 
 
 @pytest.fixture
-def panel(theme: Theme, qtbot: QtBot) -> SettingsPanel:
-    panel = SettingsPanel(theme)
+def store() -> SettingsStore:
+    return SettingsStore(Settings(presets=(MINE,)))
+
+
+@pytest.fixture
+def panel(theme: Theme, store: SettingsStore, qtbot: QtBot) -> SettingsPanel:
+    panel = SettingsPanel(theme, store)
     qtbot.addWidget(panel)
-    panel.reset(Settings(presets=(MINE,)))
     panel.show()
     return panel
 
@@ -32,13 +37,13 @@ def choose(panel: SettingsPanel, name: str) -> None:
     choice.activated.emit(choice.findText(name))
 
 
-def test_a_preset_shows_its_values_and_counts_when_applied(panel: SettingsPanel, qtbot: QtBot) -> None:
+def test_a_preset_shows_its_values_and_counts_when_applied(panel: SettingsPanel, store: SettingsStore) -> None:
     assert panel.presets.choice.currentText() == "Default"
     choose(panel, "Mine")
     assert panel.presets.choice.currentText() == "Mine"
-    with qtbot.waitSignal(panel.applied) as sent:
-        panel.apply_button.click()
-    assert sent.args == [Settings(presets=(MINE,), sampling=MINE.sampling, system_prompt="Be brief.")]
+    assert store.current == Settings(presets=(MINE,))
+    panel.apply_button.click()
+    assert store.current == Settings(presets=(MINE,), sampling=MINE.sampling, system_prompt="Be brief.")
     choose(panel, "Precise")
     assert panel._prompt.toPlainText() == "Be brief.", "it has no system prompt of its own"
     top_k = panel.field("sampling", "top_k")
@@ -49,54 +54,51 @@ def test_a_preset_shows_its_values_and_counts_when_applied(panel: SettingsPanel,
 
 
 def test_what_is_shown_is_kept_at_once_and_not_applied(
-    panel: SettingsPanel, monkeypatch: pytest.MonkeyPatch, record: Any
+    panel: SettingsPanel, store: SettingsStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent = record(panel.applied)
     top_k = panel.field("sampling", "top_k")
     assert isinstance(top_k, QSpinBox)
     top_k.setValue(5)
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: (" Five ", True))
     panel.presets.save_button.click()
     five = Preset(name="Five", sampling=Sampling(top_k=5))
-    assert sent == [(Settings(presets=(MINE, five)),)]
+    assert store.current == Settings(presets=(MINE, five))
     assert panel.presets.choice.currentText() == "Five"
     assert panel.apply_button.isEnabled(), "the values themselves still wait"
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: ("Default", True))
     panel.presets.save_button.click()
     assert "built-in" in panel.presets.sentence.text()
-    assert len(sent) == 1
+    assert store.current.presets == (MINE, five)
 
 
 def test_own_presets_are_renamed_and_deleted_built_in_ones_not(
-    panel: SettingsPanel, monkeypatch: pytest.MonkeyPatch, record: Any
+    panel: SettingsPanel, store: SettingsStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bar = panel.presets
     assert not bar._rename.isEnabled()
     assert not bar._delete.isEnabled()
     choose(panel, "Mine")
-    sent = record(panel.applied)
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: ("Yours", True))
     bar._rename.trigger()
-    assert [p.name for p in sent[-1][0].presets] == ["Yours"]
+    assert [p.name for p in store.current.presets] == ["Yours"]
     assert bar.choice.currentText() == "Yours"
     bar._delete.trigger()
-    assert sent[-1][0].presets == ()
+    assert store.current.presets == ()
     assert bar.choice.currentText() == "Own values"
     assert "Yours" in bar.sentence.text()
 
 
 def test_a_preset_goes_to_a_file_and_comes_back(
-    panel: SettingsPanel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, record: Any
+    panel: SettingsPanel, store: SettingsStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "Mine.json"
     choose(panel, "Mine")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (str(file), ""))
     panel.presets._export.trigger()
     assert presets.imported(file.read_bytes()) == MINE
-    sent = record(panel.applied)
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_args: (str(file), ""))
     panel.presets._import.trigger()
-    assert [p.name for p in sent[-1][0].presets] == ["Mine", "Mine (2)"]
+    assert [p.name for p in store.current.presets] == ["Mine", "Mine (2)"]
     file.write_text("{}")
     panel.presets._import.trigger()
     assert panel.presets.sentence.text() == "This file is not a preset of kvdesk."
@@ -105,7 +107,7 @@ def test_a_preset_goes_to_a_file_and_comes_back(
     assert "cannot be read" in panel.presets.sentence.text()
     panel.presets.export_file(tmp_path, MINE)
     assert "cannot be saved" in panel.presets.sentence.text()
-    assert len(sent) == 1
+    assert [p.name for p in store.current.presets] == ["Mine", "Mine (2)"]
 
 
 def test_settings_are_searched(panel: SettingsPanel) -> None:

@@ -97,14 +97,12 @@ def test_keys_of_the_window_work_while_one_types(window: MainWindow, qtbot: QtBo
 
 
 def test_panes_fold(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    changed = record(window.settings_changed)
     watched = record(window.inspector_watched)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     assert not window.conversations.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_I, Qt.KeyboardModifier.ControlModifier)
     assert not window.inspector.isVisible()
-    last = changed[-1][0]
-    assert isinstance(last, Settings)
+    last = window.session.settings.current
     assert (last.sidebar_visible, last.inspector_visible) == (False, False)
     assert watched[-1] == (False,)
     qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
@@ -113,10 +111,10 @@ def test_panes_fold(window: MainWindow, qtbot: QtBot, record: Record) -> None:
 
 def test_snapshots_are_asked_for_only_while_somebody_looks(empty_window: MainWindow, qtbot: QtBot) -> None:
     with qtbot.waitSignal(empty_window.inspector_watched) as sent:
-        empty_window.set_settings(Settings(theme=ThemeChoice.DARK, inspector_visible=False))
+        empty_window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, inspector_visible=False)))
     assert sent.args == [False]
     with qtbot.waitSignal(empty_window.inspector_watched) as sent:
-        empty_window.set_settings(Settings(theme=ThemeChoice.DARK))
+        empty_window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
     assert sent.args == [True]
     with qtbot.waitSignal(empty_window.inspector_watched) as sent:
         empty_window.hide()
@@ -251,7 +249,7 @@ def test_closing_is_said(window: MainWindow, qtbot: QtBot) -> None:
 @pytest.mark.parametrize("theme", [ThemeChoice.LIGHT, ThemeChoice.DARK, ThemeChoice.SYSTEM])
 def test_themes(window: MainWindow, theme: ThemeChoice) -> None:
     window.apply_event(cache_view())
-    window.set_settings(Settings(theme=theme))
+    window.session.settings.change(**dict(Settings(theme=theme)))
     assert not window.grab().isNull()
 
 
@@ -308,7 +306,7 @@ def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
 
 
 def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainWindow) -> None:
-    window.set_settings(Settings(theme=ThemeChoice.DARK, inspector_visible=False))
+    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, inspector_visible=False)))
     window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     assert "KV 2.1 of 12.0 MB" in window.status.text
     model = window.conversations.view.model()
@@ -432,10 +430,10 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     assert heights[0] > heights[1], "a long title has two lines"
     header = next(w for w in window.chat.findChildren(ElidedButton) if w.full_text == model.name)
     qtbot.waitUntil(lambda: header.text() == model.name)
-    window.set_settings(Settings(theme=ThemeChoice.DARK))  # as it is at the first start: three panes
+    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))  # as it is at the first start: three panes
     assert window.conversations.isVisible()
     qtbot.waitUntil(lambda: (header.text(), window.chat.parameters.text()) == (model.name, "Parameters"))
-    window.set_settings(Settings(theme=ThemeChoice.DARK, all_instruments=True))
+    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, all_instruments=True)))
     answer = message("a", "assistant", "Hello to you.", stats=replace(STATS, why="The beginning is another one."))
     window.show_messages(ONE, (message("q", "user", "Hello"), answer))
     line = next(w for w in window.chat.view.findChildren(ElidedLabel) if "reused" in w.full_text)

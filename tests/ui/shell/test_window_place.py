@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtWidgets import QApplication
@@ -45,23 +43,22 @@ def test_a_window_comes_back_where_it_can_be_reached(
     assert (size.width(), size.height(), at) == expected
 
 
-def test_size_and_panes_are_told_and_come_back(
-    window: MainWindow, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
-) -> None:
-    places = record(window.place_changed)
+def test_size_and_panes_are_told_and_come_back(window: MainWindow, qtbot: QtBot) -> None:
+    changed: list[frozenset[str]] = []
+    store = window.session.settings
+    store.listen(changed.append)
     window.resize(1100, 700)
     window._panes.setSizes([250, 450, 400])
     window._panes.splitterMoved.emit(250, 1)
-    qtbot.waitUntil(lambda: bool(places))
-    place = places[-1][0]
-    assert isinstance(place, WindowPlace)
+    qtbot.waitUntil(lambda: frozenset({"window"}) in changed)
+    place = store.current.window
     assert (place.width, place.height) == (1100, 700)
     sizes = window._panes.sizes()
     assert (place.sidebar_width, place.inspector_width) == (sizes[0], sizes[2])
     assert Settings.model_validate_json(Settings(window=place).model_dump_json()).window == place
-    window.set_settings(Settings(inspector_visible=False))
+    store.change(inspector_visible=False)
     window.close()
-    assert places[-1][0].inspector_width == sizes[2], "folded away it keeps its width"  # type: ignore[attr-defined]
+    assert store.current.window.inspector_width == sizes[2], "folded away it keeps its width"
 
 
 def test_panes_of_a_large_screen_leave_room_for_the_chat_on_a_small_one(window: MainWindow) -> None:
@@ -75,7 +72,7 @@ def test_a_first_window_is_whole_on_a_small_screen(qapp: QApplication, qtbot: Qt
     """The screen of these tests has 800 x 800 pixels."""
     window = MainWindow(qapp)
     qtbot.addWidget(window)
-    window.set_settings(Settings(all_instruments=True))
+    window.session.settings.change(**dict(Settings(all_instruments=True)))
     window.set_place(WindowPlace())
     window.show()
     qtbot.waitExposed(window)
@@ -86,7 +83,7 @@ def test_a_first_window_is_whole_on_a_small_screen(qapp: QApplication, qtbot: Qt
 
 
 def test_a_narrow_window_loses_the_chats_and_gets_them_again(window: MainWindow, qtbot: QtBot) -> None:
-    window.set_settings(Settings(all_instruments=True))
+    window.session.settings.change(**dict(Settings(all_instruments=True)))
     for width, is_hidden in ((1100, False), (892, True), (1100, False)):
         window.resize(width, 564)
         qtbot.waitUntil(lambda: window.conversations.isHidden() == is_hidden)  # noqa: B023
@@ -96,9 +93,9 @@ def test_a_narrow_window_loses_the_chats_and_gets_them_again(window: MainWindow,
 
 def test_a_narrow_screen_has_the_chats_or_the_cache_beside_the_text(window: MainWindow) -> None:
     """The screen of these tests is 800 pixels wide."""
-    window.set_settings(Settings(sidebar_visible=False))
+    window.session.settings.change(**dict(Settings(sidebar_visible=False)))
     window.set_place(WindowPlace(width=790, height=560))
-    window.set_settings(Settings())
+    window.session.settings.change(**dict(Settings()))
     assert (window.conversations.isHidden(), window.inspector.isHidden()) == (True, False)
     assert window.minimumSizeHint().width() <= 790
     window.shown_settings.toggle_sidebar()

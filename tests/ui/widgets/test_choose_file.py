@@ -33,7 +33,7 @@ def test_the_suffix_is_added_and_nothing_overwritten_unasked(
 
 
 def test_dialogs_begin_where_the_last_file_was(
-    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     documents, other = tmp_path / "documents", tmp_path / "other"
     documents.mkdir()
@@ -53,11 +53,9 @@ def test_dialogs_begin_where_the_last_file_was(
     monkeypatch.setattr(QFileDialog, "getOpenFileName", ask)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", ask_several)
-    window.set_settings(Settings())
-    with qtbot.waitSignal(window.settings_changed) as kept:
-        assert ask_for_file(window, "Open", "*.json") == other / "a.json"
-    assert kept.args[0].last_folder == str(other), "also after a restart"
-    window.set_settings(kept.args[0])
+    window.session.settings.change(**dict(Settings()))
+    assert ask_for_file(window, "Open", "*.json") == other / "a.json"
+    assert window.session.settings.current.last_folder == str(other), "also after a restart"
     assert ask_where_to_save(window, "Save", "x.json", "*.json") == other / "b.json"
     assert ask_for_file(window, "Open", "*.json") is None
     assert ask_for_files(window, "Open", "*") == []
@@ -66,4 +64,3 @@ def test_dialogs_begin_where_the_last_file_was(
     assert begun == [documents, other / "x.json", other, other, documents]
     documents.rmdir()
     assert last_folder.path == Path.home()
-    last_folder.kept = ""

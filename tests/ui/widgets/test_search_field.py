@@ -3,12 +3,14 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from kvdesk.session import SettingsStore
+from kvdesk.settings import Settings
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.widgets.theme import Theme
 
 
 def test_escape_clears_the_words_before_it_closes_the_dialog(theme: Theme, qtbot: QtBot) -> None:
-    panel = SettingsPanel(theme)
+    panel = SettingsPanel(theme, SettingsStore(Settings()))
     qtbot.addWidget(panel)
     panel.show()
     qtbot.keyClicks(panel.search, "temp")

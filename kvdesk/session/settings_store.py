@@ -1,0 +1,54 @@
+"""The one owner of the settings. Everybody else reads `current` and asks for changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from kvdesk.errors import KvdeskError, guarded
+from kvdesk.settings import Settings
+
+Save: TypeAlias = Callable[[Settings, Settings], None]
+"""Keeps what differs between the settings before and now. Raises KvdeskError."""
+Listener: TypeAlias = Callable[[frozenset[str]], None]
+"""Called with the names of the fields that have changed; it reads their values from the store."""
+
+
+class SettingsStore:
+    """`save` keeps each change at once; `complain` hears when that failed. Both run on the caller's thread."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        save: Save = lambda _before, _now: None,
+        complain: Callable[[KvdeskError], None] = lambda _error: None,
+    ) -> None:
+        self._current, self._save, self._complain = settings, save, complain
+        self._listeners: list[Listener] = []
+
+    @property
+    def current(self) -> Settings:
+        """The settings now."""
+        return self._current
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """`listener` is called after each change, until what is returned is called."""
+        self._listeners.append(listener)
+        return partial(self._listeners.remove, listener)
+
+    def change(self, **fields: object) -> None:
+        """Give these fields other values; all others stay. Saves, then calls the listeners, if anything differs."""
+        if unknown := fields.keys() - Settings.model_fields.keys():
+            raise TypeError(f"no such settings: {', '.join(sorted(unknown))}")
+        before = self._current
+        changed = {name: value for name, value in fields.items() if value != getattr(before, name)}
+        if not changed:
+            return
+        self._current = now = before.model_copy(update=changed)
+        try:
+            self._save(before, now)
+        except KvdeskError as error:
+            self._complain(error)
+        for listener in tuple(self._listeners):
+            guarded(partial(listener, frozenset(changed)))
