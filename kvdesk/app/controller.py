@@ -320,8 +320,11 @@ class Controller(QObject):
                     self._wanted = None
             case EngineDied():
                 self._marker.clear()
-            case BackendReady() if Feature.CACHE_POLICY in event.features:
-                self._send_policy()  # another engine than the one that was told before
+            case BackendReady():  # another engine than the one that was told before, or one that has more features
+                if Feature.CACHE_POLICY in event.features:
+                    self._send_policy()
+                if Feature.CACHE_VIEW in event.features:
+                    self._worker.send(Watch(self._watched))
 
     def _remember(self, source: ModelSource) -> None:
         """The next start opens this model; "" is the embedded one, wherever it is then."""

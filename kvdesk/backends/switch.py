@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kvdesk.backends.base import Backend, Elsewhere, Emit
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import UsePolicy, Watch
-from kvdesk.protocol.chat import BackendReady, Generate, LoadModel, ModelLoaded, ModelSource
+from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, ModelSource
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of
 from kvdesk.translation import tr
@@ -173,13 +173,12 @@ class Switch:
         self._emit(event)
 
     def _take_over(self, part: _Part) -> None:
-        """It has a model: the one before is closed."""
+        """It has a model: the one before is closed. What that one still says comes before its features change."""
         part.load, before = None, self._current
-        self._current, self._next = part, None
         if before is not None:
             before.made.close(tr("Another model was opened."))
             before.over = True
-        self._emit(BackendReady(part.made.features))
+        self._current, self._next = part, None
 
     def _failed(self, part: _Part, sentence: str, detail: str) -> None:
         """Its first model cannot be opened. Said once."""

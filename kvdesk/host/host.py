@@ -20,7 +20,7 @@ from kvdesk.chat import MessageId
 from kvdesk.host.known import Known
 from kvdesk.host.subscription import Subscription
 from kvdesk.protocol.chat import BackendReady, EngineDied, EngineRestarted, Generate, TurnEnded
-from kvdesk.protocol.features import MISSING
+from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of, is_wish
 from kvdesk.translation import marked, tr
 
@@ -46,6 +46,7 @@ class Host:
         self._made: Backend | None = None
         self._making = threading.Lock()
         self._announced: Backend | None = None  # whose features were told
+        self._features: frozenset[Feature] = frozenset()  # that were told last
         self._closing = self._over = False
         self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
         self._alive_at: float | None = None  # the last sign of life (time.monotonic); None while it waits for a command
@@ -136,7 +137,7 @@ class Host:
     def _loop(self, backend: Backend, first: tuple[Command, ...], *, until_idle: bool) -> None:
         """The commands `first`; then every waiting command, then one step of work, until the end."""
         if self._announced is not backend:
-            self._announced = backend
+            self._announced, self._features = backend, backend.features
             self._emit(BackendReady(backend.features))
         for command in first:
             self._handle(backend, command)
@@ -148,6 +149,7 @@ class Host:
                 return
             self._alive_at = time.monotonic()
             backend.step()
+            self._tell_features()
         self._over = True
         backend.close()
 
@@ -210,7 +212,16 @@ class Host:
 
     # --- events -------------------------------------------------------------------------------------------------------
 
+    def _tell_features(self) -> None:
+        """Tell the features where they have changed: by another model, or by what a server allows now."""
+        backend = self._announced
+        if backend is not None and backend is self._made and backend.features != self._features:
+            self._features = backend.features
+            self._emit(BackendReady(self._features))
+
     def _emit(self, event: Event) -> None:
+        """Whoever hears an event knows the features that the back end has with it."""
+        self._tell_features()
         if self._alive_at is not None:
             self._alive_at = time.monotonic()
         with self._telling:

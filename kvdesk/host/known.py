@@ -21,6 +21,7 @@ from kvdesk.protocol.chat import (
     TurnStarted,
     Working,
 )
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Event
 
 MOST_CONVERSATIONS = 64
@@ -119,10 +120,12 @@ class Known:
         return self._running[answer]
 
     def _set(self, event: Event) -> None:
-        """Another model or context makes what was told of the last one untrue."""
+        """Another model or context makes what was told of the last one untrue, as does a loss of the view of cells."""
         if isinstance(event, ModelLoaded | EngineDied):
             self._forget_model()
-        elif isinstance(event, ContextReady):
+        elif isinstance(event, ContextReady) or (
+            isinstance(event, BackendReady) and Feature.CACHE_VIEW not in event.features
+        ):
             self._forget_context()
         self._state[type(event)] = event
         if isinstance(event, Working) and not event.total:

@@ -18,12 +18,15 @@ MOST_URL = 500
 
 @dataclass(frozen=True, slots=True)
 class ServerFound:
-    """What a server is and shows. `models`: their names, at least one; `facts`: a sentence each."""
+    """What a server is and shows. `models`: their names, at least one; `facts`: a sentence each; `limit`: what it could
+    show and does not, and what to do; "" if there is nothing.
+    """
 
     kind: ServerKind
     models: tuple[str, ...]
     facts: tuple[str, ...] = ()
     features: frozenset[Feature] = frozenset({Feature.CHAT, Feature.CONTINUE})
+    limit: str = ""
 
 
 def server_url(text: str) -> str:

@@ -169,7 +169,7 @@ def test_a_server_that_breaks_keeps_the_text_and_continue_works(
     app.wait(lambda: app.of(CommandFailed))
     failed = app.of(CommandFailed)[0]
     assert isinstance(failed, CommandFailed)
-    assert failed.sentence.endswith("The server refuses the key (401).")
+    assert failed.sentence.endswith("The server needs a key (401). Enter it where you connect.")
     app.ask("Still there?")  # what was open still is
     app.wait(lambda: len(app.of(TurnEnded)) == 3)
     app.window.close()

@@ -12,7 +12,6 @@ from kvdesk.backends.switch import Maker, Switch
 from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import Forget, UsePolicy, Watch
 from kvdesk.protocol.chat import (
-    BackendReady,
     Endpoint,
     Generate,
     LoadModel,
@@ -123,7 +122,7 @@ def test_nothing_is_made_before_it_is_needed_and_what_was_said_is_told_then(rig:
     assert rig.switch.features == OF_ENGINE
     rig.switch.handle(FILE)
     assert rig.locals[0].handled == [policy, Watch(True), FILE]
-    assert [type(event) for event in rig.events] == [BackendReady, ModelLoaded]
+    assert [type(event) for event in rig.events] == [ModelLoaded]
 
 
 def test_a_file_stays_open_until_the_server_answers(rig: Rig) -> None:
@@ -138,7 +137,7 @@ def test_a_file_stays_open_until_the_server_answers(rig: Rig) -> None:
     (ended,) = rig.of(TurnEnded)
     assert isinstance(ended, TurnEnded)
     assert (ended.answer, ended.note) == (command.answer, "Another model was opened.")
-    assert [type(event) for event in rig.events[-2:]] == [BackendReady, ModelLoaded]
+    assert [type(event) for event in rig.events[-2:]] == [TurnEnded, ModelLoaded]
     later = ask()
     rig.switch.handle(later)
     assert rig.servers[0].handled == [SERVER, later]

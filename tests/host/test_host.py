@@ -32,7 +32,7 @@ from kvdesk.protocol.chat import (
     Working,
 )
 from kvdesk.protocol.features import MISSING, Feature
-from kvdesk.protocol.messages import CommandFailed, Event, SubscriptionDropped
+from kvdesk.protocol.messages import Command, CommandFailed, Event, SubscriptionDropped
 from kvdesk.settings import ContextSettings, Sampling
 from tests.backends.scripted import ScriptedBackend
 
@@ -118,6 +118,31 @@ def test_a_back_end_gets_no_command_of_a_feature_it_has_not(stepped: Stepped) ->
     ]
     assert stepped.backend is not None
     assert stepped.backend.handled == [MODEL]
+
+
+class Growing(ScriptedBackend):
+    """With its second model it shows cells, with its third no more: as a server that is given another key."""
+
+    features = frozenset({Feature.CHAT})
+
+    def handle(self, command: Command, at_s: float | None = None) -> None:
+        if isinstance(command, LoadModel):
+            shows = sum(isinstance(one, LoadModel) for one in self.handled) == 1
+            self.features = frozenset({Feature.CHAT, Feature.CACHE_VIEW} if shows else {Feature.CHAT})
+        super().handle(command, at_s)
+
+
+def test_features_that_change_are_told_before_what_comes_with_them() -> None:
+    host = Host(Growing)
+    heard, late = host.subscribe(nothing), list[Event]()
+    for _ in range(4):
+        host.submit(MODEL)
+        host.run_until_idle()
+        late.append(host.subscribe(nothing, known=True).take()[0])
+    chats, cells = BackendReady(frozenset({Feature.CHAT})), BackendReady(frozenset({Feature.CHAT, Feature.CACHE_VIEW}))
+    told = [event if isinstance(event, BackendReady) else type(event) for event in heard.take()]
+    assert told == [chats, ModelLoaded, cells, ModelLoaded, chats, ModelLoaded, ModelLoaded]
+    assert late == [chats, cells, chats, chats]
 
 
 def test_it_is_told_once_until_the_events_are_taken(stepped: Stepped) -> None:

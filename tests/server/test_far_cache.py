@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kvdesk.backends.openai import far_cache
 from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.backends.openai.far_cache import FarCache, check
 from kvdesk.cache.compaction import Layout
@@ -18,6 +19,7 @@ from kvdesk.chat import ConversationId, Message, new_conversation_id, new_messag
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import (
+    BackendReady,
     CloseConversation,
     Endpoint,
     Generate,
@@ -27,6 +29,7 @@ from kvdesk.protocol.chat import (
     TextDelta,
     TurnEnded,
 )
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.operations import (
     ClearCache,
@@ -40,6 +43,8 @@ from kvdesk.protocol.operations import (
     SwapOut,
 )
 from kvdesk.protocol.wire import WireError, to_json
+from kvdesk.server.config import ServerConfig
+from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.viewmodel.readout import verification_line
 from tests.server.conftest import INSPECT, KEY, Running
@@ -51,14 +56,19 @@ WORDS = ("gulls", "sea", "cliff", "egg", "storm", "rock", "north", "wind")
 class Window:
     """What another kvdesk hears over TCP."""
 
-    def __init__(self, running: Running, key: str) -> None:
+    def __init__(self, running: Running, key: Callable[[], str]) -> None:
         self.events: list[Event] = []
         self._changed = threading.Condition()
-        self.host = Host(lambda emit: OpenAIBackend(emit, lambda _url: key))
+        self.host = Host(lambda emit: OpenAIBackend(emit, lambda _url: key()))
         self._subscription = self.host.subscribe(self._take)
         self._thread = threading.Thread(target=self.host.run)
         self._thread.start()
-        self.host.submit(LoadModel(Endpoint(running.root, "", "first"), ContextSettings()))
+        self._load = LoadModel(Endpoint(running.root, "", "first"), ContextSettings())
+        self.connect()
+
+    def connect(self) -> None:
+        """As a person does by the dialog, also again."""
+        self.host.submit(self._load)
         self.wait(lambda: self.of(ModelLoaded) or self.of(CommandFailed))
 
     def _take(self) -> None:
@@ -85,7 +95,7 @@ class Window:
 
 @pytest.fixture
 def window(running: Running) -> Iterator[Window]:
-    window = Window(running, INSPECT.value)
+    window = Window(running, lambda: INSPECT.value)
     yield window
     window.close()
 
@@ -238,7 +248,7 @@ def test_a_chat_goes_on_there_and_its_second_turn_is_in_the_cache(window: Window
 
 
 def test_a_key_that_may_not_look_chats_only(running: Running) -> None:
-    window = Window(running, KEY.value)
+    window = Window(running, lambda: KEY.value)
     try:
         loaded = window.of(ModelLoaded)[0]
         assert isinstance(loaded, ModelLoaded)
@@ -249,6 +259,68 @@ def test_a_key_that_may_not_look_chats_only(running: Running) -> None:
         assert not window.of(ContextReady)
     finally:
         window.close()
+
+
+def shows(window: Window) -> bool | None:
+    """Whether the window was told last that cells are shown."""
+    ready = window.of(BackendReady)
+    return Feature.CACHE_VIEW in ready[-1].features if ready else None
+
+
+def test_another_key_for_the_same_server_shows_and_hides_its_cells(running: Running) -> None:
+    """Connected with a key that may not look, with one that may, without that one, and with it again."""
+    keys = [KEY.value, INSPECT.value, KEY.value, INSPECT.value]
+    window = Window(running, lambda: keys[0])
+    try:
+        assert not shows(window)
+        while True:
+            window.wait(lambda: shows(window) == (keys[0] == INSPECT.value))
+            known = window.host.subscribe(lambda: None, known=True)
+            if shows(window):
+                window.wait(lambda: window.view is not None)
+            else:
+                assert not [event for event in known.take() if isinstance(event, CacheView | ContextReady)]
+            known.close()
+            if len(keys) == 1:
+                break
+            del keys[0]
+            window.events.clear()
+            window.connect()
+    finally:
+        window.close()
+
+
+def test_a_server_that_is_started_again_with_other_keys_shows_and_hides_its_cells(
+    engine: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(far_cache, "AGAIN_S", (0.02,))
+
+    def started(port: int, *, inspect: bool) -> Server:
+        key = replace(INSPECT, inspect=inspect)
+        server = Server(engine, ServerConfig(port=port, keys=(key,)), Sampling(temperature=0.0))
+        server.start()
+        return server
+
+    server = started(0, inspect=False)
+    port = int(server.url.removesuffix("/v1").rsplit(":", 1)[1])
+    window = Window(Running(engine, server), lambda: INSPECT.value)
+    try:
+        assert not shows(window)
+        for inspect in (True, False, True):
+            server.close()
+            window.events.clear()
+            server = started(port, inspect=inspect)
+            window.wait(lambda: shows(window) == inspect)  # noqa: B023
+            if inspect:
+                window.wait(lambda: window.view is not None)
+            else:
+                (said,) = [e for e in window.of(LogLine) if "any more" in e.text]
+                assert said == LogLine(
+                    "warning", "first does not show its cells any more. The server refuses the key (403)."
+                )
+    finally:
+        window.close()
+        server.close()
 
 
 def test_a_newer_one_and_a_liar_are_passed_over_and_said_once(window: Window) -> None:

@@ -21,6 +21,7 @@ from kvdesk.protocol.chat import (
     Endpoint,
     Generate,
     LoadModel,
+    LogLine,
     ModelInfo,
     ModelLoaded,
     ModelLoading,
@@ -65,6 +66,14 @@ class _Open:
     client: httpx2.AsyncClient
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An event of a server's cache, or whether it shows its cells from now on."""
+
+    of: _Open
+    event: Event | bool
+
+
 class OpenAIBackend:
     """`key_of`: the key for the server at an address, "" where it needs none; called on the network's thread."""
 
@@ -74,18 +83,19 @@ class OpenAIBackend:
         self.wake: Callable[[], None] = lambda: None
         self._emit, self._key_of = emit, key_of
         self._network = Network()
-        self._arrived: queue.SimpleQueue[Event | _Open] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[Event | _Open | _Seen] = queue.SimpleQueue()
         self._turns: dict[MessageId, _Turn] = {}
         self._loading: LoadModel | None = None
         self._loads: Running | None = None
         self._open: _Open | None = None
+        self._features = frozenset({Feature.CHAT})  # of the server that is open, as it allows them now
         self._far: FarCache | None = None  # what another kvdesk shows
         self._blocks: BlockWatch | None = None  # what vLLM or SGLang tells
         self._follows: Running | None = None
 
     @property
     def features(self) -> frozenset[Feature]:
-        return frozenset({Feature.CHAT}) if self._open is None else self._open.found.features
+        return self._features
 
     @property
     def busy(self) -> bool:
@@ -118,6 +128,9 @@ class OpenAIBackend:
             if isinstance(event, _Open):
                 self._opened(event)
                 continue
+            if isinstance(event, _Seen):
+                self._seen(event)
+                continue
             if isinstance(event, TurnEnded):
                 self._turns.pop(event.answer, None)
             elif isinstance(event, CommandFailed) and event.command == self._loading:
@@ -143,6 +156,7 @@ class OpenAIBackend:
         self._network.close(*([] if self._open is None else [self._open.client.aclose()]))
         self._open = None
         self.step()
+        self._features = frozenset({Feature.CHAT})
 
     def give_up(self, note: str) -> tuple[Command, ...]:
         load = self._loading or (None if self._open is None else self._open.load)
@@ -202,16 +216,35 @@ class OpenAIBackend:
             self._follows.cancel()
         self._open, self._loading, self._loads = opened, None, None
         self._far = self._blocks = self._follows = None
-        if Feature.CACHE_VIEW in opened.found.features:
+        found = opened.found
+        self._features = found.features
+        if found.limit:
+            self._emit(LogLine("info", f"{opened.endpoint.label}: {found.limit}"))
+
+        def put(event: Event | bool) -> None:
+            self._put(_Seen(opened, event))
+
+        shown = Feature.CACHE_VIEW in found.features
+        if shown or (found.kind == "kvdesk" and "Authorization" in opened.client.headers):
             from kvdesk.backends.openai.far_cache import FarCache
 
-            self._far = FarCache(self._put, opened.endpoint.label)
-            self._follows = self._network.start(self._far.follow(opened.client))
-        elif Feature.BLOCK_MAP in opened.found.features:
+            self._far = FarCache(put, opened.endpoint.label, put)
+            self._follows = self._network.start(self._far.follow(opened.client, shown=shown))
+        elif Feature.BLOCK_MAP in found.features:
             from kvdesk.backends.openai.block_watch import BlockWatch
 
-            self._blocks = BlockWatch(opened.client, opened.found.kind, self._put)
+            self._blocks = BlockWatch(opened.client, opened.found.kind, put)
             self._follows = self._network.start(self._blocks.run())
+
+    def _seen(self, seen: _Seen) -> None:
+        """Pass on what is seen of the server that is open, not what is left of the one before."""
+        if seen.of is not self._open:
+            return
+        if isinstance(seen.event, bool):
+            cells = frozenset({Feature.CACHE_VIEW})
+            self._features = self._features | cells if seen.event else self._features - cells
+        else:
+            self._emit(seen.event)
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -286,7 +319,7 @@ class OpenAIBackend:
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _put(self, event: Event | _Open) -> None:
+    def _put(self, event: Event | _Open | _Seen) -> None:
         """From the network's thread."""
         self._arrived.put(event)
         self.wake()

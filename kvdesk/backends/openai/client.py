@@ -48,7 +48,8 @@ async def read_ok(response: httpx2.Response) -> bytes:
     """The body of an answer. Raises ServerError where its status is not 200."""
     body = await read_some(response)
     if response.status_code != 200:
-        raise refused(response.status_code, body, response.headers.get("retry-after", ""))
+        has_key = "Authorization" in response.request.headers
+        raise refused(response.status_code, body, response.headers.get("retry-after", ""), has_key=has_key)
     return body
 
 

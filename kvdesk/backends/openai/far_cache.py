@@ -17,7 +17,7 @@ import httpx2
 import numpy as np
 
 from kvdesk.backends.openai.client import CONNECT_S, read_ok
-from kvdesk.backends.openai.problems import ServerError, problem_of
+from kvdesk.backends.openai.problems import KeyRefused, ServerError, problem_of
 from kvdesk.cache.difference import map_difference
 from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
 from kvdesk.cache.packing import Operation
@@ -52,10 +52,14 @@ _SHOWN: Final = (
 
 
 class FarCache:
-    """`put` takes the events, on the network's thread. `recording` may be asked from another."""
+    """`put` takes the events, and `allow` hears whether the server shows its cells from now on, both on the network's
+    thread. `recording` may be asked from another.
+    """
 
-    def __init__(self, put: Callable[[Event], None], name: str) -> None:
-        self._put, self._name = put, name
+    def __init__(
+        self, put: Callable[[Event], None], name: str, allow: Callable[[bool], None] = lambda _shown: None
+    ) -> None:
+        self._put, self._name, self._allow = put, name, allow
         self._maps: tuple[CacheMap, ...] = ()
         self._shape: Shape | None = None
         self._recorder: Recorder | None = None
@@ -66,14 +70,27 @@ class FarCache:
         """What was seen of the cells since the connection began; None before the first view."""
         return None if self._recorder is None else RecordingTaken(self._recorder.recording())
 
-    async def follow(self, client: httpx2.AsyncClient) -> None:
-        """Follow the events, and connect again where that breaks, until this task is cancelled."""
+    async def follow(self, client: httpx2.AsyncClient, *, shown: bool) -> None:
+        """Follow the events, and connect again where that breaks, until this task is cancelled. A restarted server
+        may have other keys. `shown`: whether it showed its cells when it was connected.
+        """
         n_failed = 0
         while True:
             try:
                 async for event in self._events(client):
                     n_failed = 0
+                    if not shown:
+                        shown = True
+                        self._allow(True)
                     self.take(event)
+            except KeyRefused as error:
+                if shown:
+                    shown = False
+                    told = tr("{name} does not show its cells any more. {why}")
+                    self._put(LogLine("warning", told.format(name=self._name, why=error)))
+                    self._allow(False)
+                await asyncio.sleep(AGAIN_S[-1])
+                continue
             except (ServerError, httpx2.HTTPError) as error:
                 said = problem_of(error, SILENT_S)
             else:

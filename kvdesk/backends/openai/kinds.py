@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import httpx2
 
 from kvdesk.backends.openai.block_watch import events_address
 from kvdesk.backends.openai.client import get_json, get_text
-from kvdesk.backends.openai.problems import Nonsense, ServerError
+from kvdesk.backends.openai.problems import KeyRefused, Nonsense, ServerError
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.servers import ServerFound, ServerKind
 from kvdesk.translation import tr
@@ -43,13 +43,19 @@ async def ask(client: httpx2.AsyncClient) -> Asked:
         raise Nonsense(f"/v1/models: {str(value)[:300]}")
     owner = next(iter(entries.values())).get("owned_by")
     kind, look = KINDS.get(owner if isinstance(owner, str) else "", ("other", _nothing))
-    facts, features, n_ctx = await look(client, next(iter(entries.values())))
+    looked = await look(client, next(iter(entries.values())))
     models = tuple(entries)[:MOST_MODELS]
-    return Asked(ServerFound(kind, models, tuple(facts), features), entries, n_ctx)
+    found = ServerFound(kind, models, tuple(looked.facts), looked.features, looked.limit)
+    return Asked(found, entries, looked.n_ctx)
 
 
-Looked = tuple[list[str], frozenset[Feature], int]
-"""Facts, features, tokens of a context."""
+class Looked(NamedTuple):
+    """What a kind tells of itself, see `ServerFound`. `n_ctx`: tokens of a context."""
+
+    facts: list[str]
+    features: frozenset[Feature]
+    n_ctx: int
+    limit: str = ""
 
 
 async def _nothing(_client: httpx2.AsyncClient, entry: Json) -> Looked:
@@ -58,7 +64,7 @@ async def _nothing(_client: httpx2.AsyncClient, entry: Json) -> Looked:
     facts = [tr("It answers chats; what its cache does is not shown.")]
     if n_ctx:
         facts.append(tr("Context: {n:,} tokens.").format(n=n_ctx))
-    return facts, CHAT, n_ctx
+    return Looked(facts, CHAT, n_ctx)
 
 
 async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
@@ -82,22 +88,24 @@ async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
         facts.append(tr("{n} slots with {n_ctx:,} tokens each.").format(n=n_slots, n_ctx=n_ctx))
     facts.append(await _counted(client))
     facts.append(tr("Each answer tells how much of its prompt came from the cache; the cells are not shown."))
-    return facts, CHAT, n_ctx
+    return Looked(facts, CHAT, n_ctx)
 
 
 async def _vllm(client: httpx2.AsyncClient, entry: Json) -> Looked:
     """Blocks, where it publishes them at the ports of its own example."""
-    (_, *facts), _, n_ctx = await _nothing(client, entry)
+    (_, *facts), _, n_ctx, _ = await _nothing(client, entry)
     told = tr("vLLM. Its blocks are shown where it was started with --kv-events-config.")
-    return [told, *facts], CHAT | {Feature.BLOCK_MAP}, n_ctx
+    return Looked([told, *facts], CHAT | {Feature.BLOCK_MAP}, n_ctx)
 
 
 async def _sglang(client: httpx2.AsyncClient, entry: Json) -> Looked:
     """Blocks, where it says that it publishes them."""
-    (_, *facts), _, n_ctx = await _nothing(client, entry)
+    (_, *facts), _, n_ctx, _ = await _nothing(client, entry)
     if await events_address(client, "SGLang") is None:
-        return [tr("SGLang. It would show its blocks if it was started with --kv-events-config."), *facts], CHAT, n_ctx
-    return [tr("SGLang. Its blocks are shown as its KV events tell."), *facts], CHAT | {Feature.BLOCK_MAP}, n_ctx
+        limit = tr("SGLang. It would show its blocks if it was started with --kv-events-config.")
+        return Looked(facts, CHAT, n_ctx, limit)
+    told = tr("SGLang. Its blocks are shown as its KV events tell.")
+    return Looked([told, *facts], CHAT | {Feature.BLOCK_MAP}, n_ctx)
 
 
 async def _counted(client: httpx2.AsyncClient) -> str:
@@ -113,13 +121,20 @@ async def _counted(client: httpx2.AsyncClient) -> str:
 
 async def _kvdesk(client: httpx2.AsyncClient, entry: Json) -> Looked:
     """Another kvdesk shows its cache to a key that may look."""
-    facts, _, n_ctx = await _nothing(client, entry)
+    (_, *facts), _, n_ctx, _ = await _nothing(client, entry)
     try:
         await get_json(client, "/kv/map")
+    except KeyRefused:
+        if "Authorization" in client.headers:
+            limit = tr("It does not show its cells to this key. Start it with --inspect-key and enter that key here.")
+        else:
+            limit = tr("It shows its cells to a key only. Start it with --inspect-key and enter that key here.")
+        return Looked([tr("Another kvdesk. It answers chats."), *facts], CHAT, n_ctx, limit)
     except ServerError as error:
-        return [tr("Another kvdesk."), tr("Its cache is not shown: {why}").format(why=error)], CHAT, n_ctx
-    facts = [tr("Another kvdesk: its cells are shown as they change, and it verifies them itself."), *facts[1:]]
-    return facts, CHAT | {Feature.CACHE_VIEW}, n_ctx
+        limit = tr("Its cache is not shown: {why}").format(why=error)
+        return Looked([tr("Another kvdesk. It answers chats."), *facts], CHAT, n_ctx, limit)
+    told = tr("Another kvdesk: its cells are shown as they change, and it verifies them itself.")
+    return Looked([told, *facts], CHAT | {Feature.CACHE_VIEW}, n_ctx)
 
 
 KINDS: Final[Mapping[str, tuple[ServerKind, Callable[[httpx2.AsyncClient, Json], Awaitable[Looked]]]]] = {

@@ -31,12 +31,20 @@ class Broken(ServerError):
         super().__init__(tr("The connection broke in the middle of the answer."), detail[:DETAIL])
 
 
-def refused(status: int, body: bytes, retry_after: str = "") -> ServerError:
-    """A status other than 200, with what the server said of it."""
-    said = said_by(body)
+class KeyRefused(ServerError):
+    """The server answers such a question to another key only, or to no one without a key."""
+
+
+def refused(status: int, body: bytes, retry_after: str = "", *, has_key: bool) -> ServerError:
+    """A status other than 200, with what the server said of it. has_key: whether a key was sent."""
     if status in (401, 403):
-        sentence = tr("The server refuses the key ({status}).").format(status=status)
-    elif status == 404:
+        if has_key:
+            sentence = tr("The server refuses the key ({status}).").format(status=status)
+        else:
+            sentence = tr("The server needs a key ({status}). Enter it where you connect.").format(status=status)
+        return KeyRefused(sentence, _detail(body))
+    said = said_by(body)
+    if status == 404:
         sentence = tr("There is no such model or address on the server (404).")
     elif status == 429:
         sentence = tr("The server takes no more requests now (429).")
@@ -46,9 +54,13 @@ def refused(status: int, body: bytes, retry_after: str = "") -> ServerError:
         sentence = tr("The server has failed ({status}).").format(status=status)
     else:
         sentence = tr("The server refuses the request ({status}).").format(status=status)
-    if said and status not in (401, 403):
+    if said:
         sentence += f" {said}"
-    return ServerError(sentence, body[:DETAIL].decode("utf-8", "replace"))
+    return ServerError(sentence, _detail(body))
+
+
+def _detail(body: bytes) -> str:
+    return body[:DETAIL].decode("utf-8", "replace")
 
 
 def said_by(body: bytes) -> str:

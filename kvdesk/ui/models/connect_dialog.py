@@ -141,14 +141,15 @@ class ConnectDialog(QDialog):
         self._say(tr("Asking the server…"))
 
     def show_found(self, found: ServerFound) -> None:
-        """What a test found: the kind, what it shows, and its models to choose from."""
+        """What a test found: the kind, what it shows and what it does not, and its models to choose from."""
         self.test_button.setEnabled(True)
         chosen = self.model.currentText()
         self.model.clear()
         self.model.addItems(list(found.models))
         self.model.setCurrentText(chosen if chosen in found.models else found.models[0])
         n = tr("%n models.", len(found.models)) if len(found.models) > 1 else ""
-        self._say("\n".join((*found.facts, *((n,) if n else ()), *self._warning())), "good")
+        lines = (*found.facts, n, found.limit, *self._warning())
+        self._say("\n".join(filter(None, lines)), "warning" if found.limit else "good")
 
     def show_problem(self, sentence: str, detail: str = "") -> None:
         """What is wrong with the server, or with what was typed."""

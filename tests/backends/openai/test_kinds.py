@@ -13,7 +13,7 @@ from kvdesk.backends.openai.block_events import EventsAddress
 from kvdesk.backends.openai.block_watch import events_address
 from kvdesk.backends.openai.client import client_of
 from kvdesk.backends.openai.kinds import Asked, ask
-from kvdesk.backends.openai.problems import Nonsense
+from kvdesk.backends.openai.problems import KeyRefused, Nonsense
 from kvdesk.errors import UserError
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.servers import is_readable_on_the_way, server_url
@@ -27,9 +27,9 @@ def server() -> Iterator[ScriptedServer]:
     server.close()
 
 
-def asked(server: ScriptedServer) -> Asked:
+def asked(server: ScriptedServer, key: str = "") -> Asked:
     async def run() -> Asked:
-        async with client_of(server.url, "") as client:
+        async with client_of(server.url, key) as client:
             return await ask(client)
 
     return asyncio.run(run())
@@ -72,9 +72,31 @@ def test_others_chat(server: ScriptedServer, owner: str, kind: str) -> None:
     assert "Context: 8,192 tokens." in found.found.facts
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_another_kvdesk_that_refuses_its_cells_says_what_to_do(server: ScriptedServer, status: int) -> None:
+    server.answers["/v1/models"] = models("kvdesk")
+    server.answers["/kv/map"] = lambda _: (status, {"Content-Type": "application/json"}, iter([b"{}"]))
+    found = asked(server).found
+    assert found.features == {Feature.CHAT, Feature.CONTINUE}
+    assert found.facts[0] == "Another kvdesk. It answers chats."
+    assert found.limit == ("It shows its cells to a key only. Start it with --inspect-key and enter that key here.")
+    assert asked(server, "sk-other").found.limit == (
+        "It does not show its cells to this key. Start it with --inspect-key and enter that key here."
+    )
+
+
+def test_a_server_that_needs_a_key_is_not_told_to_refuse_one(server: ScriptedServer) -> None:
+    server.answers["/v1/models"] = lambda _: (401, {}, iter([b"no"]))
+    with pytest.raises(KeyRefused, match=r"^The server needs a key \(401\). Enter it where you connect.$"):
+        asked(server)
+    with pytest.raises(KeyRefused, match=r"^The server refuses the key \(401\).$"):
+        asked(server, "sk-wrong")
+
+
 def test_another_kvdesk_shows_its_cache_to_a_key_that_may_look(server: ScriptedServer) -> None:
     server.answers["/v1/models"] = models("kvdesk")
     assert Feature.CACHE_VIEW not in asked(server).found.features
+    assert asked(server).found.limit.startswith("Its cache is not shown: ")
     server.answers["/kv/map"] = {"type": "CacheView"}
     assert asked(server).found.features == {Feature.CHAT, Feature.CONTINUE, Feature.CACHE_VIEW}
 

@@ -188,7 +188,7 @@ BAD: list[tuple[str, tuple[bytes | None, ...], dict[str, str | int], str, str]] 
     ("a page", (b"<html>hello</html>",), {"kind": "text/html"}, "", "The server sent something that is no answer."),
     ("429", (b'{"error": {"message": "Slow down."}}',), {"status": 429, "Retry_After": "7"}, "",
      "The server takes no more requests now (429). It asks to wait for 7 seconds. Slow down."),
-    ("401", (b"",), {"status": 401}, "", "The server refuses the key (401)."),
+    ("401", (b"",), {"status": 401}, "", "The server needs a key (401)."),
     ("400", (b'{"error": {"message": "top_k is unknown"}}',), {"status": 400}, "",
      "The server refuses the request (400). top_k is unknown"),
     ("500", (b"\xff\xfe",), {"status": 500}, "", "The server has failed (500)."),

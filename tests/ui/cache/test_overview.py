@@ -8,10 +8,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
-from kvdesk.protocol.chat import TurnEnded
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import BackendReady, ModelLoaded, TurnEnded
+from kvdesk.protocol.features import Feature
 from kvdesk.settings import Settings
 from kvdesk.ui.shell.main_window import MainWindow
-from tests.ui.samples import ONE, STATS, cache_view, message
+from tests.ui.samples import CONTEXT, MODEL, ONE, STATS, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]
 INSTRUMENTS = "bar", "operations", "numbers", "rulers", "trends"
@@ -54,6 +56,20 @@ def test_one_click_shows_all_instruments_and_the_settings_remember_it(window: Ma
     qtbot.mouseClick(less, Qt.MouseButton.LeftButton)
     assert page.overview.isVisible()
     assert not window.session.settings.current.all_instruments
+
+
+def test_a_server_that_shows_its_cells_after_all_has_its_map(window: MainWindow) -> None:
+    """First connected without a key, then with one: the page with the cells is shown, and again not without it."""
+    chats = frozenset({Feature.CHAT, Feature.CONTINUE})
+    cells = chats | {Feature.CACHE_VIEW}
+    for features in (chats, cells, chats, cells):
+        window.apply_event(BackendReady(features))
+        window.apply_event(ModelLoaded(MODEL))
+        shows = Feature.CACHE_VIEW in features
+        if shows:
+            window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+            window.apply_event(cache_view())
+        assert window.inspector.cell_map.isVisible() == shows
 
 
 def test_cells_chosen_for_an_operation_bring_the_operations(window: MainWindow) -> None:

@@ -76,5 +76,10 @@ def test_what_was_found_is_told_with_who_could_read_along(dialog: ConnectDialog,
     ]
     assert [dialog.model.itemText(i) for i in range(dialog.model.count())] == ["a", "b"]
     assert dialog.test_button.isEnabled()
+    assert dialog._sentence.property("tone") == "good"
+    limit = "It shows its cells to a key only. Start it with --inspect-key and enter that key here."
+    dialog.show_found(ServerFound("kvdesk", ("a",), ("Another kvdesk. It answers chats.",), limit=limit))
+    assert dialog.sentence.splitlines()[:2] == ["Another kvdesk. It answers chats.", limit]
+    assert dialog._sentence.property("tone") == "warning", "what is missing is not shown as a success"
     dialog.show_problem("The server cannot be reached.", "ConnectError")
     assert dialog.sentence == "The server cannot be reached."
