@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
+from kvdesk.numerals import read_real
 from kvdesk.settings.table import Table, llama
 from kvdesk.translation import marked, tr
 
@@ -367,13 +368,22 @@ class Sampling(Table):
         return self.temperature <= 0.0 and self.dynatemp_range <= 0.0 and applied
 
 
-_BIAS: Final = re.compile(r'\s*(?P<token>[0-9]+|"(?:[^"\\]|\\.)*")\s*(?P<bias>[+-]\s*[0-9.]+(?:e-?[0-9]+)?)\s*')
+_BIAS: Final = re.compile(r'\s*(?P<token>\d+|"(?:[^"\\]|\\.)*")\s*(?P<bias>[+−-][^"e]+(?:e-?[0-9]+)?)\s*')
 
 
 def bias_text(biases: tuple[Bias, ...]) -> str:
     """One bias a line, as `parsed_biases` reads it: `15043-1.5`, `" hello"+2`."""
     names = (json.dumps(token, ensure_ascii=False) if isinstance(token, str) else str(token) for token, _ in biases)
     return "\n".join(f"{name}{bias:+.12g}" for name, (_, bias) in zip(names, biases, strict=True))
+
+
+def _bias(text: str) -> float:
+    """A bias, with a point or a comma; `bias_text` writes very small ones as 1e-05. Raises ValueError."""
+    number, _, exponent = text.partition("e")
+    found = read_real(number)
+    if found is None:
+        raise ValueError
+    return float(f"{found!r}e{exponent}") if exponent else found
 
 
 def parsed_biases(text: str) -> tuple[Bias, ...]:
@@ -387,7 +397,7 @@ def parsed_biases(text: str) -> tuple[Bias, ...]:
             if match is None:
                 raise ValueError
             token = json.loads(match["token"]) if match["token"].startswith('"') else int(match["token"])
-            bias = float(match["bias"].replace(" ", ""))
+            bias = _bias(match["bias"])
         except ValueError:
             raise ValueError(
                 tr("Line {line} of the logit bias is not a token id, or a text in quotes, and a number.").format(

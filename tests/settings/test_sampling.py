@@ -63,6 +63,8 @@ def test_biases_are_lines_in_llama_cpps_notation() -> None:
     biases = ((15043, -1.5), (' "hi"\n', 2.0), (0, -100.0))
     assert parsed_biases(bias_text(biases)) == biases
     assert parsed_biases('\n 7 + 3\n" x"-1\n') == ((7, 3.0), (" x", -1.0))
+    assert parsed_biases("7+0,5\n8-1.5\n9−2") == ((7, 0.5), (8, -1.5), (9, -2.0))
+    assert parsed_biases(bias_text(((7, 1e-5),))) == ((7, 1e-5),)
     for wrong in ("7", "-7+1", "x+1", '"x+1', "7+1.2.3", "7+", '"\\q"+1'):
         with pytest.raises(ValueError, match="Line 1 of the logit bias is not"):
             parsed_biases(wrong)

@@ -134,6 +134,19 @@ def test_a_shift_that_makes_no_sense_is_refused(window: MainWindow, p0: int, p1:
     assert why in panel.button(specs.SHIFT).toolTip()
 
 
+def test_a_position_that_cannot_be_read_is_refused(window: MainWindow, qtbot: QtBot) -> None:
+    panel = show(window)
+    panel.set_range(0, 4, 10)
+    for box, spec, others in ((panel._p1, specs.REMOVE, specs.TRY), (panel._pos, specs.TRY, specs.REMOVE)):
+        box.selectAll()
+        qtbot.keyClicks(box.lineEdit(), "0,7")
+        assert not panel.button(spec).isEnabled()
+        assert "“0,7” is not a number." in panel.button(spec).toolTip()
+        assert panel.button(others).isEnabled()
+        box.setValue(10)
+        assert panel.button(spec).isEnabled()
+
+
 def test_nothing_by_hand_while_an_answer_is_written_there(window: MainWindow) -> None:
     window.append_message(message("a", "assistant", "", state="streaming"))
     panel = show(window)

@@ -8,12 +8,10 @@ from typing import Final
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
     QPushButton,
     QSizePolicy,
-    QSpinBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -24,7 +22,8 @@ from kvdesk.protocol.experiment import Parameter, Request
 from kvdesk.translation import tr
 from kvdesk.ui.lab.source_choice import OTHER, SourceChoice
 from kvdesk.ui.widgets.choose_file import ask_for_file
-from kvdesk.ui.widgets.controls import Choice, label, plain_tip, roomy, set_tone, wheel_scrolls
+from kvdesk.ui.widgets.controls import Choice, label, plain_tip, set_tone, wheel_scrolls
+from kvdesk.ui.widgets.number_fields import RealField, WholeField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
 
@@ -42,7 +41,7 @@ class Setup(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._question: Question | None = None
-        self._fields: dict[str, QSpinBox | QDoubleSpinBox] = {}
+        self._fields: dict[str, WholeField | RealField] = {}
         self._models: list[ModelChoice] = []
         self._chosen: ModelChoice | None = None  # a file that was chosen here
         self._busy = ""  # the title of the experiment that runs
@@ -125,7 +124,7 @@ class Setup(QWidget):
     def needs(self) -> str:
         return self._needs.text()
 
-    def field(self, key: str) -> QSpinBox | QDoubleSpinBox:
+    def field(self, key: str) -> WholeField | RealField:
         """Of a parameter."""
         return self._fields[key]
 
@@ -152,6 +151,7 @@ class Setup(QWidget):
             self._grid.addWidget(field, 2 * n, 1)
             self._grid.addWidget(hint, 2 * n + 1, 0, 1, 2)
             field.valueChanged.connect(self._ask_soon)
+            field.problem_changed.connect(self._ask_soon)
         self._text_title.setVisible(question.takes_text)
         self._text.setVisible(question.takes_text)
         self._journal_title.setVisible(question.takes_journal)
@@ -181,8 +181,8 @@ class Setup(QWidget):
 
     @property
     def request(self) -> Request | None:
-        """What Run would run."""
-        if self._question is None or not self._all_models:
+        """What Run would run; None without a model, or while a number is invalid."""
+        if self._question is None or not self._all_models or self._problem:
             return None
         given = {key: field.value() for key, field in self._fields.items()}
         model = self._all_models[max(self._model.currentIndex(), 0)]
@@ -190,6 +190,11 @@ class Setup(QWidget):
         journal = self._journal.file if self._question.takes_journal else ""
         short = self._forms.checkedId() == 0
         return Request(self._question.id, str(model.path), given, short=short, text_file=text, journal_file=journal)
+
+    @property
+    def _problem(self) -> str:
+        """What is wrong with the first invalid number."""
+        return next((field.problem for field in self._fields.values() if field.problem), "")
 
     @property
     def _all_models(self) -> list[ModelChoice]:
@@ -216,7 +221,7 @@ class Setup(QWidget):
         short = self._forms.checkedId() == 0
         for parameter in self._question.parameters if self._question else ():
             field, value = self._fields[parameter.key], parameter.short if short else parameter.default
-            if isinstance(field, QSpinBox):
+            if isinstance(field, WholeField):
                 field.setValue(int(value))
             else:
                 field.setValue(value)
@@ -236,8 +241,10 @@ class Setup(QWidget):
         request = self.request
         if request is not None:
             self.needs_asked.emit(request)
-        else:
-            self._needs.setText(tr("Open a model, or choose a file, to run an experiment on."))
+            return
+        problem = self._problem
+        self._needs.setText(problem or tr("Open a model, or choose a file, to run an experiment on."))
+        set_tone(self._needs, "danger" if problem else "secondary")
 
     @Slot()
     def _on_run(self) -> None:
@@ -253,22 +260,17 @@ class Setup(QWidget):
             field.setEnabled(not self._cancel.isVisibleTo(self))
 
 
-def _field(parameter: Parameter) -> QSpinBox | QDoubleSpinBox:
-    field: QSpinBox | QDoubleSpinBox
+def _field(parameter: Parameter) -> WholeField | RealField:
+    field: WholeField | RealField
     if parameter.whole:
-        field = QSpinBox()
-        field.setRange(int(parameter.low), int(parameter.high))
+        field = WholeField(int(parameter.low), int(parameter.high))
     else:
-        field = QDoubleSpinBox()
-        field.setDecimals(3)
-        field.setRange(parameter.low, parameter.high)
-    field.setGroupSeparatorShown(True)
+        field = RealField(parameter.low, parameter.high, decimals=3)
     field.setFixedWidth(_FIELD_PX)
     field.setAlignment(Qt.AlignmentFlag.AlignRight)
     field.setAccessibleName(tr(parameter.title))
     field.setAccessibleDescription(f"{tr(parameter.description)}, {_range(parameter)}")
     field.setToolTip(f"--set {parameter.key}={parameter.default:g}")
-    roomy(field)
     wheel_scrolls(field)
     return field
 

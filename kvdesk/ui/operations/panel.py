@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import Choice, label, roomy, set_tone
+from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState, Target
 from kvdesk.viewmodel.operation_specs import (
@@ -63,8 +64,10 @@ class OperationsPanel(QWidget):
         self._pos = _spin(tr("Position to try a token at"), 0)
         for box in (self._p0, self._p1):
             box.valueChanged.connect(self._on_range_changed)
+            box.problem_changed.connect(self._show)
         for box in (self._shift, self._pos):
             box.valueChanged.connect(self._show)
+            box.problem_changed.connect(self._show)
         self._call = label("", family="mono")
         self._call.setWordWrap(True)
         self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -206,22 +209,29 @@ class OperationsPanel(QWidget):
     def _press(self, spec: OperationSpec) -> None:
         chosen = self.chosen
         spec = alternative(spec, chosen.target)
-        if not refusal(spec, chosen, self._state):
+        if not self._refusal(spec, chosen):
             self.pressed.emit(spec, chosen)
+
+    def _refusal(self, spec: OperationSpec, chosen: Chosen) -> str:
+        """Why the operation cannot be done; also a number that cannot be read."""
+        boxes = [self._p0, self._p1] if spec.takes_range else []
+        if spec.field:
+            boxes.append({"shift": self._shift, "pos": self._pos}[spec.field])
+        return refusal(spec, chosen, self._state) or next((box.problem for box in boxes if box.problem), "")
 
     @Slot()
     def _show(self) -> None:
         chosen, state = self.chosen, self._state
         for spec, button in self._buttons.items():
             shown = alternative(spec, chosen.target)
-            why = refusal(shown, chosen, state)
+            why = self._refusal(shown, chosen)
             button.setEnabled(not why)
             button.setText(tr(shown.label))
             button.setAccessibleName(tr(shown.label))
             button.setToolTip("\n".join(line for line in (tr(shown.tip), call_of(shown, chosen, state), why) if line))
         shown = alternative(self._spec, chosen.target)
         self._call.setText(call_of(shown, chosen, state))
-        why = refusal(shown, chosen, state)
+        why = self._refusal(shown, chosen)
         self._remark.setText(
             f"{tr(shown.label).rstrip('…')}: {why}" if why else remark(shown, chosen, state) or tr(shown.tip)
         )
@@ -286,17 +296,14 @@ class OperationsPanel(QWidget):
         return super().eventFilter(watched, event)
 
 
-def _spin(name: str, low: int, special: str = "") -> QSpinBox:
-    box = QSpinBox()
-    box.setRange(low, _MAX_POS)
+def _spin(name: str, low: int, special: str = "") -> WholeField:
+    box = WholeField(low, _MAX_POS)
     if special:
         box.setSpecialValueText(special)
         box.setValue(low)
-    box.setGroupSeparatorShown(True)
     box.setAccessibleName(name)
     box.setToolTip(name)
     box.setMinimumWidth(48)
-    roomy(box)
     return box
 
 

@@ -63,7 +63,7 @@ class SamplingPage(QWidget):
 
     @property
     def problem(self) -> str:
-        """What is wrong with a text that cannot be used as it is; "" where all can."""
+        """What is wrong with the first entry that is invalid; "" if all are valid."""
         return self.rows.problem if self._own.isChecked() else ""
 
     def set_sampling(self, sampling: Sampling | None) -> None:

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QPushButton,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 from kvdesk.translation import tr
 from kvdesk.ui.server.request_list import RequestList
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.requests import RequestRow
 
@@ -57,8 +57,7 @@ class ServerDialog(QDialog):
         self._serve = QCheckBox(tr("Serve other programs"))
         self._serve.setToolTip(tr("They ask over HTTP, as of OpenAI or llama-server, on the cache that is shown here"))
         self._serve.clicked.connect(self._on_serve)
-        self._port = QSpinBox()
-        self._port.setRange(1, 65535)
+        self._port = WholeField(1, 65535, grouped=False)
         self._port.setAccessibleName(tr("Port"))
         self._others = QCheckBox(tr("Other computers may ask too"))
         self._others.setToolTip(tr("Only on a network that you trust: there is no encryption"))
@@ -162,7 +161,7 @@ class ServerDialog(QDialog):
         )
 
     @property
-    def port(self) -> QSpinBox:
+    def port(self) -> WholeField:
         return self._port
 
     @property
@@ -195,7 +194,9 @@ class ServerDialog(QDialog):
 
     @Slot(bool)
     def _on_serve(self, on: bool) -> None:
-        if on:
+        if on and self._port.problem:
+            self.show_stopped(self._port.problem)
+        elif on:
             self.start_requested.emit(self.choice)
         else:
             self.stop_requested.emit()

@@ -7,7 +7,7 @@ from typing import Any, Final, cast, get_origin
 
 from pydantic.fields import FieldInfo
 from PySide6.QtCore import SignalInstance
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from kvdesk.policies.overflow import policy_of
 from kvdesk.settings import RANDOM_SEED, Mirostat, Overflow, Sampling
@@ -23,26 +23,11 @@ from kvdesk.translation import tr
 from kvdesk.ui.settings.sampler_order import SamplerOrder
 from kvdesk.ui.settings.seed_field import SeedField
 from kvdesk.ui.settings.text_field import TextField, grammar_problem, schema_problem
-from kvdesk.ui.widgets.controls import Choice, roomy, wheel_scrolls
+from kvdesk.ui.widgets.controls import Choice, wheel_scrolls
+from kvdesk.ui.widgets.number_fields import RealField, WholeField
 from kvdesk.ui.widgets.theme import Theme
 
 _MAX_INT: Final = 2**31 - 1
-_DECIMALS: Final = 4
-
-
-class RealField(QDoubleSpinBox):
-    """A number with two digits after the point, or up to four where it has them."""
-
-    def __init__(self, low: float, high: float) -> None:
-        super().__init__()
-        self.setDecimals(_DECIMALS)
-        self.setRange(low, high)
-        self.setSingleStep(0.05)
-
-    def textFromValue(self, value: float) -> str:
-        text = super().textFromValue(value)
-        unneeded = min(len(text) - len(text.rstrip("0")), _DECIMALS - 2)
-        return text[: len(text) - unneeded]
 
 
 def bounds(info: FieldInfo) -> tuple[float, float]:
@@ -69,19 +54,14 @@ def control_of(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWidget
             combo.addItem(_label_of(value), value)
         combo.currentIndexChanged.connect(edited)
         return wheel_scrolls(combo)
-    if kind is float:
-        real = RealField(low, high)
-        real.valueChanged.connect(edited)
-        return wheel_scrolls(roomy(real))
     if high == RANDOM_SEED:
         seed = SeedField()
         seed.edited.connect(edited)
         return seed
-    whole = QSpinBox()
-    whole.setRange(int(low), int(high))
-    whole.setGroupSeparatorShown(True)
-    whole.valueChanged.connect(edited)
-    return wheel_scrolls(roomy(whole))
+    number = RealField(low, high) if kind is float else WholeField(int(low), int(high))
+    number.valueChanged.connect(edited)
+    number.problem_changed.connect(edited)
+    return wheel_scrolls(number)
 
 
 def is_wide(control: QWidget) -> bool:
@@ -95,7 +75,12 @@ def value_of(control: QWidget) -> Any:
         return control.isChecked()
     if isinstance(control, QComboBox):
         return control.currentData()
-    return cast(QSpinBox | QDoubleSpinBox | SeedField | TextField | SamplerOrder, control).value()
+    return cast(WholeField | RealField | SeedField | TextField | SamplerOrder, control).value()
+
+
+def problem_of(control: QWidget) -> str:
+    """What is wrong with what a control shows; "" if it is a value."""
+    return control.problem if isinstance(control, TextField | SeedField | WholeField | RealField) else ""
 
 
 def set_value(control: QWidget, value: Any) -> None:
@@ -108,7 +93,7 @@ def set_value(control: QWidget, value: Any) -> None:
     elif isinstance(control, SeedField | TextField | SamplerOrder):
         control.set_value(value)
     else:
-        cast(QSpinBox | QDoubleSpinBox, control).setValue(value)
+        cast(WholeField | RealField, control).setValue(value)
     control.blockSignals(before)
 
 

@@ -399,7 +399,7 @@ class SettingsPanel(QDialog):
             self._ledger.show_context(self._state.context)
             self._ledger.ask(edited.context)
         problem = self._rows.problem
-        self._problem.setText(tr("A text cannot be used as it is.") if problem else "")
+        self._problem.setText(tr("An entry is invalid.") if problem else "")
         refused = bool(problem) or (rebuild and bool(self._ledger.refused))
         self._apply.setEnabled((bool(changes) or self._for_rebuild) and not refused)
         self._apply.setText(tr("Apply and rebuild") if rebuild else tr("Apply"))

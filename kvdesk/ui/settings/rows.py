@@ -16,9 +16,8 @@ from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidg
 from kvdesk.folding import fold
 from kvdesk.settings import llama_name
 from kvdesk.translation import tr
-from kvdesk.ui.settings.fields import bounds, control_of, is_wide, set_value, value_of
+from kvdesk.ui.settings.fields import bounds, control_of, is_wide, problem_of, set_value, value_of
 from kvdesk.ui.settings.groups import groups_of
-from kvdesk.ui.settings.text_field import TextField
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
@@ -61,10 +60,14 @@ class SettingRow(QWidget):
         names.addStretch(1)
         described = label(_about(info, control, default), tone="secondary", scale="small")
         described.setWordWrap(True)
+        self.problem = label("", tone="danger", scale="small")
+        self.problem.setWordWrap(True)
+        self.problem.hide()
         words = QVBoxLayout()
         words.setSpacing(0)
         words.addLayout(names)
         words.addWidget(described)
+        words.addWidget(self.problem)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 0, 4)
         column.setSpacing(4)
@@ -95,8 +98,11 @@ class SettingRow(QWidget):
         return all(word in self._words for word in words)
 
     def show_state(self) -> None:
-        """Offer the default where it is not shown."""
-        self.reset_button.setVisible(self.changed and self.control.isEnabled())
+        """Offer the default where it is not shown, and say what is wrong with a number."""
+        problem = "" if is_wide(self.control) else problem_of(self.control)  # wide ones say it themselves
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        self.reset_button.setVisible((self.changed or bool(problem)) and self.control.isEnabled())
 
     @Slot()
     def _on_reset_clicked(self) -> None:
@@ -156,9 +162,8 @@ class SettingRows(QWidget):
 
     @property
     def problem(self) -> str:
-        """What is wrong with a text that cannot be used as it is; "" where all can."""
-        fields = (row.control for row in self._fields.values())
-        return next((control.problem for control in fields if isinstance(control, TextField) and control.problem), "")
+        """What is wrong with the first entry that is invalid; "" if all are valid."""
+        return next(filter(None, (problem_of(row.control) for row in self._fields.values())), "")
 
     def show_values(self, table: str, values: BaseModel) -> None:
         """Show these values of one table; that is no edit."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
 from kvdesk.settings import RANDOM_SEED
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import roomy, wheel_scrolls
+from kvdesk.ui.widgets.controls import wheel_scrolls
+from kvdesk.ui.widgets.number_fields import RealField
 
 
 class SeedField(QWidget):
@@ -18,19 +19,23 @@ class SeedField(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.random = QCheckBox(tr("Random"))
-        self.number = QDoubleSpinBox()  # a spin box of integers ends at 2^31 - 1
-        self.number.setDecimals(0)
-        self.number.setRange(0, RANDOM_SEED - 1)
+        self.number = RealField(0, RANDOM_SEED - 1, decimals=0)
         self.number.setAccessibleName(tr("Seed"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addWidget(self.random, alignment=Qt.AlignmentFlag.AlignRight)
-        column.addWidget(wheel_scrolls(roomy(self.number)))
+        column.addWidget(wheel_scrolls(self.number))
         self.random.toggled.connect(self._on_random_toggled)
         self.number.valueChanged.connect(self.edited)
+        self.number.problem_changed.connect(self.edited)
         self.setFocusProxy(self.random)
         self.set_value(RANDOM_SEED)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the number; "" if it is one, or is not asked for."""
+        return "" if self.random.isChecked() else self.number.problem
 
     def value(self) -> int:
         return RANDOM_SEED if self.random.isChecked() else int(self.number.value())

@@ -95,6 +95,7 @@ QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border
     border-radius: 6px; padding: 4px 8px; min-height: 20px; color: {c.text};
     selection-background-color: {c.selection}; selection-color: {c.text}; }}
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{ border-color: {c.accent}; }}
+QSpinBox[refused="true"], QDoubleSpinBox[refused="true"] {{ border-color: {c.danger}; }}
 QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabled {{ background: {c.panel}; color: {disabled}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
 QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 4px; min-height: 0; }}

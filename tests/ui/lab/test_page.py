@@ -119,6 +119,20 @@ def test_it_runs_only_when_what_it_takes_has_been_said(page: LabPage, qtbot: QtB
     assert asked == [(request,)]
 
 
+def test_it_does_not_run_with_an_invalid_number(page: LabPage, qtbot: QtBot) -> None:
+    ready(page)
+    share = page.setup.field("share")
+    share.selectAll()
+    qtbot.keyClicks(share.lineEdit(), "0,7x")
+    qtbot.waitUntil(lambda: page.setup.needs == "“0,7x” is not a number.")
+    assert not page.setup.run_button.isEnabled()
+    assert page.setup.request is None
+    qtbot.keyClick(share.lineEdit(), Qt.Key.Key_Backspace)
+    assert page.setup.request is not None
+    assert page.setup.request.values == {"n": 10, "share": 0.7}
+    ready(page)
+
+
 def test_a_text_is_chosen_where_one_is_read(page: LabPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     choice = page.setup._text
     assert not choice.isVisible()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import Qt
@@ -14,6 +14,7 @@ from kvdesk.ui.server.dialog import ServeChoice, ServerDialog
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.requests import RequestRow
 
+Record = Callable[[object], list[tuple[object, ...]]]
 CHOICE = ServeChoice(8099, others=False, shared=True, inspects=False)
 
 
@@ -44,6 +45,20 @@ def test_the_switch_asks_with_what_is_chosen(dialog: ServerDialog, qtbot: QtBot)
         dialog.serve.click()
     dialog.show_stopped("The port is taken.")
     assert (dialog.address, dialog.status, dialog.serve.isChecked()) == ("", "The port is taken.", False)
+
+
+def test_an_invalid_port_is_not_served(dialog: ServerDialog, qtbot: QtBot, record: Record) -> None:
+    asked = record(dialog.start_requested)
+    for port in ("99999", "80,5", "8o80"):
+        dialog.port.selectAll()
+        qtbot.keyClicks(dialog.port.lineEdit(), port)
+        dialog.serve.click()
+        assert port in dialog.status
+        assert not dialog.serve.isChecked()
+    assert asked == []
+    dialog.port.setValue(CHOICE.port)
+    dialog.serve.click()
+    assert asked == [(CHOICE,)]
 
 
 def test_the_key_is_hidden_and_can_be_copied(dialog: ServerDialog) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -25,6 +26,7 @@ from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.settings.seed_field import SeedField
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import FRAME, Choice
+from kvdesk.ui.widgets.number_fields import RealField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
 
@@ -231,3 +233,34 @@ def test_languages_are_offered_where_there_are_catalogues(
     assert choice.currentData() == "zh_CN"
     choice.setCurrentIndex(1)
     assert store.current.language == "en"
+
+
+@pytest.mark.parametrize("language", ["de_DE", "en_US", "ar_EG"])
+def test_an_invalid_number_is_not_applied(panel: SettingsPanel, qtbot: QtBot, language: str) -> None:
+    panel.show()
+    temperature = panel.field("sampling", "temperature")
+    assert isinstance(temperature, RealField)
+    temperature.setLocale(QLocale(language))
+    for text, is_valid in (("0.7", True), ("0.7.1", False), ("0,7", True), ("x", False), (",25", True)):
+        temperature.selectAll()
+        qtbot.keyClicks(temperature.lineEdit(), text)
+        qtbot.keyClick(temperature.lineEdit(), Qt.Key.Key_Return)
+        assert panel.apply_button.isEnabled() is is_valid
+        said = [shown.text() for shown in panel.findChildren(QLabel) if shown.isVisible()]
+        assert (f"“{text}” is not a number." in said) is not is_valid
+    panel.apply_button.click()
+    assert temperature.value() == 0.25
+    assert not panel.apply_button.isEnabled()
+    seed = panel.field("sampling", "seed")
+    assert isinstance(seed, SeedField)
+    seed.random.click()
+    seed.number.selectAll()
+    qtbot.keyClicks(seed.number.lineEdit(), "1,5")
+    assert not panel.apply_button.isEnabled()
+    seed.random.click()
+    assert not panel.apply_button.isEnabled(), "nothing is changed"
+    seed.random.click()
+    seed.number.selectAll()
+    qtbot.keyClicks(seed.number.lineEdit(), "4.000.000.000")
+    assert panel.apply_button.isEnabled()
+    assert seed.value() == 4_000_000_000
