@@ -163,8 +163,10 @@ class Turns:
 
     def measure(self, conversation: ConversationId) -> None:
         """See `ConversationService.measure`."""
-        if self._state.is_read(conversation) and not self._state.is_answered(conversation):
-            known, shown = self._known[conversation], self._state.branch(conversation)
+        if not self._state.is_read(conversation):
+            return
+        known, shown = self._known[conversation], self._state.branch(conversation)
+        if known.leaf not in self._answers.of(conversation):  # others may still be written
             self._submit(requests.measure(known, shown, self._settings()))
 
     # --- what the back end says ---------------------------------------------------------------------------------------

@@ -167,6 +167,7 @@ class ContextPreview:
     k_bytes .. compute_bytes   estimated
     tok_s          predicted decode speed, None when this machine has not measured enough
     n_tokens       tokens of conversations now in the cache, that would be prefilled again
+    n_cells        cells in use, all of which are removed: also those of branches that are not shown
     seconds        how long that would take, None when unknown
     carries_state  whether they can be carried over as state instead, and why not
     """
@@ -183,6 +184,7 @@ class ContextPreview:
     seconds: float | None
     carries_state: bool
     why_not_carried: str = ""
+    n_cells: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Capability
 from kvdesk.translation import tr
 from kvdesk.viewmodel.palette import branch_index, request_index
-from kvdesk.viewmodel.readout import cells_of_owners
+from kvdesk.viewmodel.readout import cells_of_owners, totals
 
 MAX_EFFECTS: Final = 256
 """Operations by hand whose effects are kept for the timeline; the oldest go first."""
@@ -116,7 +116,10 @@ class CacheState:
     leases: Leases = field(default_factory=dict)  # of the view
     sequences: Mapping[ConversationId, int] = field(default_factory=dict)  # of the view: in which each one goes on
     cells: dict[ConversationId, int] = field(default_factory=dict)
-    use: dict[ConversationId, ContextUse] = field(default_factory=dict)
+    use: dict[ConversationId, ContextUse] = field(default_factory=dict)  # by the branch that is shown
+    written: dict[ConversationId, int] = field(
+        default_factory=dict
+    )  # the sequence of its answer that is, or was, written
     dead: bool = False
     features: frozenset[Feature] = OF_ENGINE  # of the back end; all, until it says which
     possible: Mapping[str, Capability] = field(default_factory=dict)
@@ -141,6 +144,9 @@ class CacheState:
                 if event.client:
                     self.requests.add(event.conversation)
                     return Changed.RUNNING
+                if not self._is_shown(event.conversation, event.answer):
+                    return Changed.RUNNING
+                self.written[event.conversation] = event.seq_id
                 return Changed.RUNNING | self._use(event.conversation, event.prompt_tokens)
             case TurnEnded():
                 return self._end_answer(event.answer) | self._count_turn(event)
@@ -204,22 +210,33 @@ class CacheState:
         return Changed.RUNNING
 
     def _apply_use(self, event: TextDelta | ContextUse | MessageSpans) -> Changed:
-        """While a conversation is answered its use follows the answer, not what was counted before it."""
+        """While the branch that is shown is answered, its use follows that answer, not what was counted before it.
+
+        Other answers to the same question count nothing.
+        """
         name = event.conversation
         match event:
             case TextDelta():
                 known = self.use.get(name)
-                is_known = known is not None and self._use(name, known.n_tokens + len(event.tokens))
-                return Changed.GROWTH if is_known else Changed.NOTHING
+                if known is None or not self._is_shown(name, event.answer):
+                    return Changed.NOTHING
+                return Changed.GROWTH if self._use(name, known.n_tokens + len(event.tokens)) else Changed.NOTHING
             case ContextUse():
-                if name in self.running:
+                if any(name == of and self._is_shown(name, answer) for answer, of in self.answering.items()):
                     return Changed.NOTHING
                 self.use[name] = event
                 return Changed.USE
             case MessageSpans():
+                if name in self.running and self.written.get(name, event.seq_id) != event.seq_id:
+                    return Changed.NOTHING
                 self.spans[name] = event
                 is_counted = bool(event.spans) and name in self.running
                 return Changed.SPANS | (self._use(name, event.spans[-1].p1) if is_counted else Changed.NOTHING)
+
+    def _is_shown(self, conversation: ConversationId, answer: MessageId) -> bool:
+        """Whether an answer is the last message of the branch that is shown, as far as that is known."""
+        known = self.conversations.get(conversation)
+        return known is None or known.leaf is None or known.leaf == answer
 
     def _apply_features(self, features: frozenset[Feature]) -> Changed:
         """Another back end has no context of the one before."""
@@ -230,6 +247,7 @@ class CacheState:
         self.context, self.view = None, None
         self.leases, self.sequences = {}, {}
         self.use.clear()
+        self.written.clear()
         self.cells.clear()
         return Changed.FEATURES | Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.USE
 
@@ -253,6 +271,7 @@ class CacheState:
                 self.retention.clear()
         self.view = None
         self.use.clear()
+        self.written.clear()
         self.cells.clear()
         return Changed.CONTEXT | Changed.CELLS | Changed.VIEW
 
@@ -335,10 +354,22 @@ class CacheState:
         return tr("{title}, branch {branch}").format(title=title, branch=branch) if branch else title
 
     def held(self) -> list[tuple[str, int]]:
-        """Title and tokens of every conversation that goes on in the cache, by seq_id."""
-        going_on = {seq_id: name for name, seq_id in self.sequences.items()}
-        found = ((t, going_on.get(t.seq_id)) for t in self.targets() if t.n_cells)
-        return [(self.title(name, t.seq_id), t.pos_max + 1) for t, name in found if name is not None]
+        """Title and cells of every conversation and request in the cache, with all its branches, by seq_id. A cell that
+        several of them share counts for each.
+        """
+        if self.view is None:
+            return []
+        cells, found = cells_of_owners(self.view), {}
+        for seq_id, lease in sorted(self.leases.items()):
+            if lease.conversation in cells and lease.conversation not in found:
+                title = self.title_in(self.leases, seq_id) if lease.client else self.title(lease.conversation, seq_id)
+                found[lease.conversation] = title, cells[lease.conversation]
+        return list(found.values())
+
+    @property
+    def n_cells(self) -> int:
+        """Cells in use in the view, whoever has them."""
+        return totals(self.view.snapshot).used if self.view is not None else 0
 
     def branches(self) -> dict[ConversationId, tuple[int, ...]]:
         """Numbers of the branches in the cache, ascending, of every conversation that has several there."""

@@ -108,6 +108,8 @@ def sentences(done: OperationDone, titles: Titles, texts: Mapping[int, str]) -> 
     found = [cells_sentence(change, titles(change.seq_id)) for change in effect.comparison.sequences]
     if not found:
         found.append(tr("No cell changed."))
+    if done.note:
+        found.insert(0, done.note)
     rows = [logits_sentence(row, titles(seq), texts) for seq, row in sorted(effect.comparison.logits.items())]
     if rows and done.name == "undo":
         found.append(tr("Compared with the state that was undone:"))

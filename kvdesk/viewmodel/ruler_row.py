@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.translation import tr
+
+_MOST_RANGES: Final = 6  # that are written
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,15 @@ class RulerRow:
 
     @property
     def range_text(self) -> str:
-        return f"{self.pos_min:,}–{self.pos_max:,}" if self.pos_max >= 0 else tr("empty")
+        """The positions it holds; with holes between them each range, and how many positions that are."""
+        if self.pos_max < 0:
+            return tr("empty")
+        if len(self.held) < 2:
+            return f"{self.pos_min:,}–{self.pos_max:,}"
+        ranges = [f"{start:,}–{stop - 1:,}" if stop - start > 1 else f"{start:,}" for start, stop in self.held]
+        more = ", …" if len(ranges) > _MOST_RANGES else ""
+        n = sum(stop - start for start, stop in self.held)
+        return f"{', '.join(ranges[:_MOST_RANGES])}{more} ({n:,})"
 
     @property
     def next_text(self) -> str:

@@ -253,6 +253,18 @@ def test_a_running_conversation_is_not_measured(held: Held) -> None:
     assert held.commands[-1] is asked
 
 
+def test_a_shown_answer_that_has_ended_is_measured_while_others_run(held: Held) -> None:
+    asked = held.say("Go")
+    held.answer(asked, "Gone")
+    held.service.regenerate(asked.conversation, 3)
+    shown = held.asked[-1]
+    held.service.measure(asked.conversation)
+    assert held.commands[-1] is shown
+    held.end(shown)
+    held.service.measure(asked.conversation)
+    assert isinstance(held.commands[-1], MeasureContext)
+
+
 def test_the_overflow_of_a_conversation_counts_before_that_of_the_settings(held: Held) -> None:
     first = held.say("One")
     assert first.overflow is held.settings.cache.overflow

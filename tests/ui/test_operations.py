@@ -325,6 +325,13 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     assert "about 110 tok/s" in panel.ledger.text
     panel.ledger.set_keep("tokens")
     assert "220 tokens are prefilled again in about 1.50 s" in panel.ledger.text
+    assert "cells" not in panel.ledger.text
+    window.apply_event(preview(settings, n_cells=1066))
+    assert "220 tokens are prefilled again in about 1.50 s" in panel.ledger.text
+    assert "All 1,066 cells in use are removed." in panel.ledger.text
+    panel.ledger.set_keep("nothing")
+    assert "1,066 cells are removed from the cache" in panel.ledger.text
+    panel.ledger.set_keep("tokens")
     panel.apply_button.click()
     assert rebuilds == [(settings, "tokens")]
 
@@ -445,7 +452,8 @@ def test_a_rebuild_says_its_call_and_cost_first(window: MainWindow, record: Reco
     assert rebuilds == []
     assert sent == [(PreviewContext(ContextSettings()),)]
     names = [conversation.title for conversation in CONVERSATIONS]
-    assert f"removes 180 tokens of “{names[0]}” and 72 tokens of “{names[1]}” from the cache" in question.text
+    used = sum(stream.used for stream in cache_view().snapshot.maps[0].streams)
+    assert f"removes all {used} cells in use from the cache: 180 of “{names[0]}”, 72 of “{names[1]}”." in question.text
     assert "llama_free(ctx); llama_init_from_model(model, params)" in question.text
     assert not question.button("state").isEnabled(), "nobody knows yet whether that is possible"
     window.apply_event(preview(ContextSettings()))

@@ -59,6 +59,32 @@ def test_the_use_of_a_context_follows_the_answer() -> None:
     assert state.use[ONE].n_tokens == 90
 
 
+def test_of_several_answers_only_the_shown_one_counts() -> None:
+    state = with_context()
+    answers = [MessageId(name) for name in ("first", "second", "third")]
+    conversations = {one.id: replace(one, leaf=answers[2]) for one in CONVERSATIONS}
+    state.show_conversations(conversations, ONE)
+    for seq, answer in enumerate(answers):
+        state.apply(TurnStarted(ONE, answer, seq, 100, 0))
+    for n in range(1, 11):
+        for answer in answers:
+            state.apply(TextDelta(ONE, answer, "a", (1,)))
+        assert state.use[ONE].n_tokens == 100 + n
+    state.apply(MessageSpans(ONE, 0, (MessageSpan(answers[0], 0, 110, 0, ()),)))
+    state.apply(TurnEnded(ONE, answers[0], "complete", STATS))
+    assert state.apply(TextDelta(ONE, answers[1], "a", (1,))) is Changed.NOTHING
+    assert state.use[ONE].n_tokens == 110
+    assert state.apply(ContextUse(ONE, 50, 0, 1024)) is Changed.NOTHING, "the shown one is still written"
+    shown = MessageSpans(ONE, 2, (MessageSpan(answers[2], 0, 111, 0, ()),))
+    assert state.apply(shown) == Changed.SPANS | Changed.USE
+    state.apply(TurnEnded(ONE, answers[2], "complete", STATS))
+    state.apply(MessageSpans(ONE, 1, (MessageSpan(answers[1], 0, 300, 0, ()),)))
+    assert (state.use[ONE].n_tokens, state.spans[ONE]) == (111, shown), "the second goes on elsewhere"
+    state.show_conversations({one.id: replace(one, leaf=MessageId("before")) for one in CONVERSATIONS}, ONE)
+    assert state.apply(ContextUse(ONE, 70, 0, 1024)) is Changed.USE, "another branch is shown while it goes on"
+    assert state.use[ONE].n_tokens == 70
+
+
 def test_cells_are_known_from_turns_until_a_view_comes() -> None:
     state = with_context()
     state.apply(TurnStarted(ONE, ANSWER, 0, 100, 0))

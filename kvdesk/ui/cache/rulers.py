@@ -57,13 +57,15 @@ class Rulers(QWidget):
             self._dismiss(seq_id)
         most = max((row.pos_max + 1 for row in rows), default=0)
         scale = max(min(int(round_up(max(most, 100))), limit), most, 1)
-        self._heading.show_scale(scale if rows else 0)
+        metrics = QFontMetrics(self._theme.mono_small)
+        room = max((metrics.horizontalAdvance(row.range_text) for row in rows), default=0)
+        self._heading.show_scale(scale if rows else 0, room)
         while len(self._rulers) < len(rows):
             self._rulers.append(Ruler(self._theme))
         for ruler in self._rulers[len(rows) :]:
             ruler.hide()
         for ruler, row in zip(self._rulers, rows, strict=False):
-            ruler.show_row(row, scale)
+            ruler.show_row(row, scale, room)
             ruler.show()
         self._arrange()
 
@@ -130,12 +132,12 @@ class _Heading(_Line):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self._scale = 0
+        self._scale = self._range_px = 0
 
-    def show_scale(self, scale: int) -> None:
-        """0: there are no rulers."""
-        if scale != self._scale:
-            self._scale = scale
+    def show_scale(self, scale: int, range_px: int) -> None:
+        """0: there are no rulers. `range_px`: of the widest text of the ranges below."""
+        if (scale, range_px) != (self._scale, self._range_px):
+            self._scale, self._range_px = scale, range_px
             self.setAccessibleName(
                 tr("Scale: positions 0 to {scale}").format(scale=f"{scale:,}") if scale else tr(_EMPTY)
             )
@@ -152,7 +154,7 @@ class _Heading(_Line):
                 self.rect(), middle, metrics.elidedText(tr(_EMPTY), Qt.TextElideMode.ElideRight, self.width())
             )
             return
-        left, width, range_right, next_right = _places(self._theme, self.width())
+        left, width, range_right, next_right = _places(self._theme, self.width(), self._range_px)
         title = metrics.elidedText(tr("positions"), Qt.TextElideMode.ElideRight, int(left) - 16)
         painter.drawText(QRectF(16, 0, left, self._theme.px(ROW_PX)), middle, title)
         painter.drawText(QRectF(0, 0, range_right, self._theme.px(ROW_PX)), _RIGHT, tr("held"))
@@ -168,13 +170,15 @@ class Ruler(_Line):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self._row: RulerRow | None = None
-        self._scale = 1
+        self._scale, self._range_px = 1, 0
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
-    def show_row(self, row: RulerRow, scale: int) -> None:
-        if self._row is not None and scale == self._scale and row.says_the_same(self._row):
+    def show_row(self, row: RulerRow, scale: int, range_px: int) -> None:
+        """`range_px`: of the widest text of the ranges of all rulers."""
+        now = self._scale, self._range_px
+        if self._row is not None and (scale, range_px) == now and row.says_the_same(self._row):
             return
-        self._row, self._scale = row, scale
+        self._row, self._scale, self._range_px = row, scale, range_px
         self.setAccessibleName(tr("Positions of {name}: {range_text}").format(name=row.name, range_text=row.range_text))
         self.setAccessibleDescription(row.tip)
         self.update()
@@ -186,7 +190,7 @@ class Ruler(_Line):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours, middle = self._theme.colours, Qt.AlignmentFlag.AlignVCenter
-        left, width, range_right, next_right = _places(self._theme, self.width())
+        left, width, range_right, next_right = _places(self._theme, self.width(), self._range_px)
         if self.hasFocus():
             painter.fillRect(self.rect(), QColor(colours.hover))
         painter.setPen(Qt.PenStyle.NoPen)
@@ -204,7 +208,9 @@ class Ruler(_Line):
         self._draw_bar(painter, row, left, width)
         painter.setFont(self._theme.mono_small)
         painter.setPen(QColor(colours.secondary))
-        painter.drawText(QRectF(0, 0, range_right, self._theme.px(ROW_PX)), _RIGHT, row.range_text)
+        mono, start = QFontMetrics(self._theme.mono_small), left + width + _GAP
+        ranges = mono.elidedText(row.range_text, Qt.TextElideMode.ElideRight, int(range_right - start) + 1)
+        painter.drawText(QRectF(0, 0, range_right, self._theme.px(ROW_PX)), _RIGHT, ranges)
         painter.setPen(QColor(colours.text))
         painter.drawText(QRectF(0, 0, next_right, self._theme.px(ROW_PX)), _RIGHT, row.next_text)
 
@@ -242,10 +248,14 @@ class Ruler(_Line):
             QToolTip.showText(self.mapToGlobal(QPoint(0, self._theme.px(ROW_PX))), plain_tip(self._row.tip), self)
 
 
-def _places(theme: Theme, width: int) -> tuple[float, float, float, float]:
-    """Left end and width of the bars, right ends of the columns beside them, in px."""
+def _places(theme: Theme, width: int, range_px: int) -> tuple[float, float, float, float]:
+    """Left end and width of the bars, right ends of the columns beside them, in px.
+
+    range_px   of the widest text of the ranges, which gets half as much as the bar at most
+    """
     mono = QFontMetrics(theme.mono_small)
     next_width, range_width = mono.horizontalAdvance("88,888"), mono.horizontalAdvance("8,888–88,888")
+    range_width = max(range_width, min(range_px, round(width * 0.35)))
     left = min(132.0, width * 0.26)
     bar = max(width - left - range_width - next_width - 2 * _GAP, 8)
     return left, bar, left + bar + _GAP + range_width, float(width)

@@ -146,7 +146,7 @@ class ContextLedger(QFrame):
         n = tr("{n} tokens").format(n=f"{preview.n_tokens:,}")
         if preview.refused:
             words = preview.refused
-        elif not preview.n_tokens:
+        elif not (preview.n_tokens or preview.n_cells):
             words = tr("No conversation is in the cache: nothing is prefilled again.")
         elif self.keep == "tokens":
             time = (
@@ -158,7 +158,12 @@ class ContextLedger(QFrame):
         elif self.keep == "state":
             words = tr("{n} are carried over: nothing is computed.").format(n=n)
         else:
-            words = tr("{n} are removed from the cache; each chat is prefilled again at its next message.").format(n=n)
+            leaving = tr("{n} cells").format(n=f"{preview.n_cells:,}") if preview.n_cells else n
+            words = tr("{n} are removed from the cache; each chat is prefilled again at its next message.").format(
+                n=leaving
+            )
+        if self.keep != "nothing" and preview.n_cells > preview.n_tokens and not preview.refused:
+            words += " " + tr("All {n} cells in use are removed.").format(n=f"{preview.n_cells:,}")
         if preview.why_not_carried and not preview.refused:
             words += tr(" Saved state cannot be carried over: {why}").format(why=preview.why_not_carried)
         self._cost.setText(words)

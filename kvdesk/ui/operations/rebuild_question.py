@@ -78,18 +78,18 @@ class RebuildQuestion(QFrame):
         """The button for one choice of `RebuildContext.keep`; "" for Cancel."""
         return self._buttons[keep]
 
-    def ask(self, settings: ContextSettings, held: Sequence[tuple[str, int]]) -> None:
-        """Ask. `held`: title and tokens of every conversation in the cache."""
+    def ask(self, settings: ContextSettings, n_cells: int, held: Sequence[tuple[str, int]]) -> None:
+        """Ask. `n_cells`: in use; `held`: title and cells of every conversation in the cache."""
         self._settings = settings
-        named = [tr("{n} tokens of “{title}”").format(n=f"{n:,}", title=title) for title, n in held[:_NAMED]]
+        named = [tr("{n} of “{title}”").format(n=f"{n:,}", title=title) for title, n in held[:_NAMED]]
         if more := held[_NAMED:]:
-            named.append(tr("{n_tokens} of {n} more").format(n_tokens=f"{sum(n for _, n in more):,}", n=len(more)))
-        together = (
-            tr("{first} and {last}").format(first=", ".join(named[:-1]), last=named[-1]) if len(named) > 1 else named[0]
-        )
-        self._what.setText(
-            tr("Rebuilding removes {together} from the cache. The texts stay.").format(together=together)
-        )
+            named.append(tr("{n_cells} of {n} more").format(n_cells=f"{sum(n for _, n in more):,}", n=len(more)))
+        together = tr("Rebuilding removes all {n} cells in use from the cache.").format(n=f"{n_cells:,}")
+        if named:
+            together = tr("Rebuilding removes all {n} cells in use from the cache: {each}.").format(
+                n=f"{n_cells:,}", each=", ".join(named)
+            )
+        self._what.setText(together + " " + tr("The texts stay."))
         self._cost.setText(tr("How long reading them again takes is being estimated …"))
         self._buttons["state"].setEnabled(False)
         self.show()

@@ -106,10 +106,11 @@ class OperationsController(QObject):
     def ask_rebuild(self, settings: ContextSettings) -> bool:
         """Where cells would be lost, say what a new context costs first. False: there is nothing to ask."""
         held = self._state.held()
-        if held:
-            self._inspector.cache.question.ask(settings, held)
+        n_cells = self._state.n_cells
+        if held or n_cells:
+            self._inspector.cache.question.ask(settings, n_cells or sum(n for _, n in held), held)
             self._inspector.cache.reveal(self._inspector.cache.question)
-        return bool(held)
+        return bool(held or n_cells)
 
     def refusal(self, spec: OperationSpec, conversation: ConversationId, p0: int = -1, p1: int = -1) -> str:
         """Why an operation cannot be done to a conversation's cells, empty where it can."""
@@ -215,7 +216,7 @@ class OperationsController(QObject):
 
     def _show_operation(self, done: OperationDone) -> None:
         self._changed()
-        if done.note:
+        if done.note and done.effect is None:  # else it stands with the effect
             title = self._state.title(done.conversation, -1)
             said = tr("“{title}” {what}") if done.emptied else tr("A branch of “{title}” {what}")
             self._strip.show_result(said.format(title=title, what=done.note), "warning")

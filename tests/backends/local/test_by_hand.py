@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 
@@ -168,6 +168,40 @@ def test_clear_and_undo(headless: HeadlessEngine) -> None:
     assert chat.answer("Go on.", GREEDY).stats.reused_tokens == before
     with pytest.raises(UserError, match="cannot be undone"):
         headless.do(Operate(Undo(done.operation)))
+
+
+def layout(headless: HeadlessEngine) -> list[list[Any]]:
+    """Everything about every cell, by its index."""
+    maps = headless.engine.session.runtime.context.memory.snapshot().maps
+    streams = [stream for cache in maps for stream in cache.streams]
+    return [[s.pos.tolist(), s.seq_bits.tolist(), s.token.tolist(), s.written_at_op.tolist()] for s in streams]
+
+
+@pytest.mark.parametrize("operation", [Compact(Layout.BY_CONVERSATION), ClearCache()], ids=["compact", "clear"])
+def test_undo_brings_the_holes_back(headless: HeadlessEngine, operation: HandOperation) -> None:
+    first, second = answered(headless), answered(headless, "Name three towns.")
+    operate(headless, RemoveRange(seq(headless, first), 30, 35))  # both share the beginning
+    operate(headless, RemoveRange(seq(headless, second), 40, 42))
+    before = layout(headless)
+    assert any(-1 in pos for pos, *_ in before), "there are holes"
+    done = operate(headless, operation)
+    assert layout(headless) != before
+    undone = operate(headless, Undo(done.operation))
+    assert layout(headless) == before
+    assert undone.note == ""
+    assert first.answer("And three lakes.", GREEDY).stats.reused_tokens == 30
+
+
+def test_undo_says_when_the_holes_stay_away(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = answered(headless)
+    operate(headless, RemoveRange(seq(headless, chat), 10, 15))
+    blobs = headless.engine._cache_operations.blobs
+    done = operate(headless, Compact(Layout.KEEP_ORDER))
+    state = headless.engine.session.runtime.context.states.size()
+    monkeypatch.setattr(blobs, "most_bytes", state + state // 1000)
+    undone = operate(headless, Undo(done.operation))
+    assert "not the holes" in undone.note
+    assert all(-1 not in pos for pos, *_ in layout(headless))
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -341,7 +375,7 @@ def test_previews_of_contexts(headless: HeadlessEngine) -> None:
     assert same.tok_s is not None
     assert same.tok_s > 0
     assert same.carries_state
-    assert same.n_tokens == used(headless)
+    assert same.n_tokens == same.n_cells == used(headless)
     assert same.seconds is not None
     info = headless.engine.session.runtime.info
     assert (same.k_bytes, same.v_bytes) == (info.k_bytes, info.v_bytes)

@@ -36,10 +36,15 @@ def refused(y: int = 340) -> BatchRefused:
 
 def test_holes_and_the_next_legal_position_are_said(rulers: Rulers) -> None:
     first = rulers.rows[0]
-    assert (first.range_text, first.next_text, first.holes) == ("0–312", "313", ((100, 120),))
+    assert (first.range_text, first.next_text, first.holes) == ("0–99, 120–312 (293)", "313", ((100, 120),))
     assert "20 missing between: [100, 120)" in first.tip
     assert "next valid position 313" in first.tip
-    assert rulers.accessibleDescription() == "Chat 0: 0–312; Chat 1: 0–39"
+    assert rulers.accessibleDescription() == "Chat 0: 0–99, 120–312 (293); Chat 1: 0–39"
+
+
+def test_many_holes_are_cut_short() -> None:
+    held = [(10 * n, 10 * n + (1 if n == 1 else 5)) for n in range(8)]
+    assert row(0, *held).range_text == "0–4, 10, 20–24, 30–34, 40–44, 50–54, … (36)"
 
 
 def test_rulers_share_a_scale_that_grows_in_even_steps(rulers: Rulers) -> None:
@@ -56,7 +61,7 @@ def test_what_is_drawn(rulers: Rulers, theme: Theme) -> None:
     assert theme.conversation_colour(0).name() in drawn
     assert theme.colours.panel in drawn or theme.colours.window in drawn
     assert theme.colours.text in drawn, "the next valid position"
-    left, width, *_ = _places(theme, ruler.width())
+    left, width, *_ = _places(theme, ruler.width(), ruler._range_px)
     hole = round(left + width * 110 / 400)
     assert image.pixelColor(hole, middle - 3).name() != theme.conversation_colour(0).name(), "a gap in the bar"
 
@@ -102,7 +107,10 @@ def test_a_sequence_without_cells_can_be_refused_too(rulers: Rulers) -> None:
 
 def test_rulers_are_reached_by_key_and_gone_when_empty(rulers: Rulers) -> None:
     shown = [ruler for ruler in rulers.findChildren(Ruler) if ruler.isVisible()]
-    assert [ruler.accessibleName() for ruler in shown] == ["Positions of Chat 0: 0–312", "Positions of Chat 1: 0–39"]
+    assert [ruler.accessibleName() for ruler in shown] == [
+        "Positions of Chat 0: 0–99, 120–312 (293)",
+        "Positions of Chat 1: 0–39",
+    ]
     assert all(ruler.focusPolicy() & Qt.FocusPolicy.TabFocus for ruler in shown)
     rulers.show_rows((), 4096)
     assert not any(ruler.isVisible() for ruler in rulers.findChildren(Ruler))

@@ -52,7 +52,7 @@ MOST_MEASURED = 4
 class _Done:
     """The sequence of the conversation that the operation names; bytes of K and V that moved; what llama.cpp answered,
     where that is told; whether the sequence holds nothing any more; whether the cache changed; the position from which
-    on cells were moved, so that no other sequence may reuse them.
+    on cells were moved, so that no other sequence may reuse them; a sentence for the person.
     """
 
     seq_id: int = -1
@@ -61,6 +61,7 @@ class _Done:
     emptied: bool = False
     changed: bool = True
     moved_from: int = ALL_EXACT
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class CacheOperations:
         with journal.operation(operation.name, self._conversation(operation), tr(BY_HAND)) as told:
             done = self._do(operation)
             told.call = operation.call(done.seq_id) + done.answer
-            told.emptied = done.emptied
+            told.emptied, told.note = done.emptied, done.note
             journal.end(told)
             self._cache_manager.adopt_map(done.moved_from)
             if kept is not None and done.changed:
@@ -168,8 +169,7 @@ class CacheOperations:
             case TryDecode(seq_id, pos):
                 return self._try(seq_id, pos)
             case Undo(number):
-                self.blobs.restore(number)
-                return _Done()
+                return _Done(note=self.blobs.restore(number))
             case _:
                 assert_never(operation)
 

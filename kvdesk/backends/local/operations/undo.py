@@ -12,6 +12,7 @@ from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.snapshot import CacheMap
+from kvdesk.cache.spread import spread_blob, spread_size
 from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.library.estimate import total_bytes
@@ -74,10 +75,11 @@ class UndoBlobs:
             if any(lease.conversation == conversation for lease in kept.leases):
                 del self._kept[number]
 
-    def restore(self, number: int) -> None:
+    def restore(self, number: int) -> str:
         """Put everything back as it was before operation `number`; what came after can no longer be undone.
 
-        Raises UserError where its blob is gone, EngineError when llama.cpp does not take it.
+        Answers what of it is not as it was, in a sentence: "" for nothing. Raises UserError where its blob is gone,
+        EngineError when llama.cpp does not take it.
         """
         kept = self._kept.get(number)
         if kept is None:
@@ -86,7 +88,26 @@ class UndoBlobs:
                     number=number
                 )
             )
-        self._context.states.set(kept.blob, known=kept.maps)
+        lost = self._set(kept)
         self._cache_manager.restore_leases(kept.leases)
         for later in [n for n in self._kept if n >= number]:
             del self._kept[later]
+        return lost
+
+    def _set(self, kept: Kept) -> str:
+        """With the holes between its cells, as far as there is memory for the state that brings them back."""
+        states, memory = self._context.states, self._context.memory
+        geometry = memory.mirror.geometry
+        if all(stream.used == stream.high_water for cache in kept.maps for stream in cache.streams):
+            states.set(kept.blob, known=kept.maps)
+            return ""
+        if spread_size(kept.blob, kept.maps, geometry) > self.most_bytes:
+            states.set(kept.blob, known=kept.maps)
+            return tr(
+                "Cells and positions are restored, but not the holes between the cells: they take too much memory."
+            )
+        spread = spread_blob(kept.blob, kept.maps, geometry, make_room=states.buffers.block)
+        states.set(spread.blob, known=spread.maps)
+        for seq_id, first in spread.fillers:
+            memory.seq_rm(seq_id, first, -1)
+        return ""

@@ -98,6 +98,7 @@ def preview_context(
         seconds=None if ms is None else ms / 1e3,
         carries_state=not why_not,
         why_not_carried=why_not,
+        n_cells=context.memory.totals()[0],
     )
 
 

@@ -1,0 +1,190 @@
+"""A state blob whose cells come back to the indices that they had: llama.cpp puts those of a state to the front.
+
+Fillers stand where the holes were, at positions that no sequence has; whoever sets the blob removes them again. Owns
+the fillers and the moving of bytes. Must never know the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.blob import Blob, BlobError, Section, StateBlob, StreamBlob, parse_state
+from kvdesk.cache.cells import Index
+from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.translation import tr
+
+_EXT_WORDS = 3  # 2D position of a cell (M-RoPE)
+_TENSORS_HEAD = 8  # v_trans, number of layers: all there is where no layer uses the cache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """A blob for llama_state_set_data, and the maps as they are then. `fillers`: (sequence, first position) of those
+    that are to be removed.
+    """
+
+    blob: Blob
+    maps: tuple[CacheMap, ...]
+    fillers: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Filler:
+    """The cells that fill the holes of one stream: of one sequence, at `first` and the positions after it."""
+
+    holes: Index
+    seq_id: int
+    first: int
+
+
+def spread_size(blob: Blob, maps: Sequence[CacheMap], geometry: Geometry) -> int:
+    """Bytes of the blob with fillers in all holes of the maps."""
+    return _size(blob, maps, parse_state(blob, geometry), geometry)
+
+
+def spread_blob(
+    blob: Blob, maps: Sequence[CacheMap], geometry: Geometry, *, make_room: Callable[[int], Blob] = bytearray
+) -> Spread:
+    """The state of `blob` with every cell where it is in `maps`: those of the moment when the blob was taken.
+
+    Written to memory from `make_room`, which is told its size. Raises BlobError where the two do not belong together.
+    """
+    state = parse_state(blob, geometry)
+    if [len(streams) for streams in state.caches] != [len(cache.streams) for cache in maps]:
+        raise BlobError(tr("The saved state is not of the cache that was planned."))
+    first = 1 + max((int(stream.pos.max(initial=-1)) for cache in maps for stream in cache.streams), default=-1)
+    room = make_room(_size(blob, maps, state, geometry))
+    writer = _Writer(np.frombuffer(blob, dtype=np.uint8), np.frombuffer(room, dtype=np.uint8))
+    filled: list[CacheMap] = []
+    fillers: set[int] = set()
+    at = 4 + int.from_bytes(blob[:4], "little")  # the architecture's name
+    for cache, streams in zip(maps, state.caches, strict=True):
+        at += 4  # number of streams
+        made = []
+        for s, (cells, stored) in enumerate(zip(cache.streams, streams, strict=True)):
+            _check(cells, stored)
+            filler = _Filler(np.flatnonzero(cells.pos == -1), s if geometry.n_stream > 1 else 0, first)
+            if len(filler.holes):
+                fillers.add(filler.seq_id)
+                writer.copy_to(at)
+                _write_stream(writer, stored, cells, filler, geometry)
+            made.append(_filled(cells, filler) if len(filler.holes) else cells)
+            at = _end(at, stored, geometry)
+        filled.append(replace(cache, streams=tuple(made)))
+    writer.copy_to(len(blob))
+    return Spread(room, tuple(filled), tuple((seq_id, first) for seq_id in sorted(fillers)))
+
+
+class _Writer:
+    """Copies `source` to `target` but for what is put in its place."""
+
+    def __init__(self, source: NDArray[np.uint8], target: NDArray[np.uint8]) -> None:
+        self.source, self._target = source, target
+        self._written = 0
+        self.at = 0  # in the source
+
+    def copy_to(self, end: int) -> None:
+        """All of the source that was not read yet, up to `end`."""
+        self.room(end - self.at)[:] = self.source[self.at : end]
+        self.at = end
+
+    def skip_to(self, end: int) -> None:
+        """Something else is written for what comes before `end`."""
+        self.at = end
+
+    def room(self, n_bytes: int) -> NDArray[np.uint8]:
+        """The next bytes of the target, to be written."""
+        self._written += n_bytes
+        return self._target[self._written - n_bytes : self._written]
+
+
+def _write_stream(writer: _Writer, stored: StreamBlob, cells: StreamMap, filler: _Filler, geometry: Geometry) -> None:
+    """One stream, from the number of its cells on: the writer is there."""
+    used, n = np.flatnonzero(cells.pos != -1), len(cells.pos)
+    at = writer.at
+    writer.room(4)[:] = np.frombuffer(np.uint32(n).tobytes(), dtype=np.uint8)
+    words = _words(stored, geometry)
+    table = writer.source[at + 4 : at + 4 + 4 * int(words.sum())].view("<i4")
+    _write_table(writer, table, words, used, filler, geometry)
+    writer.skip_to(at + 4 + 4 * int(words.sum()))
+    for section in stored.sections:
+        writer.copy_to(section.offset)
+        _write_section(writer, section, used, n)
+        writer.skip_to(section.offset + section.n_bytes)
+
+
+def _write_table(
+    writer: _Writer,
+    table: NDArray[np.int32],
+    words: NDArray[np.int64],
+    used: Index,
+    filler: _Filler,
+    geometry: Geometry,
+) -> None:
+    """Rows of different lengths: position, number of sequences, 2D position, sequences."""
+    width = 3 + (_EXT_WORDS if geometry.facts.cell_ext else 0)
+    all_words = np.full(len(used) + len(filler.holes), width, dtype=np.int64)
+    all_words[used] = words
+    start = np.cumsum(all_words) - all_words
+    target = np.zeros(int(all_words.sum()), dtype="<i4")
+    from_start = np.cumsum(words) - words
+    target[np.repeat(start[used] - from_start, words) + np.arange(len(table))] = table
+    target[start[filler.holes]] = filler.first + np.arange(len(filler.holes))
+    target[start[filler.holes] + 1] = 1
+    target[start[filler.holes] + width - 1] = filler.seq_id
+    writer.room(4 * len(target))[:] = target.view(np.uint8)
+
+
+def _write_section(writer: _Writer, section: Section, used: Index, n: int) -> None:
+    """K or V: a row per cell; transposed V: in each of its rows an element per cell. Zeros in fillers."""
+    rows = section.n_rows or 1
+    item = np.dtype(f"V{section.row_bytes // rows}")
+    if not item.itemsize:
+        return
+    source = writer.source[section.offset : section.offset + section.n_bytes].view(item).reshape(rows, len(used))
+    target = writer.room(n * section.row_bytes)
+    target[:] = 0
+    target.view(item).reshape(rows, n)[:, used] = source
+
+
+def _filled(cells: StreamMap, filler: _Filler) -> StreamMap:
+    """The map with its fillers."""
+    pos, bits = cells.pos.copy(), cells.seq_bits.copy()
+    pos[filler.holes] = filler.first + np.arange(len(filler.holes))
+    bits[filler.holes, filler.seq_id >> 6] = np.uint64(1 << (filler.seq_id & 63))
+    return replace(cells, pos=pos, seq_bits=bits, used=len(pos))
+
+
+def _size(blob: Blob, maps: Sequence[CacheMap], state: StateBlob, geometry: Geometry) -> int:
+    more = 0
+    for cache, streams in zip(maps, state.caches, strict=True):
+        for cells, stored in zip(cache.streams, streams, strict=True):
+            words = 3 + (_EXT_WORDS if geometry.facts.cell_ext else 0)
+            row = 4 * words + sum(section.row_bytes for section in stored.sections)
+            more += (len(cells.pos) - stored.n_cells) * row
+    return len(blob) + more
+
+
+def _words(stored: StreamBlob, geometry: Geometry) -> NDArray[np.int64]:
+    """Of each row of the table."""
+    ext = _EXT_WORDS if geometry.facts.cell_ext else 0
+    return np.array([2 + ext + len(ids) for ids in stored.seq_ids], dtype=np.int64)
+
+
+def _end(at: int, stored: StreamBlob, geometry: Geometry) -> int:
+    """Where a stream ends that begins at `at`, with the number of its cells."""
+    if not stored.n_cells:
+        return at + 4
+    if stored.sections:
+        return stored.sections[-1].offset + stored.sections[-1].n_bytes
+    return at + 4 + 4 * int(_words(stored, geometry).sum()) + _TENSORS_HEAD
+
+
+def _check(cells: StreamMap, stored: StreamBlob) -> None:
+    if not np.array_equal(cells.pos[cells.pos != -1], stored.pos):
+        raise BlobError(tr("The saved state is not of the cells that were planned."))
