@@ -263,7 +263,8 @@ class TurnPreview:
 class ContextUse:
     """A conversation takes `n_tokens` of the `n_ctx` tokens of its context, without what was evicted; the first
     `n_cached` of them are in the cache now, and `n_system` are the system prompt. More than there are where it does not
-    fit. `n_answer`: to be left for the answer, as in `TurnPreview`.
+    fit. `n_answer`: to be left for the answer, as in `TurnPreview`; `last`: the message that ends what is counted, None
+    for the end of what was asked about.
     """
 
     conversation: ConversationId
@@ -272,6 +273,7 @@ class ContextUse:
     n_ctx: int
     n_system: int = 0
     n_answer: int = 0
+    last: MessageId | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,6 +222,8 @@ class CacheState:
                     return Changed.NOTHING
                 return Changed.GROWTH if self._use(name, known.n_tokens + len(event.tokens)) else Changed.NOTHING
             case ContextUse():
+                if event.last is not None and not self._is_shown(name, event.last):
+                    return Changed.NOTHING
                 if any(name == of and self._is_shown(name, answer) for answer, of in self.answering.items()):
                     return Changed.NOTHING
                 self.use[name] = event

@@ -85,6 +85,18 @@ def test_of_several_answers_only_the_shown_one_counts() -> None:
     assert state.use[ONE].n_tokens == 70
 
 
+def test_a_server_that_counts_each_answer_counts_the_shown_one() -> None:
+    state = CacheState()
+    first, shown = MessageId("first"), MessageId("shown")
+    state.show_conversations({one.id: replace(one, leaf=shown) for one in CONVERSATIONS}, ONE)
+    for answer, n_tokens in ((shown, 105), (first, 300)):
+        state.apply(TurnStarted(ONE, answer))
+        state.apply(TurnEnded(ONE, answer, "complete", STATS))
+        changed = state.apply(ContextUse(ONE, n_tokens, n_tokens, 4096, last=answer))
+        assert changed == (Changed.USE if answer == shown else Changed.NOTHING)
+    assert state.use[ONE].n_tokens == 105
+
+
 def test_cells_are_known_from_turns_until_a_view_comes() -> None:
     state = with_context()
     state.apply(TurnStarted(ONE, ANSWER, 0, 100, 0))

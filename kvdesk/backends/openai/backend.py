@@ -286,7 +286,7 @@ class OpenAIBackend:
             self._network.start(self._blocks.used(server.endpoint.model, body["messages"]))
         if server.n_ctx and stats.prompt_tokens:
             n_tokens = stats.prompt_tokens + stats.generated_tokens
-            self._put(ContextUse(command.conversation, n_tokens, n_tokens, server.n_ctx))
+            self._put(ContextUse(command.conversation, n_tokens, n_tokens, server.n_ctx, last=command.answer))
 
     async def _stream(self, server: _Open, command: Generate, answer: Any) -> None:
         import httpx2

@@ -20,6 +20,7 @@ from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache
 from kvdesk.protocol.chat import (
     CloseConversation,
+    ContextUse,
     Endpoint,
     Generate,
     LoadModel,
@@ -131,6 +132,18 @@ def test_an_answer_streams_with_its_numbers(heard: Heard, server: ScriptedServer
     assert body["messages"] == [{"role": "user", "content": "Where do puffins live?"}]
     assert (body["model"], body["stream"], body["max_tokens"]) == ("tiny", True, 50)
     assert "top_k" not in body, "what OpenAI's protocol has not is not sent to a server that may refuse it"
+
+
+def test_what_an_answer_takes_of_the_context_is_told_with_its_name(heard: Heard, server: ScriptedServer) -> None:
+    """Several answers to one question may be written: only that of the shown one counts."""
+    server.answers["/v1/models"] = {"data": [{"id": "tiny", "owned_by": "vllm", "max_model_len": 4096}]}
+    usage = {"prompt_tokens": 30, "completion_tokens": 3}
+    server.says(chunk("On cliffs.", "stop"), event({"choices": [], "usage": usage}), DONE)
+    heard.connect(server)
+    command = ask()
+    heard.send(command)
+    heard.wait(lambda: heard.of(ContextUse))
+    assert heard.of(ContextUse) == [ContextUse(command.conversation, 33, 33, 4096, last=command.answer)]
 
 
 def test_a_key_is_sent_and_a_wrong_one_is_said(heard: Heard, server: ScriptedServer) -> None:
