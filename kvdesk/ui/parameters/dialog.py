@@ -22,7 +22,8 @@ from PySide6.QtWidgets import (
 
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.prompt import PromptPreview
-from kvdesk.settings import Preset, Settings
+from kvdesk.session import SettingsStore
+from kvdesk.settings import Preset
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.sampling_page import SamplingPage
 from kvdesk.ui.parameters.template_page import TemplatePage
@@ -42,10 +43,10 @@ class ParametersDialog(QDialog):
     preview_asked = Signal(object, int)  # Parameters, number: answered by `show_preview`
     presets_changed = Signal(object)  # the person's own presets are these now
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, settings: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Parameters of this chat"))
-        self._settings = Settings()
+        self._settings = settings
         self._applied = Parameters()
         self._preview: PromptPreview | None = None
         self._previewed: Parameters | None = None  # with which `_preview` was asked for
@@ -140,10 +141,9 @@ class ParametersDialog(QDialog):
             self._set(applied)
         self._on_edited()
 
-    def show_settings(self, settings: Settings) -> None:
+    def show_settings(self) -> None:
         """What new chats begin with, and how those without sampling of their own are sampled."""
-        self._settings = settings
-        self.sampling_page.show_general(settings.sampling)
+        self.sampling_page.show_general(self._settings.current.sampling)
         self._show_state()
 
     def show_missing(self, sentence: str) -> None:
@@ -217,12 +217,12 @@ class ParametersDialog(QDialog):
         problem = self.sampling_page.problem
         self._cost.setText(problem or said)
         set_tone(self._cost, "danger" if problem else tone)
-        self.presets.show_values(self._settings.presets, self.sampling_page.shown, edited.system_prompt)
+        self.presets.show_values(self._settings.current.presets, self.sampling_page.shown, edited.system_prompt)
         other_template = edited.template != self._applied.template and edited.template
         unchecked = other_template and (preview is None or preview.problem)
         self._apply.setEnabled(edited != self._applied and not unchecked and not problem)
         self._apply.setToolTip(tr("A template is checked on this chat first") if unchecked else "")
-        self._defaults.setEnabled(edited != Parameters.default(self._settings))
+        self._defaults.setEnabled(edited != Parameters.default(self._settings.current))
 
     @Slot()
     def _on_apply_clicked(self) -> None:
@@ -238,7 +238,7 @@ class ParametersDialog(QDialog):
 
     @Slot()
     def _on_defaults_clicked(self) -> None:
-        self._set(Parameters.default(self._settings))
+        self._set(Parameters.default(self._settings.current))
         self._on_edited()
 
     def _make_presets(self) -> QHBoxLayout:

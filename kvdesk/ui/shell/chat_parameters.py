@@ -14,6 +14,7 @@ from kvdesk.protocol.chat import BackendReady, EngineRestarted, ModelLoaded, Tur
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview
+from kvdesk.session import SettingsStore
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.words import button_text, changes, is_changed
 from kvdesk.ui.shell.window_parts import WindowParts
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class ChatParameters(QObject):
     """Follows the selection. What is edited of a chat and not applied is kept until kvdesk ends."""
 
-    def __init__(self, parts: WindowParts, settings: WindowSettings) -> None:
+    def __init__(self, parts: WindowParts, shown: WindowSettings, settings: SettingsStore) -> None:
         super().__init__(parts.window)
         self._parts, self._settings, self._window = parts, settings, parts.window
         self._dialog: ParametersDialog | None = None
@@ -34,7 +35,7 @@ class ChatParameters(QObject):
         self._edited: dict[ConversationId, Parameters] = {}  # of chats that are not shown
         parts.chat.parameters_clicked.connect(self.open)
         parts.chat.draft_typed.connect(self._on_draft_typed)
-        settings.shown.connect(self.refresh)
+        shown.shown.connect(self.refresh)
 
     @property
     def dialog(self) -> ParametersDialog | None:
@@ -60,10 +61,10 @@ class ChatParameters(QObject):
         if self._dialog is None:
             from kvdesk.ui.parameters.dialog import ParametersDialog
 
-            self._dialog = ParametersDialog(self._parts.theme, self._window)
+            self._dialog = ParametersDialog(self._parts.theme, self._settings, self._window)
             self._dialog.applied.connect(self._on_applied)
             self._dialog.preview_asked.connect(self._on_preview_asked)
-            self._dialog.presets_changed.connect(self._settings.keep_presets)
+            self._dialog.presets_changed.connect(lambda presets: self._settings.change(presets=presets))
             self._dialog.show_missing(self._parts.state.missing(Feature.PROMPT_VIEW))
         self._dialog.show()
         self.refresh()
@@ -80,7 +81,7 @@ class ChatParameters(QObject):
         self._parts.chat.show_parameters(text, lines, is_changed=is_changed(parameters, settings))
         if self._dialog is None or not self._dialog.isVisible():
             return
-        self._dialog.show_settings(settings)
+        self._dialog.show_settings()
         if known is None:
             self._dialog.close()
             return

@@ -100,7 +100,7 @@ class MainWindow(WindowSignals):
         self._strip, self._unsaved, self._status = parts.activity, parts.unsaved, parts.status
         self._lay_out()
         self.shown_settings = WindowSettings(parts, self.session.settings)
-        self.chat_parameters = ChatParameters(parts, self.shown_settings)
+        self.chat_parameters = ChatParameters(parts, self.shown_settings, self.session.settings)
         self.intents = Intents(parts, self.shown_settings)
         self.help = WindowHelp(parts)
         self.action_set = ActionSet(

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk.protocol.messages import Event
 from kvdesk.session import SettingsStore
-from kvdesk.settings import Preset, Settings, ThemeChoice, WindowPlace
+from kvdesk.settings import Settings, ThemeChoice, WindowPlace
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.widgets.choose_file import last_folder
 from kvdesk.ui.widgets.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
@@ -140,11 +140,6 @@ class WindowSettings(QObject):
         self.open()
         if self._panel is not None:
             self._panel.show_context()
-
-    @Slot(object)
-    def keep_presets(self, presets: tuple[Preset, ...]) -> None:
-        """The person's own presets are these now."""
-        self._store.change(presets=presets)
 
     @Slot(object)
     def keep_place(self, place: WindowPlace) -> None:
