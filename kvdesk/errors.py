@@ -5,6 +5,7 @@
     |   +-- ModelFileError      the file is missing, empty, a directory, truncated, not a language model
     |   +-- ContextError        the context cannot be made: too large for memory, bad type, bad combination
     |   +-- PromptError         the prompt cannot be processed: longer than the context, no text tokenizer
+    |   +-- SchemaError         the JSON schema that answers must follow cannot be used
     |   +-- TemplateError       the chat template is broken, forbidden or endless
     |   +-- RefusedCall         a call that would abort the process or do harm was not made
     |   +-- StoreError          the database cannot be opened or belongs to a newer kvdesk
@@ -53,6 +54,14 @@ class ContextError(UserError):
 
 class PromptError(UserError):
     """The prompt cannot be processed."""
+
+
+class SchemaError(UserError):
+    """The JSON schema cannot be used. `place`: the part that is wrong, such as `properties.x.pattern`."""
+
+    def __init__(self, sentence: str, place: str = "") -> None:
+        super().__init__(sentence)
+        self.place = place
 
 
 class TemplateError(UserError):

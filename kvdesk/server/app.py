@@ -21,6 +21,7 @@ from kvdesk.server.completions import Completion
 from kvdesk.server.errors import ApiError
 from kvdesk.server.gate import Gate
 from kvdesk.server.responses import UNEXPECTED, EventStream
+from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import ChatRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
 from kvdesk.server.slots import slots
 
@@ -80,10 +81,12 @@ class Endpoints:
 
     async def chat_completions(self, request: Request) -> Response:
         asked = await self._service.body(request, ChatRequest)
+        await check_schema(asked)
         return ChatCompletion(self._service, asked, request).response()
 
     async def completions(self, request: Request) -> Response:
         asked = await self._service.body(request, CompletionRequest)
+        await check_schema(asked)
         return Completion(self._service, asked, request).response()
 
     async def tokenize(self, request: Request) -> Response:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from kvdesk.errors import SchemaError
+from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.server.errors import ApiError
 from kvdesk.server.schemas import ChatRequest, CompletionRequest, ResponseFormat, Sampled, wrong_field
 from kvdesk.settings import RANDOM_SEED, Mirostat, Sampling
@@ -47,14 +51,15 @@ def sampling_of(request: ChatRequest | CompletionRequest, base: Sampling, n_ctx:
         changes["samplers"] = tuple(request.samplers)
     if request.logit_bias is not None:
         changes["logit_bias"] = _biases(request.logit_bias)
-    if (schema := _schema(request)) is not None:
+    schema, param = _schema(request)
+    if schema:
         changes["json_schema"] = schema
     if changes.get("json_schema", base.json_schema) and changes.get("grammar"):
         raise ApiError(400, "Choose a grammar or a JSON schema: there can be only one.", "grammar", "invalid_value")
     try:
         return Sampling.model_validate({**base.model_dump(), **changes})
     except ValidationError as error:
-        raise wrong_field(error) from error
+        raise wrong_field(error, {"json_schema": param} if schema else None) from error
 
 
 def seeded(sampling: Sampling, choice: int) -> Sampling:
@@ -72,23 +77,38 @@ def _most_tokens(request: ChatRequest | CompletionRequest, n_ctx: int) -> int:
     return n_ctx if asked is None or asked < 0 else min(asked, n_ctx)
 
 
-def _schema(request: Sampled) -> str | None:
-    """The JSON schema that the answer follows, as text; None for none. Raises ApiError."""
-    schema = request.json_schema
+async def check_schema(request: Sampled) -> None:
+    """Raises ApiError, with the place, where the JSON schema cannot be used. Large ones take a second: on a thread."""
+    schema, param = _schema(request)
+    if not schema:
+        return
+    worker = ThreadPoolExecutor(1, "kvdesk-schema")
+    try:
+        await asyncio.get_running_loop().run_in_executor(worker, gbnf_of, schema)
+    except SchemaError as error:
+        where = f"{param}.{error.place}" if error.place else param
+        raise ApiError(400, str(error), where, "invalid_value") from error
+    finally:
+        worker.shutdown(wait=False)
+
+
+def _schema(request: Sampled) -> tuple[str, str]:
+    """The JSON schema that the answer follows, as text, and the field that has it; "" for none. Raises ApiError."""
+    schema, param = request.json_schema, "json_schema"
     form: ResponseFormat | None = request.response_format
     if form is not None:
         match form.type:
             case "text":
                 pass
             case "json_object":
-                schema = form.schema_ or {}
+                schema, param = form.schema_ or {}, "response_format.schema"
             case "json_schema":
                 inner = form.json_schema or {}
-                schema = inner.get("schema", form.schema_)
+                schema, param = inner.get("schema"), "response_format.json_schema.schema"
+                if schema is None:
+                    schema = form.schema_ or {}
                 if not isinstance(schema, dict):
-                    raise ApiError(
-                        400, "response_format: json_schema.schema is missing.", "response_format", "invalid_value"
-                    )
+                    raise ApiError(400, f"{param}: it is an object.", param, "invalid_value")
             case _:
                 raise ApiError(
                     400,
@@ -96,7 +116,7 @@ def _schema(request: Sampled) -> str | None:
                     "response_format",
                     "unsupported_value",
                 )
-    return None if schema is None else json.dumps(schema, ensure_ascii=False)
+    return ("", "") if schema is None else (json.dumps(schema, ensure_ascii=False), param)
 
 
 def _biases(given: dict[str, float] | list[tuple[int | str, float | bool]]) -> tuple[tuple[int | str, float], ...]:

@@ -160,6 +160,10 @@ def test_the_model_that_is_open_is_listed(client: openai.OpenAI) -> None:
         ({"max_tokens": "many"}, "max_tokens"),
         ({"wibble": 1}, "wibble"),
         ({"response_format": {"type": "xml"}}, "response_format"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": {"items": {"type": "zzz"}}}}},
+            "response_format.json_schema.schema.items.type",
+        ),
         ({"tools": [{"type": "function", "function": {"name": "look"}}]}, "tools"),
         ({"top_logprobs": 2}, "top_logprobs"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -10,8 +9,8 @@ from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from kvdesk.errors import UserError
+from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.grammar.state import checked
-from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
@@ -116,10 +115,10 @@ def grammar_problem(text: str) -> str:
 
 
 def schema_problem(text: str) -> str:
-    """Whether it is JSON; the engine sees what it describes."""
+    """What cannot be used of a JSON schema, with its place."""
     try:
-        if text.strip() and not isinstance(json.loads(text), dict):
-            return tr("The JSON schema is not an object, such as {example}.").format(example='{"type": "object"}')
-    except (ValueError, RecursionError) as error:
-        return tr("The JSON schema is not JSON: {problem}.").format(problem=str(error)[:200])
+        if text.strip():
+            gbnf_of(text)
+    except UserError as error:
+        return str(error)
     return ""

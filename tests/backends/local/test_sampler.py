@@ -220,6 +220,28 @@ def test_an_answer_is_what_its_schema_describes(headless: HeadlessEngine) -> Non
 
 
 @pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"title": "any"}, {"a": [1.5, None, "\n\u20ac🙂"], "b": {}}),
+        ({"type": "string", "pattern": r"[^@\s]+@\w+\.\w{2,4}"}, 'to "a.b@cd.ef" now'),
+        ({"properties": {"a": {"type": "integer", "minimum": -20, "maximum": 300}, "ab": True}}, {"a": -7, "ab": "x"}),
+        ({"properties": {"n": {"$ref": "#"}}, "additionalProperties": {"format": "date"}}, {"n": {"x": "2026-01-02"}}),
+        ({"prefixItems": [{"enum": ["é", 2]}, {"type": "number"}], "items": True, "maxItems": 90}, ["é", -1e5, [0]]),
+    ],
+    ids=str,
+)
+def test_llama_cpp_takes_the_grammar_of_a_schema(schema: dict[str, Any], value: object, vocab: Vocab) -> None:
+    plan = plan_sampling(Sampling(json_schema=json.dumps(schema)), vocab)
+    text = json.dumps(value, ensure_ascii=False)
+    sampler = sampler_of(plan, vocab, [], vocab.tokenize(text, add_special=False, parse_special=False))
+    assert isinstance(sampler, GrammarSampler)
+    assert sampler._state.position.over
+    sampler.close()
+    with pytest.raises(PromptError, match="does not follow"):
+        sampler_of(plan, vocab, [], vocab.tokenize(text + "}", add_special=False, parse_special=False))
+
+
+@pytest.mark.parametrize(
     "sampling",
     [
         {},

@@ -32,7 +32,6 @@ __all__ = [
     "free_context",
     "lib",
     "llama_class",
-    "schema_module",
 ]
 
 MIRRORED_BINDING = "0.3.36"
@@ -216,13 +215,6 @@ def free_context(ctx: Any) -> None:
 def llama_class() -> Any:
     """llama-cpp-python's own `Llama`: what the benchmark compares with, and nothing else uses."""
     return llama_cpp.Llama
-
-
-def schema_module() -> Any:
-    """llama-cpp-python's converter of JSON schemas to grammars, which is Python."""
-    from llama_cpp import llama_grammar
-
-    return llama_grammar
 
 
 _FOLDER = Path(llama_cpp.__file__).parent / "lib"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kvdesk.backends.local.llama.binding import lib
-from kvdesk.backends.local.llama.json_schema import gbnf_of
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.errors import PromptError
 from kvdesk.grammar.gbnf import Grammar
+from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.grammar.state import checked
 from kvdesk.protocol.chat import TokenLogprobs
 from kvdesk.settings import RANDOM_SEED, Mirostat, SamplerName, Sampling
