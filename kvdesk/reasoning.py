@@ -85,6 +85,18 @@ _ANSWER_OPEN: Final = re.compile(
     rf"\s*+(?:(?:<\|start\|>assistant)?{_CHANNEL}final(?:<\|message\|>)?|<\|START_RESPONSE\|>|<\|begin_of_solution\|>"
     r"|<\|open\|>response<\|sep\|>|(?:<\|begin\|>assistant)?<\|content\|>)"
 )
+_STARTS: Final = (
+    *(f"<{name}>" for name in _NAMES.split("|")),
+    *("[THINK]", "◁think▷", "<|START_THINKING|>", "<|begin_of_thought|>", "<|channel>thought", "<|inner_prefix|>"),
+    *("<|start|>assistant<|channel|>analysis<|message|>", "<|channel|>analysis<|message|>", "<|open|>think<|sep|>"),
+    *("<|begin|>assistant<|think|>", "<|think|>", "analysis"),
+)
+"""What `opening` finds."""
+_ANSWER_STARTS: Final = (
+    *("<|start|>assistant<|channel|>final<|message|>", "<|channel|>final<|message|>", "<|START_RESPONSE|>"),
+    *("<|begin_of_solution|>", "<|open|>response<|sep|>", "<|begin|>assistant<|content|>", "<|content|>"),
+)
+"""What `without_mark_of_answer` finds."""
 _LONGEST: Final = 100  # characters of a mark, and of what stands beside it
 ENDS: Final = (
     *(f"</{name}>" for name in _NAMES.split("|")),
@@ -131,13 +143,17 @@ def parts_of(text: str, marks: ReasoningMarks | None = None) -> AnswerParts | No
     return AnswerParts(first, last, said, said_end)
 
 
-def find_end(text: str, end: re.Pattern[str], start: int = 0) -> re.Match[str] | None:
-    """The mark that ends reasoning, from `start` on: none that the reasoning quotes, between backticks in one line."""
+def find_end(text: str, end: re.Pattern[str], start: int = 0, *, grows: bool = False) -> re.Match[str] | None:
+    """The mark that ends reasoning, from `start` on: none that the reasoning quotes, between backticks in one line.
+    `grows`: more text may come, so that a mark behind a backtick counts when its line is over.
+    """
     for match in end.finditer(text, start):
         line = text.rfind("\n", start, match.start()) + 1
         behind = text.find("\n", match.end())
         rest = text[match.end() : behind if behind >= 0 else len(text)]
-        if text.count("`", max(line, start), match.start()) % 2 == 0 or "`" not in rest:
+        if text.count("`", max(line, start), match.start()) % 2 == 0:
+            return match
+        if "`" not in rest and not (grows and behind < 0):
             return match
     return None
 
@@ -195,6 +211,76 @@ def without_mark_of_answer(text: str, marks: ReasoningMarks | None = None) -> st
             if begun.startswith(marks.answer[at:]):
                 return begun[len(marks.answer) - at :]
     return text
+
+
+class SaidStart:
+    """Finds where an answer, while it comes, begins to say something: behind its reasoning and the marks around that.
+
+    at       characters of the answer before that; None while it is not known
+    n_other  characters of which it is known that they say nothing
+    """
+
+    def __init__(self, marks: ReasoningMarks | None) -> None:
+        """`marks`: of the family that writes it."""
+        self._marks = marks
+        self._starts = _STARTS if marks is None else (*_STARTS, marks.start)
+        self._answer_starts = _ANSWER_STARTS if marks is None else (*_ANSWER_STARTS, marks.answer)
+        self._end = re.compile(re.escape(marks.end)) if marks is not None and marks.is_open else None
+        self._text = ""  # behind the first `_n_cut` characters
+        self._n_cut = 0
+        self._is_behind = False
+        self.at: int | None = None
+        self.n_other = 0
+
+    def take(self, text: str) -> None:
+        """`text` has come."""
+        if self.at is not None:
+            return
+        self._text += text
+        if self._end is None and not self._is_behind:
+            self._look_for_start()
+        if self._end is not None:
+            self._look_for_end(self._end)
+        if self._is_behind:
+            self._look_for_answer()
+
+    def _look_for_start(self) -> None:
+        begun = self._text.lstrip()
+        if self._marks is not None and begun.startswith(self._marks.start):
+            self._end = re.compile(re.escape(self._marks.end))
+            self._cut(len(self._text) - len(begun) + len(self._marks.start))
+        elif (found := opening(self._text, is_first=True)) is not None:
+            n, self._end = found
+            self._cut(n)
+        elif begun and not any(start.startswith(begun) for start in self._starts):
+            self._is_behind = True
+
+    def _look_for_end(self, end: re.Pattern[str]) -> None:
+        if (match := find_end(self._text, end, grows=True)) is not None:
+            self._end, self._is_behind = None, True
+            self._cut(match.end())
+        else:
+            quoted = end.search(self._text)
+            self.n_other = self._n_cut + (len(self._text) if quoted is None else quoted.end())
+            line = self._text.rfind("\n") + 1
+            n = max(0, min(line, len(self._text) - _LONGEST))
+            self._text = self._text[n:]
+            self._n_cut += n
+
+    def _look_for_answer(self) -> None:
+        begun = self._text.lstrip()
+        if any(start != begun and start.startswith(begun) for start in self._answer_starts if start):
+            return
+        said = without_mark_of_answer(self._text, self._marks)
+        if self._n_cut:
+            said = said.lstrip()
+        if said:
+            self.at = self.n_other = self._n_cut + len(self._text) - len(said)
+
+    def _cut(self, n: int) -> None:
+        self._text = self._text[n:]
+        self._n_cut += n
+        self.n_other = self._n_cut
 
 
 class ThoughtClock:

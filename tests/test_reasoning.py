@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from kvdesk.reasoning import ReasoningMarks, ThoughtClock, parts_of, written
+from kvdesk import reasoning
+from kvdesk.reasoning import ReasoningMarks, SaidStart, ThoughtClock, parts_of, written
 
 OPENED = ReasoningMarks("<think>", "</think>", is_open=True)
 HARMONY = ReasoningMarks(
@@ -66,3 +69,63 @@ def test_the_clock_goes_on_at_a_quoted_mark() -> None:
     assert clock.ms == 0
     clock.take("</think>Yes.", 2.0)
     assert clock.ms == 1000
+
+
+# --- where an answer begins to say something, while it comes ----------------------------------------------------------
+
+GROWING = [
+    ("Hello.", None, "Hello."),
+    ("\n\n<x>", None, "\n\n<x>"),
+    ("<think>hm</think>\n\nYes.", None, "Yes."),
+    ("<think>it writes `</think>` here\nhm</think>Yes.", None, "Yes."),
+    ("<think>a ` alone</think>\nYes.", None, "Yes."),
+    ("hm\n\nhm</think>\n\nYes.", OPENED, "Yes."),
+    ("<think>hm</think>Yes.", OPENED, "Yes."),
+    (written("hm\n" * 200, "Yes."), None, "Yes."),
+    ("<|channel|>analysis<|message|>hm<|end|><|start|>bot<|channel|>final<|message|>Yes.", HARMONY, "Yes."),
+    ("analysisHm.assistantfinalYes.", None, "Yes."),
+    ("analysis is hard", None, "analysis is hard"),
+    ("<think>never ended", None, None),
+    ("never ended", OPENED, None),
+    ("<thin", None, None),
+]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@pytest.mark.parametrize(("text", "marks", "said"), GROWING)
+def test_what_an_answer_says_is_found_while_it_comes(
+    text: str, marks: ReasoningMarks | None, said: str | None, size: int
+) -> None:
+    found = SaidStart(marks)
+    for i in range(0, len(text), size):
+        found.take(text[i : i + size])
+        assert found.n_other <= (len(text) - len(said) if said is not None else len(text)), "nothing of what it says"
+    assert (None if found.at is None else text[found.at :]) == said
+
+
+@given(
+    st.text("`\n x", max_size=12), st.text("ab \n", max_size=8), st.lists(st.integers(1, 9), min_size=40, max_size=40)
+)
+@example("`a` ", "b", [3] * 40)
+def test_it_is_found_where_the_whole_answer_has_it(thought: str, said: str, sizes: list[int]) -> None:
+    text = f"<think>{thought}</think>\n{said}."
+    parts = parts_of(text)
+    assert parts is not None
+    found, rest = SaidStart(None), text
+    for size in sizes:
+        found.take(rest[:size])
+        rest = rest[size:]
+    if found.at is None:
+        assert "`" in thought, "a mark behind a backtick counts when its line is over"
+    else:
+        assert found.at == parts.said
+
+
+@pytest.mark.parametrize("start", reasoning._STARTS)
+def test_every_beginning_of_reasoning_is_waited_for(start: str) -> None:
+    found = SaidStart(None)
+    for char in start:
+        found.take(char)
+        assert found.at is None
+    found.take("Hm")
+    assert (found.at, found.n_other) == (None, len(start) + 2)

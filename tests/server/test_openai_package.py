@@ -137,6 +137,15 @@ def test_an_answer_ends_before_a_stop_string(client: openai.OpenAI) -> None:
     assert done.choices[0].finish_reason == "stop"
 
 
+def test_a_stop_string_inside_reasoning_ends_nothing(client: openai.OpenAI) -> None:
+    grammar = r'root ::= "<think>\nQuestion: what?\n</think>\n\nThe answer. Question: none."'
+    done = client.chat.completions.create(
+        model=MODEL, messages=asked("Hello"), stop=["Question:"], extra_body={"grammar": grammar}
+    )
+    assert (done.choices[0].message.content or "").endswith("</think>\n\nThe answer. ")
+    assert done.choices[0].finish_reason == "stop"
+
+
 def test_a_completion_goes_on_with_its_prompt(client: openai.OpenAI) -> None:
     done = client.completions.create(model=MODEL, prompt="The capital of France is", max_tokens=4, logprobs=2)
     assert "Paris" in done.choices[0].text

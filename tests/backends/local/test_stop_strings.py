@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.backends.local.scheduler.stop_strings import StopStrings
-from kvdesk.chat import new_message_id
+from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import MessageSpans
-from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import Generate, RawPrompt, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.operations import ClearCache, Operate
+from kvdesk.reasoning import ReasoningMarks, SaidStart
 from kvdesk.settings import Sampling
 from tests.backends.local.test_turns import held, of
 
@@ -75,6 +76,41 @@ def test_only_what_may_become_a_stop_string_is_held_back() -> None:
     assert watch.found == "END"
 
 
+def told(pieces: Sequence[str], stops: tuple[str, ...], said: SaidStart, before: str = "") -> tuple[list[str], str]:
+    watch = StopStrings(stops, [piece.encode() for piece in pieces].__getitem__, Utf8Decoder(), said, before)
+    sent = []
+    for token in range(len(pieces)):
+        found = watch.add(token)
+        sent.append(watch.take(over=False)[0])
+        if found:
+            break
+    return sent, watch.found
+
+
+def test_a_string_inside_reasoning_ends_nothing() -> None:
+    pieces = ["<th", "ink>", "a END b", "</th", "ink>", "\n\n", "c ", "EN", "D d"]
+    assert told(pieces, ("END", "\n\n"), SaidStart(None)) == (
+        ["", "<think>", "a END b", "</th", "ink>", "", "\n\nc ", "", ""],
+        "END",
+    )
+    opened = ReasoningMarks("<think>", "</think>", is_open=True)
+    assert told(["a END", "</think>", "b", "END"], ("END",), SaidStart(opened))[1] == "END"
+    assert told(["a END", " b"], ("END",), SaidStart(opened)) == (["a END", " b"], "")
+
+
+def test_what_only_looks_like_a_mark_is_not_sent_before_it_is_certain() -> None:
+    assert told(["<", "t", "x", "y"], ("<tx",), SaidStart(None)) == (["", "", ""], "<tx")
+    assert told([" <", "b>", "x"], ("<b",), SaidStart(None)) == (["", " "], "<b")
+
+
+def test_an_answer_that_is_continued_goes_on_in_its_reasoning() -> None:
+    assert told([" END", "</think>", "x", "END"], ("END",), SaidStart(None), "<think>hm") == (
+        [" END", "</think>", "x", ""],
+        "END",
+    )
+    assert told([" ENDx"], ("END",), SaidStart(None), "<think>hm</think>Yes") == ([" "], "END")
+
+
 # --- whole turns ------------------------------------------------------------------------------------------------------
 
 
@@ -115,6 +151,27 @@ def test_an_answer_without_the_stop_string_is_whole(headless: HeadlessEngine) ->
     ended = chat.answer(QUESTION, WHOLE.model_copy(update={"stop": (text[-1:] + "never",)}))
     assert ended.finish == "limit"
     assert (chat.messages[-1].text, chat.messages[-1].tokens) == (text, tokens)
+
+
+THINKING = r'root ::= "<think>\nThe text says Question: what is it?\n</think>\n\nThe answer. Question: none."'
+
+
+def test_a_stop_string_in_the_reasoning_of_an_answer_does_not_end_it(headless: HeadlessEngine) -> None:
+    chat = HeadlessChat(headless)
+    ended = chat.answer("Hi", Sampling(temperature=0.0, grammar=THINKING, stop=("Question:", "\n\n")))
+    assert ended.finish == "stop string"
+    assert chat.messages[-1].text.endswith("</think>\n\nThe answer. ")
+    held(headless, chat)
+
+
+def test_of_a_prompt_that_nothing_renders_all_of_the_answer_counts(headless: HeadlessEngine) -> None:
+    headless.events = []
+    sampling = Sampling(temperature=0.0, grammar=THINKING, stop=("Question:",))
+    headless.engine.handle(Generate(new_conversation_id(), new_message_id(), (), sampling, raw=RawPrompt("Hi")))
+    while headless.engine.busy:
+        headless.engine.step()
+    said = "".join(event.text for event in of(headless.events, TextDelta))
+    assert said == "<think>\nThe text says "
 
 
 def test_answers_of_several_conversations_end_each_at_its_own(headless: HeadlessEngine) -> None:

@@ -16,6 +16,7 @@ from kvdesk.backends.local.scheduler.stop_strings import StopStrings
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
 from kvdesk.protocol.chat import Generate
+from kvdesk.reasoning import SaidStart
 from kvdesk.translation import tr
 
 
@@ -64,7 +65,8 @@ class Request:
         before = self.utf8.decode(b"".join(map(self.vocab.piece, self.generated)))  # its end may be half a character
         self._n_chars_continued = len(before)
         if strings := self.command.sampling.stop:
-            self.stops = StopStrings(strings, self.vocab.piece, self.utf8)
+            said = SaidStart(self.whole.marks) if self.command.raw is None else None
+            self.stops = StopStrings(strings, self.vocab.piece, self.utf8, said, before)
 
     @property
     def position(self) -> int:

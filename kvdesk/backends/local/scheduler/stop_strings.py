@@ -1,10 +1,13 @@
-"""Strings that end an answer: its text comes out without the one that was found, and without the beginning of one."""
+"""Strings that end an answer: its text comes out without the one that was found, and without the beginning of one.
+In its reasoning they end nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.reasoning import SaidStart
 
 
 class StopStrings:
@@ -14,12 +17,25 @@ class StopStrings:
 
     piece  the bytes of a token
     utf8   where the answer is continued, with the beginning of its next character
+    said   finds where the answer begins to say something: a string before that, in its reasoning, does not count;
+           None where all of it counts
+    before where the answer is continued, its text
     found  the string that ended the answer; "" while none has
     n_sent characters that `take` has returned
     """
 
-    def __init__(self, strings: tuple[str, ...], piece: Callable[[int], bytes], utf8: Utf8Decoder) -> None:
+    def __init__(
+        self,
+        strings: tuple[str, ...],
+        piece: Callable[[int], bytes],
+        utf8: Utf8Decoder,
+        said: SaidStart | None = None,
+        before: str = "",
+    ) -> None:
         self._strings, self._piece, self._utf8 = strings, piece, utf8
+        self._said, self._n_before = said, len(before)
+        if said is not None and before:
+            said.take(before)
         beginnings = {text[:n] for text in strings for n in range(1, len(text))}
         self._beginnings = tuple(sorted(beginnings, key=len, reverse=True))
         self._text = ""  # not sent yet
@@ -36,16 +52,33 @@ class StopStrings:
         self._tokens.append((token, self.n_sent + len(text) + self._utf8.pending))
         if not new:
             return False
-        matches = [(at + len(string), at, string) for string in self._strings if (at := text.find(string)) >= 0]
+        start = self._start(new)
+        if start is None:
+            return False
+        matches = [(at + len(string), at, string) for string in self._strings if (at := text.find(string, start)) >= 0]
         if matches:
             _, self._n_certain, self.found = min(matches)
             self._text = text[: self._n_certain]
             return True
         held = 0
-        if text.endswith(self._beginnings):
-            held = next(len(beginning) for beginning in self._beginnings if text.endswith(beginning))
+        if text.endswith(self._beginnings, start):
+            held = next(len(beginning) for beginning in self._beginnings if text.endswith(beginning, start))
         self._n_certain = len(text) - held
         return False
+
+    def _start(self, new: str) -> int | None:
+        """From where on strings count in the text that was not sent; None while that is not known."""
+        if self._said is None:
+            return 0
+        self._said.take(new)
+        n_gone = self._n_before + self.n_sent
+        if self._said.at is None:
+            self._n_certain = max(0, self._said.n_other - n_gone)
+            return None
+        start = max(0, self._said.at - n_gone)
+        if not start:
+            self._said = None
+        return start
 
     def take(self, *, over: bool) -> tuple[str, list[int]]:
         """The text that can be sent now, and its tokens. `over`: no token comes any more, and nothing is held back."""
