@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from kvdesk.translation import tr
 
 _MOST_FILE: Final = 1_000_000
 _FILES: Final = ("grammar", "json_schema")
+_NO_OTHERS: Final[Mapping[str, str]] = {}
 _LISTS: Final = {
     "logit_bias": ("TOKEN+BIAS", parsed_biases),
     "dry_sequence_breakers": ("TEXT", parsed_breakers),
@@ -24,8 +26,8 @@ _LISTS: Final = {
 }
 
 
-def add_sampling(parser: argparse.ArgumentParser) -> None:
-    """The default of each is the preset's value, and without one llama.cpp's."""
+def add_sampling(parser: argparse.ArgumentParser, defaults: Mapping[str, str] = _NO_OTHERS) -> None:
+    """The default of each is the preset's value, and without one llama.cpp's. `defaults`: what others are."""
     group = parser.add_argument_group("sampling", tr("llama.cpp's samplers, and its defaults"))
     group.add_argument(
         "--preset", metavar="FILE", type=Path, help=tr("an exported preset; the options below change it")
@@ -48,7 +50,7 @@ def add_sampling(parser: argparse.ArgumentParser) -> None:
                 help=tr("{about} (default {default})").format(about=about, default=";".join(info.default)),
             )
         elif kind in (int, float):
-            default = "random" if name == "seed" else info.default
+            default = defaults.get(name, "random" if name == "seed" else info.default)
             group.add_argument(
                 option,
                 type=kind,

@@ -72,12 +72,13 @@ def main(argv: Sequence[str]) -> int:
     )
     options.add_model(parser)
     options.add_context(parser)
-    sampling_options.add_sampling(parser)
+    sampling_options.add_sampling(parser, {"max_tokens": tr("as long as the context")})
     args = parser.parse_args(argv)
     if not 0 <= args.port <= 65535:
         parser.error("--port: a port is a number from 0 to 65535")
-    if any(len(key) < 8 or not key.isascii() or not key.isprintable() for key in (*args.api_key, *args.inspect_key)):
-        parser.error("--api-key: a key has 8 characters or more of ASCII")
+    for option, keys in (("--api-key", args.api_key), ("--inspect-key", args.inspect_key)):
+        if any(len(key) < 8 or not key.isascii() or not key.isprintable() for key in keys):
+            parser.error(f"{option}: a key has 8 characters or more of ASCII")
     try:
         return _serve(args)
     except KvdeskError as error:
@@ -104,6 +105,7 @@ def _serve(args: argparse.Namespace) -> int:
         tuple(args.allow_origin),
         tuple(args.allow_host),
         share_prefixes=not args.no_shared_prefixes,
+        max_tokens=args.max_tokens or 0,
     )
     check(config)
     load = LoadModel(LocalFile(options.model_path(args)), options.context_settings(args))

@@ -35,7 +35,7 @@ class ChatCompletion:
         self._tools = tools_of(request, model.tool_format)
         if request.top_logprobs is not None and not request.logprobs:
             raise ApiError(400, "top_logprobs needs logprobs.", "top_logprobs", "invalid_value")
-        sampling = sampling_of(request, service.sampling, n_ctx)
+        sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
         client = service.client(http, reuse=request.cache_prompt)
         conversation = new_conversation_id()
         asked = messages_of(request.messages, conversation)

@@ -35,7 +35,7 @@ class Completion:
         prompts = _prompts(request.prompt)
         if len(prompts) * request.n > MOST_CHOICES:
             raise ApiError(400, f"A request has {MOST_CHOICES} answers at most.", "prompt", "invalid_value")
-        sampling = sampling_of(request, service.sampling, n_ctx)
+        sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
         client = service.client(http, reuse=request.cache_prompt)
         n_probs = -1 if request.logprobs is None else request.logprobs
         self._commands = [

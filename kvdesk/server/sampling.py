@@ -26,10 +26,9 @@ _WINDOWS: Final = ("repeat_last_n", "dry_penalty_last_n")
 _BANNED: Final = -100.0
 
 
-def sampling_of(request: ChatRequest | CompletionRequest, base: Sampling, n_ctx: int) -> Sampling:
-    """`base` with what the request says. Without a limit an answer may be as long as the context of `n_ctx` tokens.
-
-    Raises ApiError.
+def sampling_of(request: ChatRequest | CompletionRequest, base: Sampling, n_ctx: int, max_tokens: int = 0) -> Sampling:
+    """`base` with what the request says. Without a limit an answer has `max_tokens` at most; 0: as many as the context
+    of `n_ctx` tokens holds. Raises ApiError.
     """
     changes: dict[str, Any] = {
         name: value for name in _SAME if (value := getattr(request, name)) is not None and name in Sampling.model_fields
@@ -37,7 +36,7 @@ def sampling_of(request: ChatRequest | CompletionRequest, base: Sampling, n_ctx:
     for name in _WINDOWS:
         if changes.get(name) == -1:
             changes[name] = n_ctx
-    changes["max_tokens"] = _most_tokens(request, n_ctx)
+    changes["max_tokens"] = _most_tokens(request, n_ctx, max_tokens)
     if request.seed is not None:
         changes["seed"] = RANDOM_SEED if request.seed == -1 else request.seed & 0xFFFFFFFF
     if request.stop is not None:
@@ -69,12 +68,14 @@ def seeded(sampling: Sampling, choice: int) -> Sampling:
     return sampling.model_copy(update={"seed": (sampling.seed + choice) % RANDOM_SEED})
 
 
-def _most_tokens(request: ChatRequest | CompletionRequest, n_ctx: int) -> int:
+def _most_tokens(request: ChatRequest | CompletionRequest, n_ctx: int, usual: int) -> int:
     others = request.max_completion_tokens if isinstance(request, ChatRequest) else request.n_predict
     asked = others if others is not None else request.max_tokens
     if asked == 0:
         raise ApiError(400, "max_tokens: an answer has at least one token.", "max_tokens", "invalid_value")
-    return n_ctx if asked is None or asked < 0 else min(asked, n_ctx)
+    if asked is None or asked < 0:
+        asked = usual or n_ctx
+    return min(asked, n_ctx)
 
 
 async def check_schema(request: Sampled) -> None:

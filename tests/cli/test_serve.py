@@ -8,10 +8,13 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.__main__ import main
+from kvdesk.host.host import Host
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.chat import LoadModel, ModelInfo, ModelLoaded
 from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
+from kvdesk.server.config import ServerConfig
+from kvdesk.server.server import Server
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 from tests.backends.scripted import ScriptedBackend
@@ -82,3 +85,30 @@ def test_damaged_settings_are_told_and_end_nothing(told: list[Command], capsys: 
     paths.settings_file().write_text("{", encoding="utf-8")
     assert serve(capsys).startswith("The settings in settings.json are damaged; defaults are used.")
     assert told[0] == UsePolicy(CachePolicy())
+
+
+@pytest.mark.parametrize("option", ["--api-key", "--inspect-key"])
+def test_a_key_that_is_too_short_is_refused_by_its_option(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", option, "secret"])
+    assert f"serve: {option}: a key has 8 characters" in capsys.readouterr().err
+
+
+def test_the_most_tokens_of_an_answer_reach_the_server(
+    told: list[Command], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found: list[int] = []
+    made = Server.__init__
+
+    def keep(self: Server, host: Host, config: ServerConfig, sampling: Sampling | None = None) -> None:
+        found.append(config.max_tokens)
+        made(self, host, config, sampling)
+
+    monkeypatch.setattr(Server, "__init__", keep)
+    for more in ([], ["--max-tokens", "16"]):
+        assert main(["serve", "--port", "0", "--model", "none.gguf", *more]) == 2
+    assert found == [0, 16]
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    assert "Most tokens in one answer (default as long as the context)" in " ".join(capsys.readouterr().out.split())
+    assert told

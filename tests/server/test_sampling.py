@@ -65,3 +65,19 @@ def test_a_schema_that_is_too_long_is_refused_where_the_client_wrote_it() -> Non
     with pytest.raises(ApiError) as refused:
         sampled(response_format=of_schema({"description": "x" * 200_000}))
     assert refused.value.param == "response_format.json_schema.schema"
+
+
+@pytest.mark.parametrize(
+    ("fields", "usual", "most"),
+    [
+        ({}, 0, 512),
+        ({}, 16, 16),
+        ({}, 9000, 512),
+        ({"max_tokens": -1}, 16, 16),
+        ({"max_tokens": 40}, 16, 40),
+        ({"max_completion_tokens": 8}, 16, 8),
+        ({"max_tokens": 9000}, 16, 512),
+    ],
+)
+def test_an_answer_is_as_long_as_its_request_says_or_the_server(fields: dict[str, Any], usual: int, most: int) -> None:
+    assert sampling_of(request(**fields), Sampling(), 512, usual).max_tokens == most
