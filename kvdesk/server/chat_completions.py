@@ -33,6 +33,10 @@ class ChatCompletion:
         self._sharing = service.sharing(key_of(http))
         self._tool_format = model.tool_format
         self._tools = tools_of(request, model.tool_format)
+        if request.functions is not None:
+            raise ApiError(400, "The field functions is not supported; tools is.", "functions", "unsupported_parameter")
+        if request.modalities and request.modalities != ["text"]:
+            raise ApiError(400, "modalities: only text is supported.", "modalities", "unsupported_value")
         if request.top_logprobs is not None and not request.logprobs:
             raise ApiError(400, "top_logprobs needs logprobs.", "top_logprobs", "invalid_value")
         sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)

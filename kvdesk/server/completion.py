@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,7 +23,11 @@ from kvdesk.server.schemas import B, read
 from kvdesk.server.state import ServerState
 from kvdesk.settings import Sampling
 
+_log = logging.getLogger(__name__)
 FINGERPRINT = f"kvdesk-{__version__}"
+PASSED_OVER = "x-kvdesk-passed-over"
+"""The header that lists the fields of a request that are not known here."""
+_MOST_LOGGED = 1000
 _MOST_NAME = 60  # characters of a client's name
 
 
@@ -35,6 +40,7 @@ class Service:
     sampling: Sampling
     places: Places
     answers: GivenAnswers = field(default_factory=GivenAnswers)
+    _logged: set[tuple[str, ...]] = field(default_factory=set)  # each is said once
 
     @property
     def state(self) -> ServerState:
@@ -56,7 +62,13 @@ class Service:
     async def body(self, request: Request, kind: type[B]) -> B:
         """The request as a value. Raises ApiError."""
         limits = self.config.limits
-        return read(kind, await read_body(request, limits.body_bytes, limits.body_s))
+        asked = read(kind, await read_body(request, limits.body_bytes, limits.body_s))
+        if names := asked.passed_over():
+            request.state.headers = [(PASSED_OVER.encode(), ", ".join(names).encode())]
+            if names not in self._logged and len(self._logged) < _MOST_LOGGED:
+                self._logged.add(names)
+                _log.info("fields of %s that are passed over: %s", request.url.path[:100], ", ".join(names))
+        return asked
 
     def client(self, request: Request, *, reuse: bool) -> Client:
         """Who asks, as the window shows it: the program by its User-Agent, the key by its name."""

@@ -85,7 +85,7 @@ def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -
             fields = {name: one[name] for name in ("tool_call_id", "name") if isinstance(one.get(name), str)}
         if role == "assistant" and one.get("function_call"):
             raise ApiError(400, f"{at}.function_call is not supported; tool_calls is.", at, "unsupported_parameter")
-        text = _text(one.get("content"), at, may_lack=bool(fields.get("tool_calls")))
+        text = _text(one.get("content"), at, may_lack="content" in one or role == "assistant")
         if role == "assistant" and isinstance(thought := one.get("reasoning_content"), str) and thought.strip():
             text = written(storable(thought), text)
         extra = json.dumps(fields, ensure_ascii=False) if fields else ""
@@ -120,6 +120,7 @@ def with_tokens(
 
 
 def _text(content: object, at: str, *, may_lack: bool) -> str:
+    """Null is no text: such as of an answer that was stopped before it began."""
     if isinstance(content, str):
         return storable(content)
     if content is None and may_lack:

@@ -1,6 +1,7 @@
 """Who may ask: the Host header, the origin of a page, the key, how often, how many at once. Before any request is read.
 
-An ASGI middleware of its own. What passes has its key in `scope["state"]["key"]`.
+An ASGI middleware of its own. What passes has its key in `scope["state"]["key"]`, and may leave headers of its
+answer in `scope["state"]["headers"]`.
 """
 
 from __future__ import annotations
@@ -50,16 +51,18 @@ class Gate:
         except ApiError as error:
             await error.response()(scope, receive, send)
             return
-        scope.setdefault("state", {})["key"] = key
+        state = scope.setdefault("state", {})
+        state["key"] = key
 
-        async def with_origin(message: Message) -> None:
-            if message["type"] == "http.response.start" and origin:
-                message["headers"] = [*message["headers"], *_cors(origin)]
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                more = _cors(origin) if origin else []
+                message["headers"] = [*message["headers"], *more, *state.get("headers", ())]
             await send(message)
 
         self._n_inside += 1
         try:
-            await self._app(scope, receive, with_origin)
+            await self._app(scope, receive, with_headers)
         finally:
             self._n_inside -= 1
 

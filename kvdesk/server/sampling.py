@@ -24,18 +24,14 @@ _SAME: Final = (
 """Fields that have the same name and meaning in `Sampling`."""
 _WINDOWS: Final = ("repeat_last_n", "dry_penalty_last_n")
 _BANNED: Final = -100.0
+_MOST_DIGITS: Final = 10
 
 
 def sampling_of(request: ChatRequest | CompletionRequest, base: Sampling, n_ctx: int, max_tokens: int = 0) -> Sampling:
     """`base` with what the request says. Without a limit an answer has `max_tokens` at most; 0: as many as the context
     of `n_ctx` tokens holds. Raises ApiError.
     """
-    changes: dict[str, Any] = {
-        name: value for name in _SAME if (value := getattr(request, name)) is not None and name in Sampling.model_fields
-    }
-    for name in _WINDOWS:
-        if changes.get(name) == -1:
-            changes[name] = n_ctx
+    changes = _same(request, n_ctx)
     changes["max_tokens"] = _most_tokens(request, n_ctx, max_tokens)
     if request.seed is not None:
         changes["seed"] = RANDOM_SEED if request.seed == -1 else request.seed & 0xFFFFFFFF
@@ -61,6 +57,19 @@ def sampling_of(request: ChatRequest | CompletionRequest, base: Sampling, n_ctx:
         raise wrong_field(error, {"json_schema": param} if schema else None) from error
 
 
+def _same(request: Sampled, n_ctx: int) -> dict[str, Any]:
+    """What the request says by the names of `Sampling`."""
+    found: dict[str, Any] = {
+        name: value for name in _SAME if (value := getattr(request, name)) is not None and name in Sampling.model_fields
+    }
+    for name in _WINDOWS:
+        if found.get(name) == -1:
+            found[name] = n_ctx
+    if found.get("top_k", 0) < 0:
+        found["top_k"] = 0  # among all tokens
+    return found
+
+
 def seeded(sampling: Sampling, choice: int) -> Sampling:
     """Of several answers to one request each has a seed of its own, the same in each such request."""
     if not choice or sampling.seed == RANDOM_SEED:
@@ -69,8 +78,8 @@ def seeded(sampling: Sampling, choice: int) -> Sampling:
 
 
 def _most_tokens(request: ChatRequest | CompletionRequest, n_ctx: int, usual: int) -> int:
-    others = request.max_completion_tokens if isinstance(request, ChatRequest) else request.n_predict
-    asked = others if others is not None else request.max_tokens
+    others = request.max_completion_tokens if isinstance(request, ChatRequest) else None
+    asked = next((n for n in (others, request.n_predict, request.max_tokens) if n is not None), None)
     if asked == 0:
         raise ApiError(400, "max_tokens: an answer has at least one token.", "max_tokens", "invalid_value")
     if asked is None or asked < 0:
@@ -120,16 +129,25 @@ def _schema(request: Sampled) -> tuple[str, str]:
     return ("", "") if schema is None else (json.dumps(schema, ensure_ascii=False), param)
 
 
-def _biases(given: dict[str, float] | list[tuple[int | str, float | bool]]) -> tuple[tuple[int | str, float], ...]:
-    """llama-server also takes a list of pairs, in which false bans a token or the tokens of a text. Raises ApiError."""
-    pairs: list[tuple[int | str, float | bool]] = list(given.items()) if isinstance(given, dict) else given
+def _biases(given: dict[str, Any] | list[Any]) -> tuple[tuple[int | str, float], ...]:
+    """By token id, or by a text of which every token is meant; llama-server also takes a list of pairs, and false for a
+    ban. Raises ApiError.
+    """
     found: list[tuple[int | str, float]] = []
-    for token, bias in pairs:
-        if isinstance(given, dict):
-            if not str(token).isascii() or not str(token).isdecimal() or len(str(token)) > 10:
-                raise ApiError(400, "logit_bias: the names are token ids.", "logit_bias", "invalid_value")
+    for pair in given.items() if isinstance(given, dict) else given:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise _wrong_bias("it has pairs of a token and a bias")
+        token, bias = pair
+        is_id = isinstance(given, dict) and token.isascii() and token.isdecimal() and len(token) <= _MOST_DIGITS
+        if is_id or (isinstance(token, float) and token.is_integer()):
             token = int(token)
-        if bias is True:
-            raise ApiError(400, "logit_bias: a bias is a number, or false.", "logit_bias", "invalid_value")
+        if isinstance(token, bool) or not isinstance(token, int | str):
+            raise _wrong_bias("a token is an id or a text")
+        if bias is True or not isinstance(bias, int | float) or abs(bias) > -_BANNED:
+            raise _wrong_bias("a bias is a number from -100 to 100, or false")
         found.append((token, _BANNED if bias is False else float(bias)))
     return tuple(found)
+
+
+def _wrong_bias(said: str) -> ApiError:
+    return ApiError(400, f"logit_bias: {said}.", "logit_bias", "invalid_value")

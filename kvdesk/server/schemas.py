@@ -1,14 +1,16 @@
-"""The requests of the protocol as values. A field that would change the answer and is not supported is refused; what is
-harmless is passed over (`IGNORED`), and so is any field that is null.
+"""The requests of the protocol as values. A field that is not known is passed over, and its client is told
+(`Body.passed_over`); one without which the answer would have another form than its client reads is refused. Fields that
+are null count as absent.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from kvdesk.server.errors import ApiError
 
@@ -20,11 +22,23 @@ IGNORED: Final = frozenset(
     }
 )
 """Fields that change no answer here: who asks, how it is billed. `model`: the one that is open answers."""
+_OTHER_NAMES: Final = {"repetition_penalty": "repeat_penalty", "typ_p": "typical_p"}
+"""What other servers call a field."""
+MOST_PASSED_OVER: Final = 20
+_KINDS: Final = frozenset({"str", "int", "float", "bool"})  # where a field may have several
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 MOST_CHOICES: Final = 16
 MOST_PROBS: Final = 20
 MOST_MESSAGES: Final = 10_000
 MOST_PROMPT_TOKENS: Final = 1 << 20
 
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""A whole number, which some clients write as 2.0."""
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Penalty = Annotated[float, Field(ge=-2.0, le=2.0)]
 B = TypeVar("B", bound="Body")
@@ -33,14 +47,27 @@ B = TypeVar("B", bound="Body")
 class Body(BaseModel):
     """Of any request. Strict: a text is no number."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _known(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             raise ValueError("a JSON object is needed")
-        return {name: part for name, part in value.items() if part is not None and name not in IGNORED}
+        found = {name: part for name, part in value.items() if part is not None and name not in IGNORED}
+        for other, name in _OTHER_NAMES.items():
+            if other in found:
+                found.setdefault(name, found[other])
+                del found[other]
+        return found
+
+    def passed_over(self) -> tuple[str, ...]:
+        """Fields that are not known here, as far as a header can name them."""
+        names = list(self.model_extra or ())
+        for name in type(self).model_fields:
+            if isinstance(inner := getattr(self, name), Body):
+                names += [f"{name}.{one}" for one in inner.passed_over()]
+        return tuple(name for name in names if _PLAIN_NAME.fullmatch(name))[:MOST_PASSED_OVER]
 
 
 class StreamOptions(Body):
@@ -62,22 +89,23 @@ class Sampled(Body):
     The names are the protocol's, then llama-server's.
     """
 
-    n: int = Field(1, ge=1, le=MOST_CHOICES)
+    n: Whole = Field(1, ge=1, le=MOST_CHOICES)
     stream: bool = False
     stream_options: StreamOptions | None = None
     stop: str | list[str] | None = None
-    seed: int | None = None
-    max_tokens: int | None = Field(None, ge=-1)
+    seed: Whole | None = None
+    max_tokens: Whole | None = Field(None, ge=-1)
+    n_predict: Whole | None = Field(None, ge=-1)
     temperature: float | None = Field(None, ge=0.0, le=5.0)
     top_p: Share | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
-    logit_bias: dict[str, float] | list[tuple[int | str, float | bool]] | None = None
+    logit_bias: dict[str, Any] | list[Any] | None = None  # read by `kvdesk.server.sampling`
     response_format: ResponseFormat | None = None
     grammar: str | None = None
     json_schema: dict[str, Any] | None = None
     cache_prompt: bool = True
-    top_k: int | None = None
+    top_k: Whole | None = None
     min_p: Share | None = None
     typical_p: Share | None = None
     top_n_sigma: float | None = None
@@ -85,14 +113,14 @@ class Sampled(Body):
     xtc_threshold: float | None = None
     dry_multiplier: float | None = None
     dry_base: float | None = None
-    dry_allowed_length: int | None = None
-    dry_penalty_last_n: int | None = None
+    dry_allowed_length: Whole | None = None
+    dry_penalty_last_n: Whole | None = None
     dry_sequence_breakers: list[str] | None = None
     dynatemp_range: float | None = None
     dynatemp_exponent: float | None = None
     repeat_penalty: float | None = None
-    repeat_last_n: int | None = None
-    mirostat: int | None = Field(None, ge=0, le=2)
+    repeat_last_n: Whole | None = None
+    mirostat: Whole | None = Field(None, ge=0, le=2)
     mirostat_tau: float | None = None
     mirostat_eta: float | None = None
     adaptive_target: float | None = None
@@ -105,24 +133,25 @@ class Sampled(Body):
 
 
 class ChatRequest(Sampled):
-    """`/v1/chat/completions`. `messages` are read by `kvdesk.server.conversation`."""
+    """`/v1/chat/completions`. `messages` are read by `kvdesk.server.conversation`. `functions` are what tools were."""
 
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=MOST_MESSAGES)
-    max_completion_tokens: int | None = Field(None, ge=-1)
+    max_completion_tokens: Whole | None = Field(None, ge=-1)
     logprobs: bool = False
-    top_logprobs: int | None = Field(None, ge=0, le=MOST_PROBS)
+    top_logprobs: Whole | None = Field(None, ge=0, le=MOST_PROBS)
     tools: list[dict[str, Any]] | None = Field(None, max_length=1000)
     tool_choice: str | dict[str, Any] | None = None
+    functions: list[Any] | None = None
+    modalities: list[str] | None = None
 
 
 class CompletionRequest(Sampled):
     """`/v1/completions`. A list of prompts is answered one after the other, `n` times each."""
 
     prompt: str | list[str] | list[int] | list[list[int]]
-    logprobs: int | None = Field(None, ge=0, le=MOST_PROBS)
-    n_predict: int | None = Field(None, ge=-1)
+    logprobs: Whole | None = Field(None, ge=0, le=MOST_PROBS)
     echo: bool = False
-    best_of: int | None = None
+    best_of: Whole | None = None
 
 
 class TokenizeRequest(Body):
@@ -162,12 +191,10 @@ def parsed(kind: type[B], value: object) -> B:
 def wrong_field(error: ValidationError, names: Mapping[str, str] | None = None) -> ApiError:
     """The first thing that is wrong, in a sentence. `names`: what fields are called where the client named them."""
     first = error.errors(include_url=False, include_context=False)[0]
-    path = [str(part) for part in first["loc"] if isinstance(part, int) or part.isidentifier()]
+    path = [str(part) for part in first["loc"] if isinstance(part, int) or (part.isidentifier() and part not in _KINDS)]
     param = ".".join(path) or None
     if names is not None and param is not None:
         param = names.get(path[0], param)
-    if first["type"] == "extra_forbidden":
-        return ApiError(400, f"The field {param} is not supported.", param, "unsupported_parameter")
     if first["type"] == "missing":
         return ApiError(400, f"The field {param} is missing.", param, "missing_required_parameter")
     said = str(first["msg"]).removeprefix("Value error, ")

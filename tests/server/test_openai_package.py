@@ -167,7 +167,8 @@ def test_the_model_that_is_open_is_listed(client: openai.OpenAI) -> None:
     [
         ({"temperature": 9.0}, "temperature"),
         ({"max_tokens": "many"}, "max_tokens"),
-        ({"wibble": 1}, "wibble"),
+        ({"functions": [{"name": "look"}]}, "functions"),
+        ({"modalities": ["text", "audio"]}, "modalities"),
         ({"response_format": {"type": "xml"}}, "response_format"),
         (
             {"response_format": {"type": "json_schema", "json_schema": {"schema": {"items": {"type": "zzz"}}}}},
@@ -182,6 +183,46 @@ def test_what_is_not_supported_is_refused_and_named(client: openai.OpenAI, more:
         client.chat.completions.create(model=MODEL, messages=asked("Hello"), extra_body=more)
     assert caught.value.param == param
     assert caught.value.type == "invalid_request_error"
+
+
+def test_unknown_fields_are_passed_over_and_listed_once(
+    client: openai.OpenAI, caplog: pytest.LogCaptureFixture
+) -> None:
+    many = {f"wibble_{i}": i for i in range(30)}
+    fields = {"reasoning_effort": "low", "näme": 1, "a\nb": 1, "user": "me", "modalities": ["text"], **many}
+    for stream in (False, True):
+        with (
+            caplog.at_level("INFO", "kvdesk.server"),
+            client.chat.completions.with_streaming_response.create(
+                model=MODEL, messages=asked("Hello"), max_tokens=1, stream=stream, extra_body=fields
+            ) as answer,
+        ):
+            names = answer.headers["x-kvdesk-passed-over"].split(", ")
+            assert names == ["reasoning_effort", *list(many)[:19]]
+            answer.read()
+    said = [record.getMessage() for record in caplog.records if "passed over" in record.getMessage()]
+    assert len(said) == 1
+    assert "reasoning_effort, wibble_0" in said[0]
+
+
+def test_a_field_inside_another_is_listed_with_it_and_known_ones_are_not(client: openai.OpenAI) -> None:
+    create = client.completions.with_raw_response.create
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    answer = create(model=MODEL, prompt="Hi", max_tokens=1, extra_body={"suffix": "x", "stream_options": options})
+    assert answer.headers["x-kvdesk-passed-over"] == "suffix, stream_options.continuous_usage_stats"
+    assert "x-kvdesk-passed-over" not in create(model=MODEL, prompt="Hi", max_tokens=1, seed=1, user="me").headers
+
+
+def test_a_history_with_empty_contents_is_answered(client: openai.OpenAI) -> None:
+    messages: list[Any] = [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": None},
+        {"role": "user", "content": None},
+        {"role": "assistant"},
+        {"role": "user", "content": "Are you there?"},
+    ]
+    done = client.chat.completions.create(model=MODEL, messages=messages, max_tokens=4)
+    assert done.choices[0].message.content
 
 
 def test_a_prompt_that_does_not_fit_is_refused(client: openai.OpenAI) -> None:

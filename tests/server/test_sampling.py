@@ -81,3 +81,46 @@ def test_a_schema_that_is_too_long_is_refused_where_the_client_wrote_it() -> Non
 )
 def test_an_answer_is_as_long_as_its_request_says_or_the_server(fields: dict[str, Any], usual: int, most: int) -> None:
     assert sampling_of(request(**fields), Sampling(), 512, usual).max_tokens == most
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"top_k": -1}, {"top_k": 0}),
+        ({"top_k": 40.0, "seed": 7.0, "max_tokens": 2.0}, {"top_k": 40, "seed": 7, "max_tokens": 2}),
+        ({"repetition_penalty": 1.25}, {"repeat_penalty": 1.25}),
+        ({"repetition_penalty": 1.25, "repeat_penalty": 1.5}, {"repeat_penalty": 1.5}),
+        ({"typ_p": 0.5}, {"typical_p": 0.5}),
+        ({"repeat_last_n": -1}, {"repeat_last_n": 512}),
+        ({"n_predict": 9}, {"max_tokens": 9}),
+        ({"temperature": None, "stop": ["", "x"]}, {"temperature": Sampling().temperature, "stop": ("x",)}),
+        ({"logit_bias": {"5": -1, " hello": 2.5}}, {"logit_bias": ((5, -1.0), (" hello", 2.5))}),
+        ({"logit_bias": [[5, -100], [7.0, False], ["9", 1]]}, {"logit_bias": ((5, -100.0), (7, -100.0), ("9", 1.0))}),
+    ],
+)
+def test_what_clients_write_is_taken(fields: dict[str, Any], found: dict[str, Any]) -> None:
+    sampling = sampled(**fields)
+    assert {name: getattr(sampling, name) for name in found} == found
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"top_k": 1.5}, "top_k"),
+        ({"max_tokens": True}, "max_tokens"),
+        ({"repetition_penalty": 100.0}, "repeat_penalty"),
+        ({"stop": 3}, "stop"),
+        ({"stop": ["x", 3]}, "stop"),
+        ({"logit_bias": 3}, "logit_bias"),
+        ({"logit_bias": [5]}, "logit_bias"),
+        ({"logit_bias": [[5, 1, 2]]}, "logit_bias"),
+        ({"logit_bias": [[True, 1]]}, "logit_bias"),
+        ({"logit_bias": [[[], 1]]}, "logit_bias"),
+        ({"logit_bias": {"5": True}}, "logit_bias"),
+        ({"logit_bias": {"5": 10**400}}, "logit_bias"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_by_name(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        sampled(**fields)
+    assert (refused.value.status, refused.value.param) == (400, param)
