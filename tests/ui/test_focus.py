@@ -62,7 +62,7 @@ def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: Qt
     qtbot.mouseClick(rebuild, Qt.MouseButton.LeftButton)
     question = window.inspector.cache.question
     for answer in ("", "nothing"):
-        question.ask(ContextSettings(), [("A chat", 12)])
+        question.ask(ContextSettings(), 12, [("A chat", 12)])
         assert question.button("tokens").hasFocus()
         qtbot.mouseClick(question.button(answer), Qt.MouseButton.LeftButton)
         assert window.chat.composer.edit.hasFocus()
@@ -74,7 +74,7 @@ def test_escape_refuses_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
     asked: list[object] = []
     window.rebuild_requested.connect(lambda *of: asked.append(of))
     question = window.inspector.cache.question
-    question.ask(ContextSettings(), [("A chat", 12)])
+    question.ask(ContextSettings(), 12, [("A chat", 12)])
     qtbot.keyClick(question.button("tokens"), Qt.Key.Key_Escape)
     assert question.text == ""
     assert asked == []

@@ -24,7 +24,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 
-WIDTH_PX = 520
+WIDTH_PX = 472
 
 
 class ConnectDialog(QDialog):
@@ -106,7 +106,7 @@ class ConnectDialog(QDialog):
         column.addWidget(self._sentence)
         column.addStretch(1)
         column.addLayout(buttons)
-        self.setMinimumWidth(theme.px(WIDTH_PX))
+        column.addStrut(theme.px(WIDTH_PX))  # a minimum of the dialog itself would let its buttons be cut
         self.known.activated.connect(self._on_chosen)
         self.url.textEdited.connect(self._on_edited)
         self.test_button.clicked.connect(self._on_test_clicked)
