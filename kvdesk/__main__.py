@@ -25,7 +25,7 @@ COMMANDS = {
     "audit": marked("random operations on the cache, each compared with the engine cell by cell"),
     "selftest": marked("whether this installation is whole"),
     "export": marked("chats to a file: JSON with everything, Markdown or HTML"),
-    "import": marked("chats from a file of kvdesk, ChatGPT, LM Studio or llama.cpp"),
+    "import": marked("chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp"),
     "replay": marked("a journal of a cache, operation by operation, without a model"),
     "capabilities": marked("what can be done to the cache of a model, and why not"),
 }

@@ -1,6 +1,6 @@
-"""`kvdesk import`: chats from a file: kvdesk's own JSON, or what ChatGPT, LM Studio and llama.cpp's web UI export.
+"""`kvdesk import`: chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI.
 
-All of a file's chats are imported, or none. What is here already is left out.
+All of a file's chats are imported, or none. What is here already is left out, and what is damaged.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="kvdesk import",
         description=tr(
-            "Chats from a file: kvdesk's own JSON, or what ChatGPT, LM Studio and llama.cpp's web UI "
-            "export. All of a file's chats are imported, or none. What is here already is left out."
+            "Chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI. "
+            "All of its chats are imported, or none. What is here already is left out, and what is damaged."
         ),
     )
     parser.add_argument("file", type=Path, metavar="FILE", help=tr("a .json, .jsonl or .zip file"))

@@ -17,14 +17,14 @@ def as_markdown(conversation: Conversation, messages: Sequence[Message]) -> str:
         who = "You" if message.role == "user" else message.model or "Answer"
         parts += [f"## {who}", message.text.strip()]
         for attachment in message.attachments:
-            parts += [f"Attached: {attachment.name}", _fenced(attachment.text)]
+            parts += [f"Attached: {attachment.name}", fenced(attachment.text)]
         if message.note:
             parts.append(f"*{message.note}*")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _fenced(text: str) -> str:
+def fenced(text: str, language: str = "") -> str:
     """As code, whatever fences are in it."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import strategies as st
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, TurnStats
-from kvdesk.conversations.porting import export, formats, json_file, json_stream, llama_webui
+from kvdesk.conversations.porting import export, formats, jan, json_file, json_stream, llama_webui
 from kvdesk.conversations.porting.adding import chosen
 from kvdesk.conversations.porting.summary import rows, summary_of
 from kvdesk.conversations.tree import Tree
@@ -26,10 +26,12 @@ from kvdesk.store import Store
 from tests.conversations.porting.samples import (
     chatgpt_conversation,
     dexie_dump,
+    jan_lines,
     jsonl,
     llama_session,
     lm_studio_conversation,
     oldest_session,
+    open_webui_chat,
 )
 from tests.stress.conftest import Row
 from tests.stress.test_strangers_files import check_sentence, for_all, put_somewhere
@@ -67,7 +69,7 @@ def originals() -> list[Any]:
     session = llama_session()
     lines = [json.loads(line) for line in jsonl(session).splitlines()]
     values = [own_file(), [chatgpt_conversation()] * 2, lm_studio_conversation(), [session], dexie_dump(session)]
-    return [*values, oldest_session(), {"lines": lines}]
+    return [*values, oldest_session(), {"lines": lines}, [open_webui_chat()] * 2, {"lines": jan_lines()}]
 
 
 def damaged(seed: int, changes: list[tuple[str, Any]]) -> bytes:
@@ -116,7 +118,7 @@ def spoilt(data: bytes, way: str, rng: random.Random) -> bytes:
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A value of the real limit takes seconds to be refused; small pieces are cut in more places."""
     monkeypatch.setattr(json_stream, "CHUNK", 1 << 12)
-    for module in (json_stream, llama_webui):
+    for module in (json_stream, llama_webui, jan):
         monkeypatch.setattr(module, "LARGEST_VALUE", 1 << 20)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId, Role
-from kvdesk.conversations.porting.values import circle, message_id
+from kvdesk.conversations.porting.values import circle, items, message_id, obj
 from kvdesk.conversations.titles import propose_title
 
 TO_BE_CHOSEN = -1
@@ -95,6 +96,18 @@ def conversation_of(facts: Facts, nodes: Mapping[str, Node], current: str | None
         updated_ms=facts.updated_ms or max(times, default=created_ms),
         messages=messages,
     )
+
+
+def ordered(nodes: Mapping[str, Any], children: str) -> list[str]:
+    """The names of all nodes of a file; those that follow the same one in the order in which its member `children`
+    lists them.
+    """
+    places: dict[str, int] = {}
+    for node in nodes.values():
+        for place, child in enumerate(items(obj(node).get(children))):
+            if isinstance(child, str):
+                places.setdefault(child, place)
+    return sorted(nodes, key=lambda name: places.get(name, 0))
 
 
 def _in_order(nodes: Mapping[str, Node]) -> Iterator[str]:

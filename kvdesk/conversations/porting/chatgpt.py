@@ -6,13 +6,16 @@ others agree on: an array of conversations, each with a `mapping` of nodes and i
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from kvdesk.chat import Conversation
-from kvdesk.conversations.porting.branches import Facts, Node, conversation_of
+from kvdesk.chat import Conversation, Role
+from kvdesk.conversations.markdown_file import fenced
+from kvdesk.conversations.porting.branches import Facts, Node, conversation_of, ordered
 from kvdesk.conversations.porting.values import (
     LeftOut,
     conversation_id,
@@ -28,6 +31,8 @@ from kvdesk.reasoning import written
 SECOND_MS: Final = 1000.0
 _CITATION: Final = re.compile("\ue200[^\ue200\ue201]*\ue201")
 """References to web pages, which only ChatGPT's page resolves, stand between two characters of private use."""
+_CANVAS: Final = frozenset(("canmore.create_textdoc", "canmore.update_textdoc"))
+"""Calls of the tool that writes a text beside the chat."""
 _TOOL_RESULTS: Final = frozenset((
     *("execution_output", "tether_browsing_display", "tether_quote", "sonic_webpage", "system_error"),
     *("computer_output", "model_editable_context"),
@@ -42,14 +47,20 @@ def convert(value: Mapping[str, Any], _file: str) -> tuple[Conversation, LeftOut
     """One conversation of the array. Raises Malformed."""
     left_out: LeftOut = Counter()
     mapping = obj(value.get("mapping"))
-    prompt = ""
+    prompt, model = "", text_in(value.get("default_model_slug"))
     nodes: dict[str, Node] = {}
-    for name in _ordered(mapping):
+    for name in ordered(mapping, "children"):
         node = obj(mapping[name])
         message = obj(node.get("message"))
         prompt = prompt or _instructions(message)
         parent = node.get("parent")
-        nodes[name] = _node(parent if isinstance(parent, str) else None, message, left_out)
+        parent = parent if isinstance(parent, str) else None
+        if message.get("recipient") in _CANVAS:
+            nodes[name] = _canvas_node(parent, message, _canvas_of(mapping, node), left_out)
+        else:
+            nodes[name] = _node(parent, message, left_out)
+        if nodes[name].role == "assistant" and not nodes[name].model:
+            nodes[name] = replace(nodes[name], model=model)
     own = text_in(value.get("conversation_id")) or text_in(value.get("id")) or identity(*mapping)
     facts = Facts(
         conversation_id("ChatGPT", own),
@@ -60,16 +71,6 @@ def convert(value: Mapping[str, Any], _file: str) -> tuple[Conversation, LeftOut
     )
     current = value.get("current_node")
     return conversation_of(facts, nodes, current if isinstance(current, str) else None), left_out
-
-
-def _ordered(mapping: Mapping[str, Any]) -> list[str]:
-    """The names of all nodes; those that follow the same one in the order in which it lists them."""
-    places: dict[str, int] = {}
-    for node in mapping.values():
-        for place, child in enumerate(items(obj(node).get("children"))):
-            if isinstance(child, str):
-                places.setdefault(child, place)
-    return sorted(mapping, key=lambda name: places.get(name, 0))
 
 
 def _instructions(message: Mapping[str, Any]) -> str:
@@ -94,7 +95,8 @@ def _node(parent: str | None, message: Mapping[str, Any], left_out: LeftOut) -> 
         return empty
     if role == "tool" or (isinstance(kind, str) and kind in _TOOL_RESULTS):
         _text_of(content, left_out)  # pictures a tool made are counted
-        left_out["tool results"] += 1
+        if not obj(metadata.get("canvas")):  # which says no more than that the canvas was made
+            left_out["tool results"] += 1
         return empty
     text = _text_of(content, left_out)
     if metadata.get("is_visually_hidden_from_conversation") is True or role == "system":
@@ -112,9 +114,47 @@ def _node(parent: str | None, message: Mapping[str, Any], left_out: LeftOut) -> 
             left_out["files"] += 1
     if not text.strip():
         return empty
-    created_ms = time_ms(message.get("create_time"), SECOND_MS)
-    model = text_in(metadata.get("model_slug"))
-    return Node(parent, "user" if role == "user" else "assistant", text, created_ms, model)
+    return _shown(parent, "user" if role == "user" else "assistant", text, message)
+
+
+def _shown(parent: str | None, role: Role, text: str, message: Mapping[str, Any]) -> Node:
+    model = text_in(obj(message.get("metadata")).get("model_slug"))
+    return Node(parent, role, text, time_ms(message.get("create_time"), SECOND_MS), model)
+
+
+def _canvas_of(mapping: Mapping[str, Any], node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the tool answered about the canvas: `title` and `textdoc_type`."""
+    for name in items(node.get("children")):
+        answer = obj(obj(mapping.get(name)).get("message")) if isinstance(name, str) else {}
+        if canvas := obj(obj(answer.get("metadata")).get("canvas")):
+            return canvas
+    return {}
+
+
+def _canvas_node(parent: str | None, message: Mapping[str, Any], canvas: Mapping[str, Any], left_out: LeftOut) -> Node:
+    """What was written into a canvas, under its name. Of a change only the new texts."""
+    content = obj(message.get("content"))
+    written_text = text_in(content.get("text")) or "".join(text_in(part) for part in items(content.get("parts")))
+    try:
+        call = obj(json.loads(written_text, strict=False))
+    except (ValueError, RecursionError):  # cut off, as where the answer was stopped
+        call = {}
+    texts = [call.get("content"), *(obj(update).get("replacement") for update in items(call.get("updates")))]
+    found = [text for text in map(text_in, texts) if text.strip()]
+    if not found and written_text.strip() and not call:
+        found = [written_text]
+    if not found:
+        left_out["tool calls"] += 1
+        return Node(parent)
+    kind = text_in(call.get("type")) or text_in(canvas.get("textdoc_type"))
+    if kind.startswith("code"):
+        found = [fenced(text, _language(kind.partition("/")[2])) for text in found]
+    name = title_in(call.get("name")) or title_in(canvas.get("title"))
+    return _shown(parent, "assistant", "\n\n".join([f"**{name}**", *found] if name else found), message)
+
+
+def _language(name: str) -> str:
+    return re.sub(r"[^\w+#.-]", "", name)
 
 
 def _text_of(content: Mapping[str, Any], left_out: LeftOut) -> str:
@@ -125,8 +165,8 @@ def _text_of(content: Mapping[str, Any], left_out: LeftOut) -> str:
             return ""
         case "code":
             code = text_in(content.get("text"))
-            language = re.sub(r"[^\w+#.-]", "", text_in(content.get("language")))
-            return f"```{'' if language == 'unknown' else language}\n{code}\n```" if code.strip() else ""
+            language = _language(text_in(content.get("language")))
+            return fenced(code, "" if language == "unknown" else language) if code.strip() else ""
     if "parts" not in content:
         return text_in(content.get("text"))
     texts = [_part(part, left_out) for part in items(content.get("parts"))]

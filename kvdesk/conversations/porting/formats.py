@@ -6,14 +6,15 @@ import io
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kvdesk.chat import Conversation
-from kvdesk.conversations.porting import chatgpt, json_file, llama_webui, lm_studio
+from kvdesk.chat import Conversation, ConversationId
+from kvdesk.conversations.porting import chatgpt, jan, json_file, llama_webui, lm_studio, open_webui
 from kvdesk.conversations.porting.adding import is_empty
 from kvdesk.conversations.porting.json_stream import Readable, Value, json_values
 from kvdesk.conversations.porting.values import (
@@ -23,6 +24,7 @@ from kvdesk.conversations.porting.values import (
     Found,
     LeftOut,
     Malformed,
+    TooLarge,
     short,
 )
 from kvdesk.paths import open_regular
@@ -31,7 +33,11 @@ from kvdesk.translation import tr
 Progress = Callable[[int, int], None]
 """Hears how many bytes of JSON were read, and how many there are. May raise to end the reading."""
 
+_MOST_DAMAGED_FIRST: Final = 1_000
+"""Values that are no chats, before the first chat: a file that begins with so many is no export."""
 _LARGEST_DIRECTORY: Final = 64 << 20
+_OF_ALL: Final = r"conversations(-\d+)?\.json"
+"""The name of ChatGPT's file of all chats, or of a part of it."""
 _END_OF_ZIP: Final = b"PK\5\6"
 _ENDS = 22 + 0xFFFF  # bytes: the record at the end of a ZIP, and the longest comment after it
 
@@ -51,44 +57,78 @@ FORMATS: Final = (
     Format("ChatGPT", False, lambda _header, value: chatgpt.matches(value), chatgpt.convert),
     Format("llama.cpp", True, lambda _header, value: llama_webui.matches(value), llama_webui.convert),
     Format("LM Studio", False, lambda _header, value: lm_studio.matches(value), lm_studio.convert),
+    Format("Open WebUI", True, lambda _header, value: open_webui.matches(value), open_webui.convert),
+    Format("Jan", True, lambda _header, value: jan.matches(value), jan.convert),
 )
 
 
 def read(path: Path, progress: Progress = lambda _done, _total: None) -> Iterator[Found]:
-    """Every conversation of a file. Nothing is written, also not of a ZIP.
+    """Every conversation of a file, and at the end an empty one that counts those that are damaged. Nothing is written,
+    also not of a ZIP.
 
-    Raises UserError with one sentence.
+    Raises UserError with one sentence: for a file that is no export, and for one of which no chat is whole.
     """
-    n_conversations = n_messages = 0
+    n_conversations = n_damaged = n_whole = n_messages = 0
+    first_error: Malformed | None = None
+    form = ""
     with _plain_errors(path):
-        for name, stream in _streams(path, progress):
-            for found in _found(stream, name):
-                n_conversations += 1
-                n_messages += len(found.conversation.messages)
-                if n_conversations > MOST_CONVERSATIONS or n_messages > MOST_MESSAGES:
-                    sentence = tr("This file has more than {chats} chats or {messages} messages.")
-                    raise Malformed(sentence.format(chats=f"{MOST_CONVERSATIONS:,}", messages=f"{MOST_MESSAGES:,}"))
-                yield found
+        for one in _all_in(path, progress):
+            n_conversations += 1
+            if isinstance(one, Malformed):
+                n_damaged += 1
+                first_error = first_error or one.with_traceback(None)
+                if n_damaged == n_conversations == _MOST_DAMAGED_FIRST:
+                    raise first_error
+            else:
+                n_whole += not is_empty(one.conversation)
+                n_messages += len(one.conversation.messages)
+                form = one.format
+            if n_conversations > MOST_CONVERSATIONS or n_messages > MOST_MESSAGES:
+                sentence = tr("This file has more than {chats} chats or {messages} messages.")
+                raise TooLarge(sentence.format(chats=f"{MOST_CONVERSATIONS:,}", messages=f"{MOST_MESSAGES:,}"))
+            if isinstance(one, Found):
+                yield one
+    if first_error is not None and not n_whole:
+        raise first_error
+    if n_damaged:
+        yield Found(form, Conversation(ConversationId(""), "", 0), Counter({"damaged chats": n_damaged}))
     if not n_conversations:
         raise Malformed(tr("{file} has no chats.").format(file=short(path.name)))
 
 
-def _found(stream: Readable, name: str) -> Iterator[Found]:
-    for value in llama_webui.expanded(json_values(stream)):
-        form = _format_of(value)
+def _all_in(path: Path, progress: Progress) -> Iterator[Found | Malformed]:
+    """Each chat of a file; of a damaged one the error."""
+    for source in _sources(path, progress):
+        n = 0
+        try:
+            for value in jan.gathered(llama_webui.expanded(json_values(source.stream))):
+                yield _converted(value, source.name)
+                n += 1
+        except TooLarge:
+            raise
+        except Malformed as error:
+            if not source.is_one_of_many:
+                raise
+            if not n:
+                yield error
+
+
+def _converted(value: Value, name: str) -> Found | Malformed:
+    form = next((form for form in FORMATS if form.matches(value.header, value.value)), None)
+    if form is None:
+        return Malformed(
+            tr(
+                "This file is no export that kvdesk knows: it reads its own, ChatGPT's, LM Studio's, llama.cpp's, "
+                "Open WebUI's and Jan's."
+            )
+        )
+    try:
         conversation, left_out = form.convert(value.value, name)
-        if is_empty(conversation):
-            left_out["empty chats"] += 1
-        yield Found(form.name, conversation, left_out)
-
-
-def _format_of(value: Value) -> Format:
-    for form in FORMATS:
-        if form.matches(value.header, value.value):
-            return form
-    raise Malformed(
-        tr("This file is no export that kvdesk knows: it reads its own, ChatGPT's, LM Studio's and llama.cpp's.")
-    )
+    except Malformed as error:
+        return error
+    if is_empty(conversation):
+        left_out["empty chats"] += 1
+    return Found(form.name, conversation, left_out)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -110,14 +150,25 @@ class _Counted:
         return data
 
 
-def too_large() -> Malformed:
-    return Malformed(
+def too_large() -> TooLarge:
+    return TooLarge(
         tr("This file has more than {n} MB of chats; kvdesk imports no more at once.").format(n=LARGEST_FILE >> 20)
     )
 
 
-def _streams(path: Path, progress: Progress) -> Iterator[tuple[str, Readable]]:
-    """What is to be read: the file, or files in the ZIP; each with its name, without folder and ending."""
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is to be read: the file, or one in the ZIP. `name` is without folder and ending.
+
+    is_one_of_many  the program makes a file of each chat
+    """
+
+    name: str
+    stream: Readable
+    is_one_of_many: bool = False
+
+
+def _sources(path: Path, progress: Progress) -> Iterator[_Source]:
     with open_regular(path) as file:
         if file.read(4).startswith(b"PK"):
             yield from _members(file, progress)
@@ -126,10 +177,10 @@ def _streams(path: Path, progress: Progress) -> Iterator[tuple[str, Readable]]:
         if size > LARGEST_FILE:
             raise too_large()
         file.seek(0)
-        yield _stem(path.name), _Counted(file, 0, size, progress)
+        yield _Source(_stem(path.name), _Counted(file, 0, size, progress))
 
 
-def _members(file: BinaryIO, progress: Progress) -> Iterator[tuple[str, Readable]]:
+def _members(file: BinaryIO, progress: Progress) -> Iterator[_Source]:
     _check_directory(file)
     with zipfile.ZipFile(file) as archive:
         members = _chats_in(archive.infolist())
@@ -146,7 +197,10 @@ def _members(file: BinaryIO, progress: Progress) -> Iterator[tuple[str, Readable
                 raise Malformed(tr("This ZIP is packed in a way that kvdesk does not read."))
             with archive.open(member) as stream:
                 counted = _Counted(stream, before, total, progress)
-                yield _stem(member.filename), counted
+                is_one_of_many = (
+                    len(members) > 1 and re.fullmatch(_OF_ALL, _base(member.filename), re.IGNORECASE) is None
+                )
+                yield _Source(_stem(member.filename), counted, is_one_of_many)
                 before += counted.n_read
 
 
@@ -165,10 +219,10 @@ def _check_directory(file: BinaryIO) -> None:
 
 def _chats_in(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
     """ChatGPT's conversations.json, or the parts conversations-000.json and so on; else what has the name of LM
-    Studio's or llama.cpp's files; else all JSON. ChatGPT's ZIP has other JSON files beside, and pictures.
+    Studio's, llama.cpp's or Jan's files; else all JSON. ChatGPT's ZIP has other JSON files beside, and pictures.
     """
     files = [member for member in members if not member.is_dir() and "__MACOSX" not in member.filename]
-    for pattern in (r"conversations(-\d+)?\.json", r".*\.(conversation\.json|jsonl)", r".*\.json"):
+    for pattern in (_OF_ALL, r".*\.(conversation\.json|jsonl)", r".*\.json"):
         named = [member for member in files if re.fullmatch(pattern, _base(member.filename), re.IGNORECASE)]
         if named:
             return sorted(named, key=lambda member: member.filename)

@@ -13,7 +13,10 @@ from kvdesk.conversations.porting.values import LARGEST_VALUE, Malformed
 from kvdesk.translation import tr
 
 CHUNK: Final = 4 << 20
-_BLANK: Final = re.compile(r"[ \t\n\r]*")
+_BLANK: Final = re.compile("[ \t\n\r\ufeff]*")
+"""A mark of the byte order also stands where files were put together."""
+_SHORTEST_START: Final = 4
+"""Bytes that tell the encoding (`json.detect_encoding`)."""
 _NEAR_THE_END: Final = 16
 """Characters: an error so close to the end of what was read may be that of a literal that goes on."""
 
@@ -56,7 +59,7 @@ def json_values(stream: Readable, streamed: str = "conversations") -> Iterator[V
             else:
                 raise Malformed(tr("This file is not JSON."))
     except UnicodeDecodeError as error:
-        raise Malformed(tr("This file is not text in UTF-8."), str(error)) from error
+        raise Malformed(tr("This file is not text in UTF-8, UTF-16 or UTF-32."), str(error)) from error
     except RecursionError as error:
         raise Malformed(tr("This file is not readable: its JSON is nested too deeply.")) from error
     except ValueError as error:
@@ -90,6 +93,7 @@ def _members(text: _Text, streamed: str) -> Iterator[Value]:
 
 
 def too_large() -> Malformed:
+    """The error for one chat that exceeds the limit."""
     megabytes = LARGEST_VALUE >> 20
     return Malformed(tr("One chat of this file has more than {n} MB; kvdesk reads no larger ones.").format(n=megabytes))
 
@@ -99,7 +103,8 @@ class _Text:
 
     def __init__(self, stream: Readable) -> None:
         self._stream = stream
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._start = b""
+        self._decoder: codecs.IncrementalDecoder | None = None
         self._text = ""
         self._at = 0
         self._ended = False
@@ -154,5 +159,11 @@ class _Text:
     def _read(self, n: int) -> None:
         data = self._stream.read(n)
         self._ended = not data
-        self._text = self._text[self._at :] + self._decoder.decode(data, final=not data)
+        if self._decoder is None:
+            data = self._start + data
+            if len(data) < _SHORTEST_START and not self._ended:
+                self._start = data
+                return
+            self._decoder = codecs.getincrementaldecoder(json.detect_encoding(data))("surrogatepass")
+        self._text = self._text[self._at :] + self._decoder.decode(data, final=self._ended)
         self._at = 0

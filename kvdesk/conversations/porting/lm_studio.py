@@ -24,7 +24,7 @@ def matches(value: Any) -> bool:
         return False
     if not messages:
         return "perChatPredictionConfig" in value or "clientInput" in value
-    return all(isinstance(obj(message).get("versions"), list) for message in messages)
+    return any(isinstance(obj(message).get("versions"), list) for message in messages)
 
 
 def convert(value: Mapping[str, Any], file: str) -> tuple[Conversation, LeftOut]:
@@ -36,6 +36,8 @@ def convert(value: Mapping[str, Any], file: str) -> tuple[Conversation, LeftOut]
     parent: str | None = None  # the version that was shown: what comes next follows it
     for place, message in enumerate(items(value.get("messages"))):
         versions = items(obj(message).get("versions"))
+        if not versions:
+            left_out["other content"] += 1
         selected = obj(message).get("currentlySelected")
         if isinstance(selected, bool) or not isinstance(selected, int) or not 0 <= selected < len(versions):
             selected = len(versions) - 1

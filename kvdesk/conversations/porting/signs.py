@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,8 @@ ENDINGS: Final = (".json", ".jsonl", ".zip")
 """Of the files that are offered and may be dropped on the window."""
 _LOOKED_AT: Final = 1 << 16
 _SIGNS: Final = re.compile(
-    rb'"kvdesk conversations"|"mapping"\s*:|"currentlySelected"\s*:|"conv"\s*:\s*\{|"lastModified"\s*:|"dexie"'
+    r'"kvdesk conversations"|"mapping"\s*:|"currentlySelected"\s*:|"conv"\s*:\s*\{|"lastModified"\s*:|"dexie"'
+    r'|"childrenIds"\s*:|"thread\.message"|"text"\s*:\s*\{\s*"value"\s*:'
 )
 
 
@@ -26,4 +28,6 @@ def looks_like_chats(path: Path) -> bool:
             head = file.read(_LOOKED_AT)
     except OSError:
         return False
-    return head.startswith(b"PK") if name.endswith(".zip") else _SIGNS.search(head) is not None
+    if name.endswith(".zip"):
+        return head.startswith(b"PK")
+    return _SIGNS.search(head.decode(json.detect_encoding(head), "replace")) is not None

@@ -118,5 +118,6 @@ def kind_names() -> dict[Kind, str]:
         "system messages": tr("system messages"),
         "citations": tr("references to web pages"),
         "empty chats": tr("empty chats"),
+        "damaged chats": tr("damaged chats"),
         "other content": tr("other content"),
     }

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final, Literal
 
@@ -33,6 +34,7 @@ Kind = Literal[
     "system messages",
     "citations",
     "empty chats",
+    "damaged chats",
     "other content",
 ]
 """What kvdesk cannot show or continue, and therefore leaves out."""
@@ -41,7 +43,7 @@ LeftOut = Counter[Kind]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One conversation of a file, with its messages, and how much of it is left out."""
+    """One conversation of a file, with its messages, and how much of it is left out. An empty one is not imported."""
 
     format: str  # `Format.name`
     conversation: Conversation
@@ -49,7 +51,11 @@ class Found:
 
 
 class Malformed(UserError):
-    """A file that is not what it seems to be: one sentence."""
+    """A file, or a chat of it, that is not what it seems to be: one sentence."""
+
+
+class TooLarge(Malformed):
+    """A file that exceeds a limit: nothing of it is imported."""
 
 
 def obj(value: Any) -> Mapping[str, Any]:
@@ -85,14 +91,31 @@ def message_id(conversation: ConversationId, name: str) -> MessageId:
 
 
 def time_ms(value: Any, unit_ms: float = 1.0) -> int:
-    """A JSON number of `unit_ms` as Unix time in milliseconds; 0 for what is no time."""
+    """A JSON number of `unit_ms` or a date in ISO 8601 as Unix time in milliseconds; 0 for what is no time. A number
+    that is after the year 9999 in `unit_ms` is of milliseconds.
+    """
+    if isinstance(value, str):
+        return _time_in(value, unit_ms)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     try:
         found = value * unit_ms
     except OverflowError:
         return 0
+    found = value if found > LAST_MS else found
     return int(found) if math.isfinite(found) and 0 < found <= LAST_MS else 0
+
+
+def _time_in(text: str, unit_ms: float) -> int:
+    try:
+        return time_ms(float(text), unit_ms)
+    except ValueError:
+        pass
+    try:
+        at = datetime.fromisoformat(text.strip())
+        return time_ms(round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        return 0
 
 
 def title_in(value: Any) -> str:

@@ -97,7 +97,8 @@ class ImportDialog(QDialog):
         self._progress.set_share(None)
         some = tr("All chats that are not here yet are imported, or none.")
         whole = tr("All of these chats are imported, or none.") if not summary.n_known else some
-        self._say(whole if summary.n_new else tr("All of these chats are here already."))
+        known = tr("All of these chats are here already.") if summary.n_known else tr("All of its chats are empty.")
+        self._say(whole if summary.n_new else known)
         for row, (name, value) in enumerate(rows(summary)):
             told = label(value)
             told.setWordWrap(True)

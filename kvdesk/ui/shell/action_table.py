@@ -122,7 +122,7 @@ def _chat(
             "chat.import",
             tr("Import chats…"),
             intents.files.import_chats,
-            tip=tr("From kvdesk's own JSON, or an export of ChatGPT, LM Studio or llama.cpp's web UI"),
+            tip=tr("From kvdesk's own JSON, or from ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI"),
         ),
         Action(
             "chat.branches",

@@ -28,7 +28,7 @@ class ChatFiles(QObject):
     def import_chats(self) -> None:
         """Ask for a file of chats."""
         kinds = " ".join(f"*{ending}" for ending in ENDINGS)
-        chats = tr("Chats of kvdesk, ChatGPT, LM Studio, llama.cpp ({endings})").format(endings=kinds)
+        chats = tr("Chats of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan, llama.cpp ({endings})").format(endings=kinds)
         if file := ask_for_file(self._window, tr("Import chats"), ";;".join((chats, tr("All files (*)")))):
             self._window.import_requested.emit(str(file))
 

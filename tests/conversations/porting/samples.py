@@ -183,6 +183,60 @@ def oldest_session() -> dict[str, Any]:
     }
 
 
+def open_webui_chat() -> dict[str, Any]:
+    """A record of the database: a question with a file and a picture; two answers, one with reasoning and a tool."""
+    reasoning = '<details type="reasoning" done="true" duration="2">\n<summary>Thought for 2 seconds</summary>\n'
+    call = '<details type="tool_calls" done="true" id="1" name="x">\n<summary>Tool Executed</summary>\n</details>\n'
+    file = {"type": "file", "name": "tide.csv", "file": {"id": "f", "data": {"content": "a,b"}}}
+    picture = {"type": "image", "url": "data:image/png;base64,AAAA"}
+
+    def message(name: str, parent: str | None, role: str, content: str, *children: str, **more: Any) -> dict[str, Any]:
+        found = {"id": name, "parentId": parent, "childrenIds": list(children), "role": role, "content": content}
+        return found | {"timestamp": 1_700_000_000} | more
+
+    thought = f"{reasoning}> The moon &amp; the sun\n> pull.\n</details>\n{call}The moon."
+    messages = [
+        message("u", None, "user", "Why tides?", "b", "a", files=[file, picture]),
+        message("a", "u", "assistant", thought, model="qwen3:4b", modelName="Qwen"),
+        message("b", "u", "assistant", "Wind.", model="smol"),
+    ]
+    return {
+        "id": "chat-1",
+        "user_id": "me",
+        "title": "Tides",
+        "chat": {
+            "title": "Tides",
+            "models": ["qwen3:4b"],
+            "params": {"system": "Be brief."},
+            "history": {"messages": {one["id"]: one for one in messages}, "currentId": "a"},
+            "messages": messages[:2],
+            "timestamp": 1_700_000_000_000,
+        },
+        "created_at": 1_700_000_000,
+        "updated_at": 1_700_000_060,
+    }
+
+
+def jan_lines() -> list[dict[str, Any]]:
+    """The lines of `messages.jsonl`: instructions, a question with a picture, a call of a tool, an answer."""
+
+    def message(name: str, role: str, *parts: Any) -> dict[str, Any]:
+        found = {"id": name, "object": "thread.message", "thread_id": "t-1", "role": role, "content": list(parts)}
+        return found | {"status": "ready", "created_at": 1_700_000_000, "completed_at": 1_700_000_001}
+
+    def text(said: str, kind: str = "text") -> dict[str, Any]:
+        return {"type": kind, "text": {"value": said, "annotations": []}}
+
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    return [
+        message("0", "system", text("Be brief.")),
+        message("1", "user", text("Why tides?"), picture),
+        message("2", "assistant", {"type": "tool_call", "tool_name": "x"}, text("Let me see.")),
+        message("3", "tool", text("the moon")),
+        message("4", "assistant", text("Look it up.", "reasoning"), text("The moon.")),
+    ]
+
+
 def written(path: Path, value: Any) -> Path:
     """The value as a JSON file."""
     path.write_text(json.dumps(value), "utf-8")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,6 +73,60 @@ def test_code_and_transcribed_speech_are_text(tmp_path: Path) -> None:
     assert [message.text for message in found.conversation.messages] == ["Hello", "```python\nx = 1\n```"]
     assert found.conversation.title == "Hello"
     assert found.left_out == {"sound": 1}
+
+
+def test_answers_without_a_model_have_that_of_the_conversation(tmp_path: Path) -> None:
+    value = chatgpt_conversation() | {"default_model_slug": "gpt-5"}
+    del value["mapping"]["first"]["message"]["metadata"]["model_slug"]
+    [found] = formats.read(written(tmp_path / "x.json", [value]))
+    assert [message.model for message in found.conversation.messages] == ["", "gpt-5", "o3"]
+
+
+def canvas(call: Any, recipient: str = "canmore.create_textdoc", kind: str = "document") -> list[dict[str, Any]]:
+    """A question, the call that writes a canvas, the tool's answer and the answer."""
+    text = call if isinstance(call, str) else json.dumps(call)
+    asked = chatgpt_message("call", "assistant", kind="code", recipient=recipient)
+    asked["content"] = {"content_type": "code", "language": "json", "text": text}
+    made = {"canvas": {"textdoc_type": kind, "title": "letter"}}
+    return [
+        chatgpt_node("ask", None, chatgpt_message("ask", "user", "Write"), "call"),
+        chatgpt_node("call", "ask", asked, "made"),
+        chatgpt_node("made", "call", chatgpt_message("made", "tool", "Successfully created", metadata=made), "said"),
+        chatgpt_node("said", "made", chatgpt_message("said", "assistant", "Done.")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        (canvas({"name": "letter", "type": "document", "content": "Dear Sir"}), "**letter**\n\nDear Sir\n\nDone."),
+        (
+            canvas({"name": "a.py", "type": "code/python", "content": 'x = "```"'}),
+            '**a.py**\n\n````python\nx = "```"\n````\n\nDone.',
+        ),
+        (
+            canvas({"updates": [{"pattern": ".*", "replacement": "New"}]}, "canmore.update_textdoc"),
+            "**letter**\n\nNew\n\nDone.",
+        ),
+        (
+            canvas({"updates": [{"replacement": "x"}, None]}, "canmore.update_textdoc", "code/c"),
+            "**letter**\n\n```c\nx\n```\n\nDone.",
+        ),
+        (canvas('{"content": "cut'), '**letter**\n\n{"content": "cut\n\nDone.'),
+    ],
+)
+def test_a_canvas_is_text_of_the_answer(tmp_path: Path, nodes: list[dict[str, Any]], text: str) -> None:
+    value = {"mapping": {node["id"]: node for node in nodes}, "current_node": "said"}
+    [found] = formats.read(written(tmp_path / "x.json", [value]))
+    assert [message.text for message in found.conversation.messages] == ["Write", text]
+    assert not found.left_out
+
+
+def test_a_call_that_writes_no_canvas_is_left_out(tmp_path: Path) -> None:
+    nodes = canvas({"updates": []}, "canmore.update_textdoc")
+    [found] = formats.read(written(tmp_path / "x.json", [{"mapping": {node["id"]: node for node in nodes}}]))
+    assert [message.text for message in found.conversation.messages] == ["Write", "Done."]
+    assert found.left_out == {"tool calls": 1}
 
 
 def test_a_circle_is_refused(tmp_path: Path) -> None:

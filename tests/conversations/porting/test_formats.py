@@ -11,10 +11,21 @@ from typing import Any
 
 import pytest
 
-from kvdesk.conversations.porting import formats, json_stream
+from kvdesk.chat import Conversation, ConversationId
+from kvdesk.conversations.porting import formats, json_file, json_stream
 from kvdesk.conversations.porting.json_stream import json_values
+from kvdesk.conversations.porting.signs import looks_like_chats
+from kvdesk.conversations.porting.summary import rows, summary_of
+from kvdesk.conversations.porting.values import time_ms
 from kvdesk.errors import UserError
-from tests.conversations.porting.samples import chatgpt_conversation, lm_studio_conversation, written
+from tests.conversations.porting.samples import (
+    chatgpt_conversation,
+    llama_session,
+    lm_studio_conversation,
+    open_webui_chat,
+    written,
+)
+from tests.places import SHARED_CASES
 
 
 def zipped(path: Path, members: dict[str, Any], compression: int = zipfile.ZIP_DEFLATED) -> Path:
@@ -106,7 +117,8 @@ def test_a_zip_bomb_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: py
         (b'[{"mapping": {}, "create_time": NaN}]', "This file is damaged, or is not JSON."),
         (b'[{"mapping": {}, "create_time": ' + b"9" * 5000 + b"}]", "This file is damaged, or is not JSON."),
         (b'[{"mapping": ' + b"[" * 100_000, "This file is not readable: its JSON is nested too deeply."),
-        (b'\xff\xfe[\0', "This file is not text in UTF-8."),
+        (b'["\xff"]', "This file is not text in UTF-8, UTF-16 or UTF-32."),
+        (b'\xff\xfe[\0', "This file is damaged, or is not JSON."),
         (b'{"conversations": [' + b'{"mapping": {}},' * 3, "This file is damaged, or is not JSON."),
     ],
 )  # fmt: skip
@@ -114,6 +126,113 @@ def test_what_is_no_export_gets_a_sentence(tmp_path: Path, data: bytes, sentence
     path = tmp_path / "x.json"
     path.write_bytes(data)
     assert said(path).startswith(sentence)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
+def test_every_encoding_of_json_is_read(
+    tmp_path: Path, encoding: str, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_stream, "CHUNK", chunk)
+    value = chatgpt_conversation() | {"title": "潮汐 \U0001f30a"}
+    path = tmp_path / "x.json"
+    path.write_bytes(json.dumps([value], ensure_ascii=False).encode(encoding))
+    [found] = formats.read(path)
+    assert found.conversation.title == "潮汐 \U0001f30a"
+    assert len(found.conversation.messages) == 3
+    assert looks_like_chats(path)
+
+
+def damaged_and_others() -> list[tuple[str, list[Any]]]:
+    """Files of every format with two whole chats and damaged ones."""
+    circle = chatgpt_conversation()
+    circle["mapping"]["root"]["parent"] = "second"
+    whole = [chatgpt_conversation() | {"conversation_id": name} for name in "12"]
+    broken = [None, 7, {}, {"title": "broken", "mapping": None}, circle]
+    session = llama_session()
+    sessions = [{**session, "conv": {**session["conv"], "id": name}} for name in "12"]
+    open_webui = [open_webui_chat() | {"id": name} for name in "12"]
+    return [
+        ("ChatGPT", [*broken[:3], whole[0], *broken[3:], whole[1]]),
+        ("llama.cpp", [sessions[0], {"conv": {"id": "3"}, "messages": None}, None, sessions[1]]),
+        ("Open WebUI", [open_webui[0], {"id": "3", "chat": {"history": {"messages": None}}}, open_webui[1], []]),
+    ]
+
+
+@pytest.mark.parametrize(("name", "values"), damaged_and_others())
+def test_a_damaged_chat_is_counted_and_the_others_are_imported(tmp_path: Path, name: str, values: list[Any]) -> None:
+    found = list(formats.read(written(tmp_path / "x.json", values)))
+    summary = summary_of(found, [])
+    assert (summary.formats, summary.n_conversations) == ((name,), 2)
+    assert summary.left_out["damaged chats"] == len(values) - 2
+    assert f"damaged chats: {len(values) - 2}" in dict(rows(summary))["Left out"]
+
+
+def test_a_damaged_chat_of_kvdesk_is_counted(tmp_path: Path) -> None:
+    chats = [Conversation(ConversationId(name), "T", 0, draft="typed") for name in ("a", "b", "c")]
+    value = json.loads("".join(json_file.lines(chats, 5)))
+    value["conversations"][0]["messages"] = [{"id": "m", "role": "nobody"}]
+    value["conversations"][1] = None
+    whole, rest = formats.read(written(tmp_path / "x.json", value))
+    assert whole.conversation == chats[2]
+    assert dict(rest.left_out) == {"damaged chats": 2}
+
+
+def test_a_file_of_a_zip_that_is_no_json_is_a_damaged_chat(tmp_path: Path) -> None:
+    members = {
+        "a.conversation.json": "{",
+        "b.conversation.json": lm_studio_conversation(),
+        "c.conversation.json": "[1,",
+    }
+    whole, rest = formats.read(zipped(tmp_path / "x.zip", members))
+    assert whole.format == "LM Studio"
+    assert dict(rest.left_out) == {"damaged chats": 2}
+    only = dict.fromkeys(members, "{")
+    assert said(zipped(tmp_path / "x.zip", only)) == "This file is damaged, or is not JSON."
+    part = {"conversations-000.json": [chatgpt_conversation()], "conversations-001.json": "["}
+    assert said(zipped(tmp_path / "x.zip", part)) == "This file is damaged, or is not JSON.", "it has many chats"
+
+
+def test_a_limit_of_the_file_refuses_all_of_a_zip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "MOST_CONVERSATIONS", 2)
+    members = {f"{n}.conversation.json": lm_studio_conversation() for n in range(3)}
+    assert "more than 2 chats" in said(zipped(tmp_path / "x.zip", members))
+
+
+def test_a_long_file_without_a_chat_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_stream, "CHUNK", 1000)
+    path = written(tmp_path / "x.json", list(range(20_000)))
+    told: list[int] = []
+    with pytest.raises(UserError, match="no export that kvdesk knows"):
+        list(formats.read(path, lambda done, _total: told.append(done)))
+    assert told[-1] < path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("value", "ms"),
+    [
+        ("2026-01-02T03:04:05Z", 1_767_323_045_000),
+        ("2026-01-02T04:04:05.25+01:00", 1_767_323_045_250),
+        ("2026-01-02 03:04:05", 1_767_323_045_000),
+        ("1767323045", 1_767_323_045_000),
+        (1_767_323_045, 1_767_323_045_000),
+        (1_767_323_045_000, 1_767_323_045_000),
+        *[(no_time, 0) for no_time in ("", "soon", "nan", "1" * 400, "0001-01-01T00:00:00+14:00")],
+        (None, 0),
+        (True, 0),
+    ],
+)
+def test_times_are_numbers_or_dates(value: Any, ms: int) -> None:
+    assert time_ms(value, 1000.0) == ms
+
+
+@pytest.mark.skipif(not SHARED_CASES.is_dir(), reason="without the folder of small inputs")
+@pytest.mark.parametrize("path", sorted((SHARED_CASES / "import").glob("*")), ids=lambda path: path.name)
+def test_every_small_file_opens(path: Path) -> None:
+    assert looks_like_chats(path)
+    messages = [message for found in formats.read(path) for message in found.conversation.messages]
+    assert messages
+    assert all(message.text.strip() for message in messages)
 
 
 def test_what_is_no_file_gets_a_sentence(tmp_path: Path) -> None:

@@ -23,6 +23,14 @@ def test_a_conversation_with_two_versions_of_an_answer(tmp_path: Path) -> None:
     assert found.left_out == {"pictures": 1, "tool calls": 1}
 
 
+def test_a_damaged_message_costs_itself(tmp_path: Path) -> None:
+    value = lm_studio_conversation()
+    value["messages"][2:] = [None, {"versions": None}, value["messages"][2]]
+    [found] = formats.read(written(tmp_path / "x.conversation.json", value))
+    assert len(found.conversation.messages) == 4
+    assert found.left_out["other content"] == 2
+
+
 def test_the_name_of_the_file_tells_conversations_apart(tmp_path: Path) -> None:
     value = lm_studio_conversation()
     paths = [written(tmp_path / f"{name}.conversation.json", value) for name in ("1", "2")]
