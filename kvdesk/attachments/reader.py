@@ -18,11 +18,13 @@ import psutil
 from kvdesk.attachments import limits
 from kvdesk.chat import Attachment
 from kvdesk.errors import UserError
+from kvdesk.graphemes import boundary, cut
 from kvdesk.library.child import child_command, start_child
 from kvdesk.translation import tr
 
 LOOK_S = 0.02
 MOST_NAME = 100
+_NAME_END = 19  # characters of its end, with the ending, that stay where a name is cut
 """Characters of a file's name that are kept."""
 
 
@@ -71,7 +73,11 @@ def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False, encodin
 def shown_name(name: str) -> str:
     """A file's name on one line, as it stands in the prompt and on the screen."""
     plain = "".join(c if c.isprintable() and c != "`" else "_" for c in name)
-    return plain if len(plain) <= MOST_NAME else f"{plain[: MOST_NAME - 20]}…{plain[-19:]}"
+    if len(plain) <= MOST_NAME:
+        return plain
+    at = boundary(plain, len(plain) - _NAME_END)
+    end = plain[at:] if len(plain) - at < MOST_NAME // 2 else plain[-_NAME_END:]
+    return cut(plain, MOST_NAME - len(end)) + end
 
 
 def _wait(child: subprocess.Popen[bytes], name: str, cancelled: Callable[[], bool]) -> int:

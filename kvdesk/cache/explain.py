@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvdesk.cache.prefix import common_prefix
+from kvdesk.graphemes import cut
 from kvdesk.translation import tr
 
 Text = Callable[[int], str]
@@ -173,4 +174,4 @@ def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
 def _quoted(text: str) -> str:
     """A token's text on one line."""
     shown = "".join(c if c.isprintable() else {"\n": "↵", "\t": "⇥"}.get(c, "�") for c in text)
-    return f"“{shown if len(shown) <= _QUOTE else shown[: _QUOTE - 1] + '…'}”"
+    return f"“{cut(shown, _QUOTE)}”"

@@ -45,6 +45,7 @@ from kvdesk.cache.journal_runs import Invalid, integer, patch_of, runs_of
 from kvdesk.cache.packing import Operation
 from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.errors import UserError
+from kvdesk.graphemes import cut
 from kvdesk.translation import marked, tr
 
 FORMAT, VERSION = "kvdesk-journal", 1
@@ -98,11 +99,11 @@ def journal_lines(recording: Recording, header: JournalHeader) -> Iterator[str]:
         value = {
             "n": operation.number,
             "at": operation.at_s,
-            "name": _short(operation.name),
-            "call": _short(operation.call),
+            "name": cut(operation.name, _TEXT),
+            "call": cut(operation.call, _TEXT),
             "ms": operation.ms,
-            "conversation": _short(operation.conversation),
-            "reason": _short(operation.reason),
+            "conversation": cut(operation.conversation, _TEXT),
+            "reason": cut(operation.reason, _TEXT),
         }
         yield from _lines(value, patch, shape)
 
@@ -280,10 +281,6 @@ def _text(value: object) -> str:
     if type(value) is not str or len(value) > _TEXT:
         raise Invalid("a text is missing or too long")
     return value.encode("utf-8", "replace").decode()  # JSON can hold half a surrogate pair
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
 
 
 def _number(value: object, limit: float) -> float:

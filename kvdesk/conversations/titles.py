@@ -10,6 +10,8 @@ import re
 import unicodedata
 from typing import Final
 
+from kvdesk.graphemes import boundary, cut
+
 TITLE_COLUMNS: Final = 48
 """The widest title; a Chinese character takes two columns."""
 _READ: Final = 2000  # characters of the message that are looked at
@@ -37,7 +39,7 @@ _EDGE: Final = " \t,;:.-–—*|…，。、；："
 
 def propose_title(message: str) -> str:
     """A title of at most `TITLE_COLUMNS`; empty for an empty message."""
-    text = message[:_READ]
+    text = cut(message, _READ, "")
     without_code = _FENCE.sub("\n\n", text)
     words = _LINK.sub(r"\1", without_code)
     prose = _URL.sub(" ", words)
@@ -99,7 +101,7 @@ def _columns(text: str) -> int:
 
 
 def _shortened(title: str) -> str:
-    """Cut at a word where it is too long, in a script without spaces at a character."""
+    """Cut at a word where it is too long, in a script without spaces at a sign."""
     if _columns(title) <= TITLE_COLUMNS:
         return title
     room, kept = TITLE_COLUMNS - 1, 0
@@ -108,6 +110,7 @@ def _shortened(title: str) -> str:
         if room < 0:
             break
         kept += 1
+    kept = boundary(title, kept) or kept
     at_word = title[:kept] if title[kept : kept + 1] == " " else title[:kept].rsplit(" ", 1)[0]
-    cut = at_word if _columns(at_word) > TITLE_COLUMNS // 2 else title[:kept]
-    return cut.rstrip(_EDGE) + "…"
+    beginning = at_word if _columns(at_word) > TITLE_COLUMNS // 2 else title[:kept]
+    return beginning.rstrip(_EDGE) + "…"

@@ -11,6 +11,7 @@ from typing import Any
 from starlette.requests import Request
 
 from kvdesk import __version__
+from kvdesk.graphemes import cut
 from kvdesk.protocol.chat import Client, Generate, TokenLogprobs, TokenProb
 from kvdesk.server.answering import Answering
 from kvdesk.server.bridge import HostBridge
@@ -73,7 +74,7 @@ class Service:
     def client(self, request: Request, *, reuse: bool) -> Client:
         """Who asks, as the window shows it: the program by its User-Agent, the key by its name."""
         key = key_of(request)
-        program = " ".join(request.headers.get("user-agent", "").split())[:_MOST_NAME].partition(" (")[0]
+        program = cut(" ".join(request.headers.get("user-agent", "").split()), _MOST_NAME, "").partition(" (")[0]
         name = f"{program or 'unknown program'} · {key.name}" if key.name else program or "unknown program"
         return Client(name, self.sharing(key), reuse)
 

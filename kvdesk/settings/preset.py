@@ -12,6 +12,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field, ValidationError
 
 from kvdesk.errors import UserError
+from kvdesk.graphemes import cut
 from kvdesk.settings.sampling import MOST_TEXT, Sampling
 from kvdesk.settings.table import Table
 from kvdesk.translation import tr
@@ -91,7 +92,7 @@ def free_name(own: Iterable[Preset], name: str) -> str:
     number, free = 1, name
     while free in taken:
         number += 1
-        free = f"{name[: MOST_NAME - 6]} ({number})"
+        free = f"{cut(name, MOST_NAME - 6, '')} ({number})"
     return free
 
 

@@ -13,6 +13,7 @@ import apsw
 
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.folding import fold, fold_words, holds_all, places
+from kvdesk.graphemes import boundary
 from kvdesk.store import rows
 
 SHORTEST_INDEXED = 3  # the index holds trigrams; shorter words are looked for in the text itself
@@ -106,6 +107,6 @@ def first_with(texts: Sequence[str], words: Sequence[str]) -> str:
 def excerpt(text: str, words: Sequence[str]) -> str:
     """The surroundings of the first word, on one line."""
     found = places(text, words)
-    begin = max(0, (found[0][0] if found else 0) - EXCERPT_BEFORE)
-    end = begin + EXCERPT_BEFORE + EXCERPT_AFTER
+    begin = boundary(text, max(0, (found[0][0] if found else 0) - EXCERPT_BEFORE))
+    end = boundary(text, begin + EXCERPT_BEFORE + EXCERPT_AFTER)
     return ("…" if begin else "") + " ".join(text[begin:end].split()) + ("…" if end < len(text) else "")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kvdesk.cache.metrics import holders
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
 from kvdesk.chat import ConversationId, TurnStats
+from kvdesk.graphemes import cut
 from kvdesk.protocol.cache import CacheView, ContextInfo
 from kvdesk.translation import tr
 
@@ -113,7 +114,7 @@ def visible(text: str, limit: int = 24) -> str:
     """A token's text in quotes with its blanks to be seen."""
     shown = text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣")
     shown = "".join(ch if ch.isprintable() else f"\\x{ord(ch):02x}" for ch in shown)
-    return f"“{shown if len(shown) <= limit else shown[: limit - 1] + '…'}”"
+    return f"“{cut(shown, limit)}”"
 
 
 def stats_line(stats: TurnStats) -> str:

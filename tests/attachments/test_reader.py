@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk.attachments import limits, reader
-from kvdesk.attachments.reader import FileRead, ReadingCancelled, read_file, shown_name
+from kvdesk.attachments.reader import MOST_NAME, FileRead, ReadingCancelled, read_file, shown_name
 from kvdesk.chat import Attachment
 from kvdesk.errors import UserError
 from tests.attachments.files import docx, docx_of, pdf
@@ -123,3 +123,14 @@ def test_a_name_is_one_short_line() -> None:
     long = shown_name("x" * 300 + ".pdf")
     assert len(long) == 100
     assert long.endswith(".pdf")
+
+
+@pytest.mark.parametrize("n", range(4))
+def test_a_long_name_is_cut_at_whole_signs(n: int) -> None:
+    vowel = "\u0ba8\u0bbf"
+    shown = shown_name("x" * n + vowel * 100 + "y" * n + ".pdf")
+    assert len(shown) <= MOST_NAME
+    head, tail = shown.split("…")
+    assert head == "x" * n + vowel * ((len(head) - n) // 2)
+    assert tail == vowel * ((len(tail) - n - len(".pdf")) // 2) + "y" * n + ".pdf"
+    assert len(shown_name("x" + "\u0bbf" * 200)) == MOST_NAME

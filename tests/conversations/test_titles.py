@@ -46,6 +46,15 @@ def test_a_long_first_message_is_cut_at_a_word_and_one_without_spaces_at_a_chara
     assert len(propose_title("x" * 500)) == TITLE_COLUMNS
 
 
+@pytest.mark.parametrize(
+    "sign", ["\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u0915\u094d\u0937\u093f", "e\u0301\u0323"]
+)
+def test_a_title_is_cut_at_whole_signs(sign: str) -> None:
+    title = propose_title("Ab" + sign * 40)
+    assert title.endswith("…")
+    assert title[2:-1] == sign * ((len(title) - 3) // len(sign))
+
+
 @given(st.text(max_size=300))
 def test_any_message_has_a_title_of_one_line(message: str) -> None:
     title = propose_title(message)

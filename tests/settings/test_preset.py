@@ -89,6 +89,9 @@ def test_names_are_kept_apart() -> None:
     assert presets.with_preset(own, changed) == (changed,)
     assert presets.free_name(own, MINE.name) == "Mine ü (2)"
     assert presets.free_name(own, "Default") == "Default (2)"
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    long = Preset(name="n" * 52 + family + "nnn")
+    assert presets.free_name((long,), long.name) == "n" * 52 + " (2)"
     assert [preset.name for preset in presets.renamed(own, MINE.name, "  Other  name ")] == ["Other name"]
     assert presets.without_preset(own, MINE.name) == ()
     with pytest.raises(UserError, match="built-in"):

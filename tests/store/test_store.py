@@ -220,6 +220,16 @@ def test_an_excerpt_shows_the_surroundings(library: Store) -> None:
     assert hit.excerpt.endswith("…")
 
 
+@pytest.mark.parametrize("n", range(4))
+def test_an_excerpt_has_whole_signs(library: Store, n: int) -> None:
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    library.put_message(message("long", "x" * n + family * 30 + " needle " + "y" * n + family * 30))
+    (hit,) = library.search("needle")
+    before, after = hit.excerpt.strip("…").split(" needle ")
+    assert before == family * (len(before) // len(family))
+    assert after == "y" * n + family * ((len(after) - n) // len(family))
+
+
 # --- start ----------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId, Role
 from kvdesk.conversations.porting.values import circle, items, message_id, obj
 from kvdesk.conversations.titles import propose_title
+from kvdesk.graphemes import cut
 
 TO_BE_CHOSEN = -1
 """The colour of a conversation that another program wrote: `adding` chooses one."""
@@ -144,6 +145,6 @@ def _message(conversation: ConversationId, record: _Record) -> Message:
         role=record.node.role,
         text="\n\n".join(text.strip() for text in record.texts) if len(record.texts) > 1 else record.texts[0],
         created_ms=record.node.created_ms,
-        model=record.model[:MODEL_LENGTH] if record.node.role == "assistant" else "",
+        model=cut(record.model, MODEL_LENGTH, "") if record.node.role == "assistant" else "",
         attachments=record.node.attachments,
     )

@@ -27,6 +27,7 @@ from kvdesk.conversations.porting.values import (
     short,
     text_in,
 )
+from kvdesk.graphemes import cut
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 
@@ -145,7 +146,7 @@ def checked(conversation: Conversation) -> Conversation:
     last = messages[-1].id if messages else None
     return replace(
         conversation,
-        title=conversation.title[:LONGEST_TITLE],
+        title=cut(conversation.title, LONGEST_TITLE, ""),
         colour=conversation.colour if 0 <= conversation.colour < _MOST_COLOURS else 0,
         leaf=conversation.leaf if conversation.leaf in known else last,
         created_ms=_time(conversation.created_ms),

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from kvdesk.chat import Conversation, ConversationId, MessageId, storable
 from kvdesk.errors import UserError
+from kvdesk.graphemes import cut
 from kvdesk.translation import tr
 
 LARGEST_FILE: Final = 512 << 20
@@ -120,7 +121,7 @@ def _time_in(text: str, unit_ms: float) -> int:
 
 def title_in(value: Any) -> str:
     """A title on one line; "" where there is none."""
-    return " ".join(text_in(value).split())[:LONGEST_TITLE]
+    return cut(" ".join(text_in(value).split()), LONGEST_TITLE, "")
 
 
 def circle(title: str) -> Malformed:
@@ -132,5 +133,4 @@ def circle(title: str) -> Malformed:
 
 def short(text: str, n: int = 60) -> str:
     """At most `n` characters of a text, on one line, for a sentence."""
-    line = " ".join(text.split())
-    return line if len(line) <= n else line[: n - 1] + "…"
+    return cut(" ".join(text.split()), n)

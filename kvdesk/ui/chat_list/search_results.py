@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemD
 
 from kvdesk import folding
 from kvdesk.chat import ConversationId
+from kvdesk.graphemes import boundary
 from kvdesk.translation import tr
 from kvdesk.ui.chat_list.conversation_model import Index
 from kvdesk.ui.markdown.marks import utf16
@@ -170,7 +171,7 @@ class _Delegate(QStyledItemDelegate):
         text = str(index.data())
         layout, end = self._lines(text, font, width, n_lines)
         if end < len(text):  # what has no room ends in …
-            layout, _ = self._lines(f"{text[: max(end - 3, 1)].rstrip()}…", font, width, n_lines)
+            layout, _ = self._lines(f"{text[: boundary(text, end - 3) or 1].rstrip()}…", font, width, n_lines)
         return layout
 
     def _lines(self, text: str, font: QFont, width: int, n_lines: int) -> tuple[QTextLayout, int]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPixmap, QPolygonF, QStaticText
 
+from kvdesk.graphemes import cut
 from kvdesk.ui.map.colour_tables import colour_table
 from kvdesk.ui.map.frame import MapFrame, StripFrame
 from kvdesk.ui.map.layout import LABEL_PX, NUMBER_GAP_PX, Strip, row_step
@@ -136,7 +137,7 @@ class MapPainter:
                 code = int(layer.code[cell])
                 if code < FIRST_GROUP:
                     continue
-                text = self._static(texts.get(int(stream.token[cell]), "").strip()[:_TEXT_LENGTH] or "·")
+                text = self._static(cut(texts.get(int(stream.token[cell]), "").strip(), _TEXT_LENGTH, "") or "·")
                 box = text.size()
                 corner = viewport.to_widget(*strip.corner(cell))
                 corner += QPointF((size - box.width()) / 2, (size - box.height()) / 2)

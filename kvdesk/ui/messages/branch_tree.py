@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QTreeWidget, QTreeWidgetItem,
 
 from kvdesk.chat import MessageId
 from kvdesk.conversations.branch_rows import BranchRow
+from kvdesk.graphemes import cut
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
@@ -19,6 +20,7 @@ from kvdesk.viewmodel.palette import branch_index
 _WALK_MS: Final = 120  # the chat follows when one stands still
 _ROWS: Final = 7  # that are seen at once
 _TEXT: Final = 80  # characters of a message
+_TIP: Final = 500  # and of its tooltip
 _ROW: Final = Qt.ItemDataRole.UserRole
 _ICON_PX: Final = 14
 
@@ -122,10 +124,10 @@ class BranchTree(QFrame):
         self._note.setText("" if self._ends is not None else tr("Open the inspector to see which are in the cache."))
         for number, (row, item) in enumerate(zip(self._rows, self._items, strict=True)):
             who = tr("You") if row.role == "user" else tr("Answer")
-            line = " ".join(row.text[: 4 * _TEXT].split())[:_TEXT] or "…"
+            line = cut(" ".join(row.text[: 4 * _TEXT].split()), _TEXT) or "…"
             more = tr("+%n more", len(row.messages) - 1) if len(row.messages) > 1 else ""
             item.setText(0, f"{who}: {line}" + (f"   {more}" if more else ""))
-            item.setToolTip(0, plain_tip(row.text[:500]))
+            item.setToolTip(0, plain_tip(cut(row.text, _TIP)))
             is_shown = row.messages[0] in self._shown
             item.setFont(0, self._theme.strong if is_shown else self._theme.text)
             branch = held.get(number)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.chat import Message, MessageId, attached_text, finish_of, is_limit_note
+from kvdesk.graphemes import cut
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.reasoning import ReasoningMarks, ThoughtClock
 from kvdesk.translation import marked, tr
@@ -32,6 +33,7 @@ from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 
 _STATE_WORDS: Final = {"stopped": marked("Stopped"), "interrupted": marked("Interrupted"), "failed": marked("Failed")}
+_NAME: Final = 200  # characters of a message that a screen reader says first
 _RETENTION: Final = {  # the word beside the message, what it means, the opacity of its text
     "next": (
         marked("removed next"),
@@ -226,7 +228,7 @@ class MessageWidget(Gradual):
         self._is_read = continues and (self._is_read or self._message.state != "streaming")
         self._message = message
         self._marks = message.marks or self._marks
-        self.setAccessibleName(f"{self._who.text()}: {message.text[:200]}")
+        self.setAccessibleName(f"{self._who.text()}: {cut(message.text, _NAME)}")
         self.flush()
         self._show_state()
 

@@ -10,12 +10,14 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import Message
+from kvdesk.graphemes import cut
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedButton, IconButton, plain_tip
 from kvdesk.ui.widgets.theme import Theme
 
 MOST_LISTED: Final = 3  # the others are in a menu
 _TEXT: Final = 160  # characters of a message that can stand on a line
+_IN_MENU: Final = 60
 
 
 class PinnedBar(QWidget):
@@ -93,7 +95,7 @@ class PinnedBar(QWidget):
         button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         menu = QMenu(button)
         for name, text in rest:
-            menu.addAction(text[:60].replace("&", "&&"), partial(self.chosen.emit, name))
+            menu.addAction(cut(text, _IN_MENU).replace("&", "&&"), partial(self.chosen.emit, name))
         button.setMenu(menu)
         return button
 
@@ -101,4 +103,4 @@ class PinnedBar(QWidget):
 def one_line(text: str) -> str:
     """The beginning of a text on one line, without the marks of Markdown that stand before a line."""
     words = " ".join(text[: 4 * _TEXT].split())
-    return words.lstrip("#>*- ")[:_TEXT] or words[:_TEXT]
+    return cut(words.lstrip("#>*- ") or words, _TEXT)

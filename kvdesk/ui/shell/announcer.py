@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from kvdesk.chat import MessageState
+from kvdesk.graphemes import cut
 from kvdesk.protocol.chat import TurnEnded, TurnStarted
 from kvdesk.protocol.messages import Event
 from kvdesk.translation import tr
@@ -37,7 +38,7 @@ class Announcer:
         widget = self._chat.view.widget_of(event.answer)
         text = widget.message.text.strip() if widget is not None else ""
         if len(text) > _LONGEST:
-            text = f"{text[:_LONGEST].rsplit(' ', 1)[0]}…"
+            text = f"{cut(text, _LONGEST, '').rsplit(' ', 1)[0]}…"
         said = f"{_ending(event.state)} {event.note} {text}"
         announce(self._chat, " ".join(said.split()), urgent=event.state == "failed")
 

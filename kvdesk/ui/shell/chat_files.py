@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
+from unicodedata import category
 
 from PySide6.QtCore import QObject, Slot
 
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.porting.export import EXPORT_FORMATS, JSON, MARKDOWN, ExportFormat
 from kvdesk.conversations.porting.signs import ENDINGS, looks_like_chats
+from kvdesk.graphemes import cut
 from kvdesk.translation import tr
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
+
+_LONGEST_NAME: Final = 80
 
 
 class ChatFiles(QObject):
@@ -64,13 +69,18 @@ class ChatFiles(QObject):
             asked = tr("Export the chat")
         else:
             title, first, asked = tr("kvdesk chats"), JSON, tr("Export {n} chats").format(n=f"{len(conversations):,}")
-        name = "".join(c if c.isalnum() or c in " -_" else "_" for c in title).strip()[:80] or "chat"
-        if file := ask_where_to_save(self._window, asked, name + first.ending, _kinds(first)):
+        if file := ask_where_to_save(self._window, asked, _file_name(title) + first.ending, _kinds(first)):
             self._window.chats_save_requested.emit(str(file), tuple(conversations))
 
     def chats_in(self, files: Iterable[str]) -> str:
         """The first of these files that seems to have chats; "" where none does."""
         return next((file for file in files if looks_like_chats(Path(file))), "")
+
+
+def _file_name(title: str) -> str:
+    """The title as every system takes it for the name of a file."""
+    kept = "".join(c if c.isalnum() or category(c).startswith("M") or c in " -_" else "_" for c in title)
+    return cut(kept.strip(), _LONGEST_NAME, "").strip() or "chat"
 
 
 def _kinds(first: ExportFormat) -> str:

@@ -75,3 +75,18 @@ def test_import_asks_for_a_file(window: MainWindow, monkeypatch: pytest.MonkeyPa
     window.import_requested.connect(told.append)
     window.action_set.run("chat.import")
     assert told == ["/x/conversations.json"]
+
+
+def test_the_name_of_a_file_is_cut_at_whole_signs(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    vowel = "\u0ba8\u0bbf"
+    long = Conversation(ConversationId("long"), "x" + vowel * 60, 0)
+    window.show_conversations([long], long.id)
+    asked: list[str] = []
+
+    def choose(_parent: object, _title: str, name: str, _kinds: str) -> tuple[str, str]:
+        asked.append(Path(name).name)
+        return "", ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    window.action_set.run("chat.export")
+    assert asked == ["x" + vowel * 39 + ".md"]
