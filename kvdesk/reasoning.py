@@ -58,7 +58,9 @@ class AnswerParts:
 
 
 MARK: Final = re.compile(r"<[^<>\s]{1,60}>|\[[A-Z/][A-Z_/ ]{1,40}\]|◁[^◁▷\s]{1,20}▷")
-_NAMES: Final = "think|thinking|reasoning|thought|seed:think|mm:think|think:opensource"
+TAGS: Final = ("think", "thinking", "reasoning", "thought", "seed:think", "mm:think", "think:opensource")
+"""Names of tags around reasoning."""
+_NAMES: Final = "|".join(TAGS)
 _CHANNEL: Final = r"<\|channel\|>"
 _OPEN: Final = re.compile(
     rf"\s*+(?:<(?P<tag>{_NAMES})>|(?P<mistral>\[THINK\])|(?P<kimi>◁think▷)|(?P<cohere><\|START_THINKING\|>)"
@@ -79,14 +81,14 @@ _CLOSES: Final = {
     "solar": re.compile(r"<\|end\|>"),
     "bare": re.compile(r"assistantfinal|assistantcommentary"),
 }
-_CLOSE_OF_TAG: Final = {name: re.compile(f"</{name}>") for name in _NAMES.split("|")}
+_CLOSE_OF_TAG: Final = {name: re.compile(f"</{name}>") for name in TAGS}
 _CLOSE_ALONE: Final = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]|◁/think▷|<\|END_THINKING\|>|<\|end_of_thought\|>")
 _ANSWER_OPEN: Final = re.compile(
     rf"\s*+(?:(?:<\|start\|>assistant)?{_CHANNEL}final(?:<\|message\|>)?|<\|START_RESPONSE\|>|<\|begin_of_solution\|>"
     r"|<\|open\|>response<\|sep\|>|(?:<\|begin\|>assistant)?<\|content\|>)"
 )
 _STARTS: Final = (
-    *(f"<{name}>" for name in _NAMES.split("|")),
+    *(f"<{name}>" for name in TAGS),
     *("[THINK]", "◁think▷", "<|START_THINKING|>", "<|begin_of_thought|>", "<|channel>thought", "<|inner_prefix|>"),
     *("<|start|>assistant<|channel|>analysis<|message|>", "<|channel|>analysis<|message|>", "<|open|>think<|sep|>"),
     *("<|begin|>assistant<|think|>", "<|think|>", "analysis"),
@@ -99,7 +101,7 @@ _ANSWER_STARTS: Final = (
 """What `without_mark_of_answer` finds."""
 _LONGEST: Final = 100  # characters of a mark, and of what stands beside it
 ENDS: Final = (
-    *(f"</{name}>" for name in _NAMES.split("|")),
+    *(f"</{name}>" for name in TAGS),
     *("[/THINK]", "◁/think▷", "<|END_THINKING|>", "<|end_of_thought|>", "<|end|>", "assistantfinal"),
     *("<channel|>", "<|inner_suffix|>", "<|close|>think<|sep|>"),
 )

@@ -6,16 +6,19 @@ import re
 from collections.abc import Sequence
 
 from kvdesk.chat import Conversation, Message
+from kvdesk.conversations.left_open import closed
 
 
 def as_markdown(conversation: Conversation, messages: Sequence[Message]) -> str:
-    """Title, system prompt and messages; each under the name of who wrote it. Answers are Markdown already."""
+    """Title, system prompt and messages; each under the name of who wrote it. Answers are Markdown already; what one
+    of them leaves open is closed.
+    """
     parts = [f"# {conversation.title or 'New chat'}"]
     if conversation.system_prompt.strip():
-        parts += ["## System prompt", conversation.system_prompt.strip()]
+        parts += ["## System prompt", closed(conversation.system_prompt.strip())]
     for message in messages:
         who = "You" if message.role == "user" else message.model or "Answer"
-        parts += [f"## {who}", message.text.strip()]
+        parts += [f"## {who}", closed(message.text.strip())]
         for attachment in message.attachments:
             parts += [f"Attached: {attachment.name}", fenced(attachment.text)]
         if message.note:

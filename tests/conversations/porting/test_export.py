@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId
 from kvdesk.conversations.porting import export
@@ -75,6 +77,22 @@ def test_markdown_of_several_chats(tmp_path: Path) -> None:
     assert export.write(path, MARKDOWN, [a_chat("Hi", "Ho", title="One"), a_chat("Hi", title="Two")]) == 2
     text = path.read_text("utf-8")
     assert text.startswith("# One\n\n## System prompt\n\nBe <brief>.\n\n## You\n\nHi\n\n## Answer\n\nHo\n\n# Two\n")
+
+
+def test_markdown_closes_what_a_message_leaves_open(tmp_path: Path) -> None:
+    path = tmp_path / "x.md"
+    texts = ("<!-- why", "Sure:\n````py\nprint(1)", "<details>\n\n- ~~~\n  a", "$$\nx +", "<think>\nhm")
+    chat = replace(a_chat(*texts), system_prompt="```\nBe brief")
+    export.write(path, MARKDOWN, [chat, a_chat("Hi", title="Two")])
+    text = path.read_text("utf-8")
+    tokens = MarkdownIt("commonmark").parse(text)
+    headings = [after.content for token, after in pairwise(tokens) if token.type == "heading_open" and not token.level]
+    assert headings == [
+        *("Tides & <moon>", "System prompt", "You", "Answer", "You", "Answer", "You"),
+        *("Two", "System prompt", "You"),
+    ]
+    assert "print(1)\n````\n\n## You" in text
+    assert "a\n  ~~~\n\n</details>\n\n## Answer\n\n$$\nx +\n$$\n\n## You\n\n<think>\nhm\n\n</think>\n\n# Two" in text
 
 
 @pytest.mark.parametrize("form", export.EXPORT_FORMATS, ids=lambda form: form.name)
