@@ -29,6 +29,7 @@ from kvdesk.protocol.operations import Capability
 from kvdesk.settings import Settings
 from kvdesk.translation import tr
 from kvdesk.ui.shell.report_dialog import ReportChoice
+from kvdesk.whole_file import replacing
 
 _LOG_BYTES: Final = 512 << 10  # of each log file, its end
 _README: Final = """This is a report of a problem in kvdesk, written on the computer of the person who has it.
@@ -65,16 +66,13 @@ class ReportSources:
 
 def write_report(path: Path, sources: ReportSources, choice: ReportChoice) -> None:
     """Write the zip file; one that was there is replaced at the end. Raises UserError where it cannot be written."""
-    part = path.with_name(path.name + ".part")
     try:
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, lines in contents(sources, choice):
                 with archive.open(name, "w", force_zip64=True) as out:
                     for line in lines:
                         out.write(line.encode("utf-8", "replace"))
-        part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise UserError(
             tr("The report could not be saved to {name}: {strerror}.").format(name=path.name, strerror=error.strerror),
             str(path),

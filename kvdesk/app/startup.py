@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kvdesk import paths
 from kvdesk.translation import tr
+from kvdesk.whole_file import write_whole
 
 _LONGEST_PATH = 1 << 16
 
@@ -17,19 +18,13 @@ class LoadMarker:
 
     def __init__(self, file: Path, embedded: Path | None) -> None:
         self._file = file
-        self._part = file.with_name(file.name + ".part")
         self.embedded = embedded
 
     def set(self, model: Path) -> None:
         """A load begins. The embedded model needs no mark."""
         if model != self.embedded:
             with suppress(OSError):  # a full disk must not keep a model from being opened
-                try:
-                    self._part.unlink(missing_ok=True)
-                    self._part.write_text(str(model), encoding="utf-8", errors="surrogateescape")
-                    self._part.replace(self._file)
-                except OSError:
-                    self._part.unlink(missing_ok=True)
+                write_whole(self._file, str(model).encode("utf-8", "surrogateescape"))
 
     def clear(self) -> None:
         """The load has ended, successfully or not, and the process has not crashed."""

@@ -47,6 +47,7 @@ from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.errors import UserError
 from kvdesk.graphemes import cut
 from kvdesk.translation import marked, tr
+from kvdesk.whole_file import replacing
 
 FORMAT, VERSION = "kvdesk-journal", 1
 MAX_LINE = 1 << 20
@@ -70,14 +71,10 @@ class JournalHeader:
 
 def save_journal(path: Path, recording: Recording, header: JournalHeader) -> None:
     """Write a recording; a file that was there is replaced at the end. Raises UserError where it cannot be written."""
-    part = path.with_name(path.name + ".part")
     try:
-        with part.open("w", encoding="utf-8", newline="\n") as out:
-            for line in journal_lines(recording, header):
-                out.write(line)
-        part.replace(path)
+        with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as out:
+            out.writelines(journal_lines(recording, header))
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise UserError(
             tr("The journal could not be saved to {name}: {strerror}.").format(name=path.name, strerror=error.strerror),
             str(path),

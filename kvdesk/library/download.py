@@ -23,6 +23,7 @@ from kvdesk import paths
 from kvdesk.errors import UserError
 from kvdesk.library.hub import Hub, HubError, HubUnreachable, RemoteFile, RemoteModel
 from kvdesk.translation import tr
+from kvdesk.whole_file import write_whole
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -275,10 +276,8 @@ class Transfer:
             for file in model.files
         ]
         path = self._record_path(model)
-        new = path.with_name(f"{path.name}.new")
         content = {"repo": model.repo, "revision": model.revision, "files": files}
-        new.write_text(json.dumps(content, indent=1), "utf-8")
-        new.replace(path)
+        write_whole(path, json.dumps(content, indent=1).encode())
 
 
 def discard(model: RemoteModel, folder: Path | None = None) -> None:

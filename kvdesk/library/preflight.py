@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from kvdesk.library.estimate import estimate
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
+from kvdesk.whole_file import write_whole
 
 TIME_LIMIT_S = 60.0
 POLL_S = 0.1
@@ -215,12 +217,8 @@ def _remember(cache: Path, key: str, verdict: Verdict) -> None:
     known.pop(key, None)
     known[key] = asdict(verdict)
     newest = dict(list(known.items())[-MOST_VERDICTS:])
-    part = cache.with_name(f"{cache.name}.{os.getpid()}.part")
-    try:
-        part.write_text(json.dumps(newest, indent=1), "utf-8")
-        part.replace(cache)
-    except OSError:
-        part.unlink(missing_ok=True)
+    with suppress(OSError):
+        write_whole(cache, json.dumps(newest, indent=1).encode())
 
 
 def _read(cache: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import apsw
 from kvdesk.errors import StoreError
 from kvdesk.store.search import teach
 from kvdesk.translation import tr
+from kvdesk.whole_file import replacing
 
 APPLICATION_ID = 0x6B76646B  # "kvdk" in the file's header: tells our files from other SQLite files
 
@@ -222,16 +223,13 @@ def create(connection: apsw.Connection, version: int) -> None:
 
 def back_up(connection: apsw.Connection, target: Path) -> None:
     """A whole copy beside the file, complete or not there: then nothing of it takes room either."""
-    part = target.with_name(target.name + ".part")
-    part.unlink(missing_ok=True)
-    try:
-        with closing(apsw.Connection(str(part))) as copy, copy.backup("main", connection, "main") as backup:
-            while not backup.done:
-                backup.step(1000)
-        part.replace(target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with (
+        replacing(target) as part,
+        closing(apsw.Connection(str(part))) as copy,
+        copy.backup("main", connection, "main") as backup,
+    ):
+        while not backup.done:
+            backup.step(1000)
 
 
 def remove_backups(path: Path) -> None:

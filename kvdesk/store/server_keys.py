@@ -7,12 +7,12 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from kvdesk import paths
 from kvdesk.translation import tr
+from kvdesk.whole_file import replacing
 
 SERVICE: Final = "kvdesk"
 PATIENCE_S: Final = 20.0
@@ -101,10 +101,7 @@ class ServerKeys:
             if not keys:
                 self._file.unlink(missing_ok=True)
                 return
-            part = self._file.with_name(self._file.name + ".part")
-            with suppress(FileNotFoundError):
-                part.unlink()
-            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(keys, file)
-            part.replace(self._file)
+            with replacing(self._file) as part:
+                handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump(keys, file)

@@ -24,6 +24,7 @@ from kvdesk.paths import open_regular
 from kvdesk.settings import Settings
 from kvdesk.settings.table import Table
 from kvdesk.translation import tr
+from kvdesk.whole_file import write_whole
 
 _MOST_BYTES = 16 << 20  # far above any file with a few presets
 _VERSION = 2
@@ -100,20 +101,12 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
 
 
 def _write(found: dict[str, Any], path: Path) -> None:
-    part = path.with_name(path.name + ".part")
     text = storable(json.dumps(found, ensure_ascii=False, indent=2))
     if len(text) > _MOST_BYTES // 4:  # bytes of a character
         raise StoreError(tr("The settings are too large to be saved: delete a preset."))
     try:
-        part.unlink(missing_ok=True)
-        with part.open("wb") as file:
-            file.write(text.encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        write_whole(path, text.encode() + b"\n")
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
         raise StoreError(tr("The settings cannot be saved ({why}).").format(why=error.strerror), str(error)) from error
 
 

@@ -171,7 +171,7 @@ def test_a_folder_in_the_place_of_the_file_is_a_sentence(path: Path) -> None:
 
 def test_a_failed_save_leaves_the_old_file(path: Path) -> None:
     save_settings(CHANGED, path)
-    path.with_name("settings.json.part").mkdir()
+    path.with_name(f"settings.json.{os.getpid()}.part").mkdir()
     with pytest.raises(StoreError, match="cannot be saved"):
         save_settings(Settings(), path)
     assert load_settings(path) == (CHANGED, "")

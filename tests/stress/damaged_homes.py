@@ -126,11 +126,11 @@ def _file(home: Path, rng: random.Random) -> Path:
         "window.socket",
     )
     new += (
-        "settings.json.part",
+        "settings.json.1.part",
         "settings.json.broken",
-        "states/index.json.part",
+        "states/index.json.1.part",
         "preflight.json",
-        "loading.txt.part",
+        "loading.txt.1.part",
     )
     path = rng.choice([*there, *(home / name for name in new)])
     path.parent.mkdir(exist_ok=True)

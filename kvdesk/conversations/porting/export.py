@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from kvdesk.conversations.porting import html_file, json_file
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
+from kvdesk.whole_file import replacing
 
 Lines = Callable[[Iterable[Conversation], int], Iterator[str]]
 """Conversations with their messages, and Unix time in milliseconds, to the text of a file, piece by piece."""
@@ -67,17 +67,8 @@ def write(path: Path, form: ExportFormat, conversations: Iterable[Conversation])
             yield conversation
 
     try:
-        target = path.resolve()
-        part = target.with_name(f"{target.name}.{os.getpid()}.part")
-        with part.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
-            try:
-                for piece in form.lines(counted(), now_ms()):
-                    file.write(piece)
-                file.close()
-                part.replace(target)
-            finally:
-                file.close()
-                part.unlink(missing_ok=True)
+        with replacing(path) as part, part.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.writelines(form.lines(counted(), now_ms()))
     except OSError as error:
         why = (error.strerror or str(error)).rstrip(".")
         raise UserError(tr("The chats could not be written to {file}: {why}.").format(file=path, why=why)) from error

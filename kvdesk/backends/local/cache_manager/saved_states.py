@@ -10,7 +10,6 @@ import hashlib
 import json
 import logging
 import math
-import os
 import re
 import sys
 import threading
@@ -32,6 +31,7 @@ from kvdesk.policies.checkpoints import Checkpoint
 from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, over_limit_at_the_end, state_key
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client
+from kvdesk.whole_file import write_whole
 
 _log = logging.getLogger(__name__)
 _INDEX, _SUFFIX = "index.json", ".kvstate"
@@ -347,7 +347,7 @@ class SavedStateStore:
         try:
             packed = len(zlib.compress(blob[:_TRIAL], 1)) < _PAYS * len(blob[:_TRIAL])
             data = zlib.compress(blob, 1) if packed else blob
-            _write_whole(path, data)
+            write_whole(path, data)
             digest = _digest(key, data)
             with self._lock:
                 if key in self._saved:
@@ -377,7 +377,7 @@ class SavedStateStore:
                 row = asdict(replace(saved, blob=None)) | {"kind": kind}
                 del row["used_s"]
                 rows.append(row)
-        _write_whole(self._folder / _INDEX, json.dumps(rows).encode())
+        write_whole(self._folder / _INDEX, json.dumps(rows).encode())
 
     def _read_index(self, folder: Path) -> None:
         """What the index names and is there; files it does not name are removed."""
@@ -490,17 +490,3 @@ def _digest(key: str, data: Blob) -> str:
     digest = hashlib.sha256(key.encode())
     digest.update(data)
     return digest.hexdigest()
-
-
-def _write_whole(path: Path, data: Blob) -> None:
-    """All of it or nothing, also when the power goes. Raises OSError; nothing is left then."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        _remove(part)
-        raise

@@ -1,0 +1,49 @@
+"""Files are written whole, or stay as they were: the one way in which kvdesk writes a file that others read."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a path beside `path` to make a file at. That file is flushed to the disk and takes the place of `path` when
+    the block ends; where the block raises, it is removed.
+
+    A link is followed. Names differ between processes, so that two that write one file each write a whole one. What a
+    killed process left of the same file is removed. Raises OSError.
+    """
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    _remove_left(target)
+    try:
+        part.unlink(missing_ok=True)
+        yield part
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        part.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, data: bytes | bytearray | memoryview) -> None:
+    """`replacing` with these bytes. Raises OSError."""
+    with replacing(path) as part, part.open("xb") as file:
+        file.write(data)
+
+
+def _remove_left(target: Path) -> None:
+    """Remove the unfinished files of processes that are no more."""
+    for left in target.parent.glob(f"{glob.escape(target.name)}.*.part"):
+        pid = left.name.removeprefix(f"{target.name}.").removesuffix(".part")
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+            with suppress(OSError):
+                left.unlink()

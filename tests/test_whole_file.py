@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvdesk.whole_file import replacing, write_whole
+
+
+def test_a_file_is_replaced_when_all_of_the_new_one_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"old")
+    with replacing(path) as part:
+        part.write_bytes(b"ne")
+        assert path.read_bytes() == b"old"
+        part.write_bytes(b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [OSError("full"), KeyboardInterrupt()])
+def test_what_ends_the_writing_leaves_the_file_that_was_there(tmp_path: Path, error: BaseException) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"old")
+
+    def write() -> None:
+        with replacing(path) as part:
+            part.write_bytes(b"ne")
+            raise error
+
+    with pytest.raises(type(error)):
+        write()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_in_the_place_of_the_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.json").mkdir()
+    with pytest.raises(OSError):  # noqa: PT011  # another class on every system
+        write_whole(tmp_path / "a.json", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a permission there")
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    real, link = tmp_path / "there" / "real.json", tmp_path / "link.json"
+    link.symlink_to(real)
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new"
+
+
+def test_what_a_killed_process_left_is_removed_and_that_of_a_running_one_is_not(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / f"[a].json.{ended.pid}.part"
+    running = tmp_path / f"[a].json.{os.getppid()}.part"
+    other = tmp_path / f"b.json.{ended.pid}.part"
+    for path in (left, running, other):
+        path.write_bytes(b"half")
+    write_whole(tmp_path / "[a].json", b"new")
+    assert not left.exists()
+    assert running.exists()
+    assert other.exists()
