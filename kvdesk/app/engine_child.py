@@ -146,10 +146,6 @@ class _Reporter(threading.Thread):
             self._ready.clear()
             over, n_handled, busy = self._over, self.n_handled, self._busy  # before the events: see `Report`
             events = self._subscription.take()
-            if self._subscription.dropped:
-                events += self._subscription.take()
-                self._subscription = self.host.subscribe(self._ready.set, after=self._subscription)
-                events += self._subscription.take()
             if any(isinstance(event, ModelLoaded) for event in events):
                 gc.freeze()  # what was loaded stays: collections between tokens need not look at it
             told = tuple(event for event in events if not isinstance(event, BackendReady))  # the parent's host says it

@@ -58,12 +58,7 @@ class Worker(QThread):
 
     def take_events(self) -> list[Event]:
         """All events since the last call, oldest first. After `SubscriptionDropped` all that is known comes anew."""
-        events = self._subscription.take()
-        if self._subscription.dropped:
-            events += self._subscription.take()  # it may have been dropped after the first: that is its last word
-            self._subscription = self._host.subscribe(self._tell, after=self._subscription)
-            events += self._subscription.take()
-        return events
+        return self._subscription.take()
 
     @property
     def silent_s(self) -> float:

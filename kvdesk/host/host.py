@@ -77,20 +77,16 @@ class Host:
         """End the long work that `Working` tells of."""
         self._backend.request_cancel()
 
-    def subscribe(
-        self, on_ready: Callable[[], None], *, known: bool = False, after: Subscription | None = None
-    ) -> Subscription:
+    def subscribe(self, on_ready: Callable[[], None], *, known: bool = False) -> Subscription:
         """Get every event from now on. `on_ready` is called on the host's thread, once until the events are taken.
 
         known   begin with what is known now, ready to be taken: model, context, cache, and each answer under way with
                 its text so far
-        after   begin anew after a subscription that was dropped: as `known`, and with the answers that ended meanwhile
         """
         with self._telling:
-            since = None if after is None else after.n_taken
-            first = self._known.events(since) if known or after is not None else []
-            subscription = Subscription(on_ready, self._unsubscribe, first, self._known.n)
-            self._subscriptions = (*(s for s in self._subscriptions if not s.dropped), subscription)
+            first = self._known.events() if known else []
+            subscription = Subscription(on_ready, self._unsubscribe, self._begin_anew, first, self._known.n)
+            self._subscriptions = (*self._subscriptions, subscription)
         return subscription
 
     @property
@@ -230,9 +226,15 @@ class Host:
                 self._asked.pop(event.answer, None)
             elif isinstance(event, CommandFailed) and isinstance(event.command, Generate):
                 self._asked.pop(event.command.answer, None)
-            subscriptions = self._subscriptions
+            subscriptions, number = self._subscriptions, self._known.n
         for subscription in subscriptions:
-            subscription.put(event)
+            subscription.put(event, number)
+
+    def _begin_anew(self, subscription: Subscription) -> list[Event]:
+        with self._telling:
+            known = self._known.events(since=subscription.n_taken)
+            subscription.begin_at(self._known.n)
+        return known
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         with self._telling:

@@ -28,25 +28,31 @@ class Subscription:
         self,
         on_ready: Callable[[], None],
         on_close: Callable[[Subscription], None],
+        begin_anew: Callable[[Subscription], Sequence[Event]],
         known: Sequence[Event],
         n_before: int,
     ) -> None:
-        """`known` waits at once, without `on_ready`; `n_before` events were told before this subscription began."""
-        self._on_ready, self._on_close = on_ready, on_close
+        """`known` waits at once, without `on_ready`; `n_before` events were told before this subscription began.
+        `begin_anew` subscribes it again and gives what is known then.
+        """
+        self._on_ready, self._on_close, self._begin_anew = on_ready, on_close, begin_anew
         self._lock = threading.Lock()
         self._waiting = list(known)
         self._told = False  # that there are events
         self._complained = False  # that on_ready fails
         self._room = MOST_EVENTS  # so many more events, then they are joined
         self._n_put = self._n_taken = n_before
+        self._closed = False
         self.dropped = False
 
-    def put(self, event: Event) -> None:
-        """Called by the host. Never raises: whatever is wrong with this subscriber, the others get their events."""
+    def put(self, event: Event, number: int) -> None:
+        """Called by the host with its events, numbered from 1. Never raises: whatever is wrong with this subscriber,
+        the others get their events.
+        """
         with self._lock:
-            if self.dropped:
+            if self.dropped or self._closed or number <= self._n_put:
                 return
-            self._n_put += 1
+            self._n_put = number
             self._waiting.append(event)
             self._room -= _VIEW if type(event) is CacheView else 1
             if self._room <= 0:
@@ -63,7 +69,27 @@ class Subscription:
                 _log.exception("a subscriber failed")
 
     def take(self) -> list[Event]:
-        """The events since the last call, oldest first. Those of one who is dropped end in `SubscriptionDropped`."""
+        """The events since the last call, oldest first. One who was dropped begins anew: behind `SubscriptionDropped`
+        comes what is known now, as after `Host.subscribe(known=True)`, with the answers that ended meanwhile.
+        """
+        events = self._take()
+        if self.dropped and not self._closed:
+            events += self._take()  # it may have been dropped after the first: that is its last word
+            events += self._begin_anew(self)
+        return events
+
+    def begin_at(self, n_before: int) -> None:
+        """Take events again, from number `n_before` + 1 on. Called by the host."""
+        with self._lock:
+            self.dropped, self._n_put, self._n_taken = False, n_before, n_before
+
+    def close(self) -> None:
+        """Nothing comes any more."""
+        with self._lock:
+            self._closed, self._waiting = True, []
+        self._on_close(self)
+
+    def _take(self) -> list[Event]:
         with self._lock:
             taken, self._waiting = self._waiting, []
             self._told, self._room = False, MOST_EVENTS
@@ -71,15 +97,9 @@ class Subscription:
                 self._n_taken = self._n_put
         return taken
 
-    def close(self) -> None:
-        """Nothing comes any more."""
-        with self._lock:
-            self.dropped, self._waiting = True, []
-        self._on_close(self)
-
     @property
     def n_taken(self) -> int:
-        """How many events the host had told when the last of those was told that were taken."""
+        """The number of the last event that was taken."""
         return self._n_taken
 
     def _join(self) -> None:

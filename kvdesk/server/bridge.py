@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from typing import Final
@@ -17,7 +17,7 @@ from kvdesk.host.host import Host
 from kvdesk.host.subscription import Subscription
 from kvdesk.protocol.cache import CacheView, Watch
 from kvdesk.protocol.chat import EngineDied, Generate, Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnStarted
-from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.messages import CommandFailed, Event, SubscriptionDropped
 from kvdesk.protocol.prompt import Detokenize, Tokenize, Tokenized
 from kvdesk.server.errors import ApiError
 from kvdesk.server.state import ServerState
@@ -157,31 +157,29 @@ class HostBridge:
     def _take(self) -> None:
         if self._closed:
             return
-        self._apply(self._subscription.take())
-        if self._subscription.dropped:
-            self._apply(self._subscription.take())
-            self._subscription = self.host.subscribe(self._wake, after=self._subscription)
-            self._apply(self._subscription.take(), anew=True)
+        anew = False
+        for event in self._subscription.take():
+            anew = anew or isinstance(event, SubscriptionDropped)
+            self._apply(event, anew=anew)
 
-    def _apply(self, events: Iterable[Event], *, anew: bool = False) -> None:
-        for event in events:
-            self.state.apply(event, anew=anew)
-            match event:
-                case TextDelta() | TurnStarted() | PrefillProgress() | Overflowed() | TurnEnded():
-                    self._tell(event, anew=anew)
-                case CommandFailed(command=Generate() as command):
-                    if (asked := self._asked.pop(command.answer, None)) is not None:
-                        asked.put(event)
-                case CommandFailed(command=(Tokenize() | Detokenize()) as question):
-                    self._answer(Tokenized(question.number, problem=event.sentence))
-                case Tokenized():
-                    self._answer(event)
-                case CacheView():
-                    self._show(event)
-                case EngineDied():
-                    for asked in self._asked.values():
-                        asked.put(event)
-                    self._asked.clear()
+    def _apply(self, event: Event, *, anew: bool) -> None:
+        self.state.apply(event, anew=anew)
+        match event:
+            case TextDelta() | TurnStarted() | PrefillProgress() | Overflowed() | TurnEnded():
+                self._tell(event, anew=anew)
+            case CommandFailed(command=Generate() as command):
+                if (asked := self._asked.pop(command.answer, None)) is not None:
+                    asked.put(event)
+            case CommandFailed(command=(Tokenize() | Detokenize()) as question):
+                self._answer(Tokenized(question.number, problem=event.sentence))
+            case Tokenized():
+                self._answer(event)
+            case CacheView():
+                self._show(event)
+            case EngineDied():
+                for asked in self._asked.values():
+                    asked.put(event)
+                self._asked.clear()
 
     def _tell(self, event: TextDelta | TurnStarted | PrefillProgress | Overflowed | TurnEnded, *, anew: bool) -> None:
         asked = self._asked.get(event.answer)

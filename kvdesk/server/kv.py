@@ -52,12 +52,7 @@ async def event_stream(bridge: HostBridge) -> AsyncGenerator[bytes, None]:
         yield b": kvdesk\n\n"
         while not bridge.over:
             ready.clear()
-            events = subscription.take()
-            if subscription.dropped:
-                events += subscription.take()
-                subscription = bridge.host.subscribe(on_ready, after=subscription)
-                events += subscription.take()
-            for event in join(events):
+            for event in join(subscription.take()):
                 yield _sse(event)
             try:
                 async with asyncio.timeout(QUIET_S):

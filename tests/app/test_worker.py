@@ -135,21 +135,21 @@ def test_one_that_is_dropped_just_after_it_was_read_says_so(monkeypatch: pytest.
     """Without `SubscriptionDropped` what is known anew would be taken for more of the same."""
     monkeypatch.setattr(subscription, "MOST_BYTES", 1_000)
     worker = Worker(make_backend=lambda emit: ScriptedBackend(emit, lambda _: "word " * 50))
-    taken = subscription.Subscription.take
+    taken = subscription.Subscription._take
     text = TextDelta(ConversationId("c"), MessageId("other"), "x" * 5_000, (1,))
 
     def take_and_drop(self: subscription.Subscription) -> list[Event]:
         events = taken(self)
-        monkeypatch.setattr(subscription.Subscription, "take", taken)
+        monkeypatch.setattr(subscription.Subscription, "_take", taken)
         for _ in range(subscription.MOST_EVENTS + 1):
-            self.put(text)
+            self.put(text, self._n_put + 1)
         assert self.dropped
         return events
 
     worker.start()
     try:
         worker.send(LoadModel(LocalFile(Path("/models/scripted.gguf")), TINY))
-        monkeypatch.setattr(subscription.Subscription, "take", take_and_drop)
+        monkeypatch.setattr(subscription.Subscription, "_take", take_and_drop)
         events = worker.take_events()
         assert any(isinstance(event, SubscriptionDropped) for event in events)
     finally:
