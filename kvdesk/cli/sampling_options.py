@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from kvdesk.errors import UserError
+from kvdesk.numerals import read_real
 from kvdesk.paths import open_regular
 from kvdesk.settings import Preset, Sampling
 from kvdesk.settings.preset import MOST_BYTES, imported
@@ -53,7 +55,7 @@ def add_sampling(parser: argparse.ArgumentParser, defaults: Mapping[str, str] = 
             default = defaults.get(name, "random" if name == "seed" else info.default)
             group.add_argument(
                 option,
-                type=kind,
+                type=_real if kind is float else kind,
                 metavar="N",
                 help=tr("{about} (default {default})").format(about=about, default=default),
             )
@@ -61,6 +63,16 @@ def add_sampling(parser: argparse.ArgumentParser, defaults: Mapping[str, str] = 
             group.add_argument(option, metavar="TEXT", help=about)
         if name in _FILES:
             group.add_argument(f"{option}-file", type=Path, metavar="FILE", help=tr("the same, from a file"))
+
+
+def _real(text: str) -> float:
+    """A number as a program writes it, or as a person of any language does."""
+    with suppress(ValueError):
+        return float(text)
+    found = read_real(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(tr("“{text}” is not a number.").format(text=text))
+    return found
 
 
 def chosen(args: argparse.Namespace) -> Preset:

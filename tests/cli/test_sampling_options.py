@@ -51,6 +51,17 @@ def test_options_are_values(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["0.7", "0,7", "7e-1", "٠٫٧"])
+def test_a_number_has_a_point_or_a_comma(text: str) -> None:
+    assert given("--temperature", text).sampling == Sampling(temperature=0.7)
+
+
+def test_what_is_no_number_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        given("--temperature", "warm")
+    assert "“warm” is not a number" in capsys.readouterr().err
+
+
 def test_options_change_a_preset(tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     file.write_text(exported(Preset(name="p", system_prompt="Hi", sampling=Sampling(top_k=7, top_p=0.5))))
