@@ -15,7 +15,11 @@ from typing import Final
 from unicodedata import category, normalize
 
 _SAME: Final = str.maketrans(
-    dict.fromkeys("‘’‚‛ʼʹ′´`＇", "'") | dict.fromkeys("“”„‟″«»＂", '"') | dict.fromkeys("‐‑‒–—―−", "-") | {"ı": "i"}
+    dict.fromkeys("‘’‚‛ʼʹ′´`＇", "'")
+    | dict.fromkeys("“”„‟″«»＂", '"')
+    | dict.fromkeys("‐‑‒–—―−", "-")
+    | {"ı": "i"}
+    | {"ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"}  # strokes are part of the letter
 )
 _DROPPED: Final = re.compile(
     "[\u00ad\u200b-\u200f\u2060\ufe00-\ufe0f\ufeff"  # nobody sees them

@@ -26,6 +26,10 @@ SAME = [
     ("co\u00adoperate", "cooperate"),
     ("well–known", "well-known"),
     ("शक्ति", "शक्ति"),
+    ("Łódź", "lodz"),
+    ("Smørrebrød, Æbler", "smorrebrod, aebler"),
+    ("Đặng", "dang"),
+    ("Œuvre", "oeuvre"),
 ]
 APART = [("か", "が"), ("하", "한"), ("กา", "ก่า"), ("का", "की"), ("a", "b")]
 
