@@ -2,7 +2,7 @@ r"""The rule of markdown-it for formulas inside of text: `$…$`, `\(…\)`, and
 
 A dollar is money where a formula could not stand (Pandoc's rule): an opening one is followed by no blank and stands at
 the end of no word, a closing one follows no blank, and no letter or digit follows it. Nor are words, or a
-number with words, a formula without a sign of mathematics.
+number with words or with a bracket that is not closed, a formula without a sign of mathematics.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ def formula_rule(parser: MarkdownIt) -> None:
 
 
 def is_prose(text: str) -> bool:
-    """Whether it is words, or a number with words, without a sign of mathematics."""
-    return _SIGNS.isdisjoint(text) and bool(_WORDS.search(text) or _AMOUNT.match(text))
+    """Whether it is words, or a number with words or with a loose bracket, without a sign of mathematics."""
+    if not _SIGNS.isdisjoint(text):
+        return False
+    is_loose = text[:1].isdigit() and any(text.count(one) != text.count(other) for one, other in ("()", "[]"))
+    return is_loose or bool(_WORDS.search(text) or _AMOUNT.match(text))
 
 
 def _formula(state: StateInline, silent: bool) -> bool:

@@ -22,13 +22,20 @@ def types(text: str) -> list[str]:
     [
         *("**“你好”**说", "这是**“重点”**内容。", "**注意：**请", "使用**模型（GGUF）**来", "これは**「重要」**です"),
         *("**text。**next", "**‘한국어’**는", "字*（斜）*字", "plain **bold** text", "请**(see)**看"),
+        *("这~~（旧）。~~新", "~~삭제.~~는", "plain ~~old~~ text"),
     ],
 )
 def test_emphasis_stands_beside_every_script(text: str) -> None:
-    assert any(kind in ("strong_close", "em_close") for kind in types(text))
+    assert any(kind in ("strong_close", "em_close", "s_close") for kind in types(text))
 
 
-@pytest.mark.parametrize("text", ["a ** b ** c", "你 ** 好 ** 吗", "snake_case_name", 'a**"b"**c'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a ** b ** c", "你 ** 好 ** 吗", "snake_case_name", 'a**"b"**c'),
+        *("你 ~~ 好 ~~ 吗", "a~b~c", "约~5~6天"),
+    ],
+)
 def test_other_marks_are_no_emphasis(text: str) -> None:
     assert set(types(text)) == {"text"}
 
@@ -38,12 +45,15 @@ def test_a_line_tag_is_a_line_in_a_cell_only() -> None:
     assert "hardbreak" not in types("Use the <br> tag.")
 
 
-@pytest.mark.parametrize("text", ["from $5-$10 (about 4$ more)", "$5–$10 or 4$", "$10，大约4$。"])
+@pytest.mark.parametrize(
+    "text",
+    ["from $5-$10 (about 4$ more)", "$5–$10 or 4$", "$10，大约4$。", "$0.5-$1 (0.3$ off)", "$1 [2$"],
+)
 def test_amounts_are_no_formulas(text: str) -> None:
     assert "formula" not in types(text)
 
 
-@pytest.mark.parametrize("text", ["$2x+1$", "$10^5$", r"$3 \text{ apples}$"])
+@pytest.mark.parametrize("text", ["$2x+1$", "$10^5$", "$2(x+1)$", r"$3 \text{ apples}$"])
 def test_formulas_may_begin_with_a_number(text: str) -> None:
     assert "formula" in types(text)
 
