@@ -71,6 +71,8 @@ _OTHERS: Final = {
     "Windows-874": ("THAI", "านรอกเงมยลวดทส่้ีิัา", "ตะปบคหแจพชขใไโซุู็์ำื", "ผฟถฉธญณฐฎฏศษฬฮึๆ"),
 }
 """Code pages of other scripts: the name of the script, and its letters in three steps, the commonest first."""
+_FINAL_LETTERS: Final = frozenset("ךםןףץ")
+"""Hebrew ones that end words, and stand nowhere else."""
 _WEIGHTS: Final = (1.0, 0.6, 0.2)
 _ORDER: Final = (*_LATIN, *_OTHERS, *_CJK)
 
@@ -169,6 +171,8 @@ def _in_script(before: str, character: str, after: str, script: str, steps: tupl
         return -0.5
     if character.isupper() and before.islower():
         return -1.0
+    if script == "HEBREW" and character in _FINAL_LETTERS:
+        return -1.0 if after.isalpha() else 1.0
     small = character.lower()
     weight = next((weight for weight, letters in zip(_WEIGHTS, steps, strict=True) if small in letters), -0.3)
     return weight - 0.3 if character.isupper() and before.isupper() else weight

@@ -24,6 +24,8 @@ _MOST_ODD: Final = 0.05
 _NULS: Final = re.compile(rb"\0+")
 _ODD: Final = re.compile(rb"[\0-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 _HIGH: Final = re.compile(rb"[\x80-\xff]")
+_SHIFTED: Final = re.compile(rb"\x1b\$[@B]")
+"""Here Japanese characters begin, in bytes of ASCII."""
 _PROGRAM_SIGNS: Final = (
     *(b"\x7fELF", b"MZ", b"SQLite format 3\0", b"\x1f\x8b", b"7z\xbc\xaf", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"BZh"),
     *(b"\0asm", b"\xca\xfe\xba\xbe", b"GGUF", b"Rar!", b"OggS", b"ID3", b"fLaC"),
@@ -43,10 +45,23 @@ def read_plain(data: bytes, *, is_all: bool, encoding: str = "") -> Contents:
         return _as(data, name, is_all=is_all)
     _refuse_binary(data)
     try:
-        text = codecs.getincrementaldecoder("utf-8")().decode(data, final=is_all)  # its end may be half a character
+        text = codecs.getincrementaldecoder("utf-8")().decode(data)  # its end may be half a character
     except UnicodeDecodeError:
         return _as(data, _likeliest(data, is_all=is_all), is_all=is_all)
+    if is_all and text.isascii() and not data.isascii():  # that end was all there is beside ASCII
+        return _as(data, _likeliest(data, is_all=is_all), is_all=is_all)
+    if text.isascii() and _SHIFTED.search(data) and _is_in(data, "ISO-2022-JP"):
+        return _as(data, "ISO-2022-JP", is_all=is_all)
     return Contents("text", text, is_cut=not is_all)
+
+
+def _is_in(data: bytes, encoding: str) -> bool:
+    """Whether the bytes are a text of the encoding, but for their end."""
+    try:
+        codecs.getincrementaldecoder(CODECS[encoding])().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _as(data: bytes, encoding: str, *, is_all: bool) -> Contents:

@@ -28,6 +28,10 @@ CHINESE = "KV缓存的每一个单元，都有位置。"
         (CHINESE.encode("gb18030"), CHINESE, "GB18030"),
         ("Die Br\u00fccke f\u00fcr 5 \u20ac".encode("cp1252"), "Die Br\u00fccke f\u00fcr 5 \u20ac", "Windows-1252"),
         ("d\u00e9j\u00e0 vu".encode("latin-1"), "d\u00e9j\u00e0 vu", "Windows-1252"),
+        ("caf\u00e9".encode("latin-1"), "caf\u00e9", "Windows-1252"),
+        ("Gr\u00fc\u00dfe \u20ac".encode()[:-1], "Gr\u00fc\u00dfe", ""),  # a program ended while it wrote
+        ("\u65e5\u672c\u8a9e a".encode("iso2022_jp"), "\u65e5\u672c\u8a9e a", "ISO-2022-JP"),
+        (b"\x1b$B no", "\x1b$B no", ""),
     ],
 )
 def test_text_in_any_usual_encoding(tmp_path: Path, data: bytes, text: str, encoding: str) -> None:

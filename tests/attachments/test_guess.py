@@ -31,6 +31,7 @@ TEXTS = [
     ("Windows-1253", "Καλημέρα κόσμε, αυτό είναι ένα κείμενο."),
     ("Windows-1254", "Günaydın dünya, bugün hava çok güzel, değil mi? İstanbul şehri."),
     ("Windows-1255", "שלום עולם, זה טקסט רגיל בעברית."),
+    ("Windows-1255", "שלום עולם, זהו קובץ טקסט בעברית."),
     ("Windows-1256", "مرحبا بالعالم هذا نص عادي باللغة العربية"),
     ("Windows-874", "สวัสดีชาวโลก นี่คือข้อความภาษาไทย"),
     ("Windows-1257", "Labas rytas, šiandien yra graži diena, ačiū už žodžius."),
