@@ -64,6 +64,9 @@ BLOCKS = _template(
 )
 NOTHING = _template("<|bot|><think></think>{{ m.content }}<|end_turn|>", "<|bot|>")
 CUT = _template("<|bot|>{{ m.content.split('</think>')[-1] }}<|end_turn|>", "<|bot|><think>\n")
+CUT_OTHERS = _template("<|bot|>{{ m.content.split('</scratch>')[-1] }}<|end_turn|>", "<|bot|><scratch>\n")
+CUT_SHOUTED = _template("<|bot|>{{ m.content.split('[/NOTES]')[-1] }}<|end_turn|>", "<|bot|>")
+TURNS_IN_TAGS = _template("<bot>{{ m.content }}</bot>", "<bot>")
 PLAIN = _template("<|bot|>{{ m.content }}<|end_turn|>", "<|bot|>")
 UNMARKED = _template(
     "<|bot|>{% if m.reasoning %}I thought: {{ m.reasoning }}. {% endif %}{{ m.content }}<|end_turn|>", "<|bot|>"
@@ -91,6 +94,9 @@ TRAITS = {
     BLOCKS: (ReasoningMarks("<|inner|>", "<|outer|>"), "blocks"),
     NOTHING: (ReasoningMarks("<think>", "</think>"), "reasoning_content"),
     CUT: (ReasoningMarks("<think>", "</think>", is_open=True), ""),
+    CUT_OTHERS: (ReasoningMarks("<scratch>", "</scratch>", is_open=True), ""),
+    CUT_SHOUTED: (ReasoningMarks("[NOTES]", "[/NOTES]"), ""),
+    TURNS_IN_TAGS: (None, ""),
     PLAIN: (None, ""),
 }
 

@@ -1,8 +1,9 @@
 """What a chat template says of its family: the marks around reasoning, and how an answer's reasoning is handed to it.
 
 Found by rendering conversations that differ in one thing and comparing: an answer with and without reasoning, with and
-without a call, a prompt with and without the beginning of the next answer. `KNOWN` has what cannot be found so: marks
-that a template looks for in the text of an answer. Knows nothing of Jinja2 and tokens.
+without a call, a prompt with and without the beginning of the next answer. Marks that a template looks for in the text
+of an answer cannot be found so: those of `KNOWN`, and pairs whose end the source names, are tried. Knows nothing of
+Jinja2 and tokens.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ KNOWN: Final = (
     ReasoningMarks("<|START_THINKING|>", "<|END_THINKING|>", "<|START_RESPONSE|>"),
 )
 """Tried in the text of an answer where a template takes reasoning in no form of its own."""
+_MOST_PAIRS: Final = 12
+"""Of the source that are tried."""
 
 _QUESTION, _THOUGHT, _SAID, _NEXT = "Qquestionq", "Tthoughtt", "Ssaids", "Nnextn"
 _A_MARK: Final = f"(?:{MARK.pattern})"
@@ -40,6 +43,7 @@ _A_WORD: Final = r"[^<>\[\]◁▷\s]{1,40}"
 _CLOSE: Final = re.compile(rf"\s*({_A_MARK}(?:{_A_WORD}{_A_MARK})?)")
 _LAST: Final = re.compile(rf"(?:(?:{_A_MARK}{_A_WORD})?{_A_MARK}|(?<=[>\]▷])[^<>\[\]◁▷]+)\Z")
 _PAIR: Final = re.compile(r"([<\[◁]([^<>\[\]◁▷/\s]{1,40})[>\]▷])\s*([<\[◁]/\2[>\]▷])\s*\Z")
+_END_OF_PAIR: Final = re.compile(r"([<\[◁])/((?!tool|func|call)[^<>\[\]◁▷{}'\"\s]{1,40})([>\]▷])", re.IGNORECASE)
 _AS_DATA: Final = re.compile(r"['\"](?:type|blocks)['\"][^\n]{0,60}\Z")  # the form itself, written out
 _USUAL: Final[Mapping[str, Any]] = {}
 _THINKING: Final[Mapping[str, Any]] = {"enable_thinking": True, "thinking": True}
@@ -71,7 +75,7 @@ class TemplateTraits:
     is_unknown: bool = False
 
 
-def traits_of(render: Render) -> TemplateTraits:
+def traits_of(render: Render, source: str) -> TemplateTraits:
     """The traits of the template that `render` renders with."""
     forms = [form for form in (*FIELDS, PARTS, BLOCKS) if _takes(render, form)]
     for form in forms:
@@ -79,7 +83,7 @@ def traits_of(render: Render) -> TemplateTraits:
             return TemplateTraits(marks, form)
     if forms:
         return TemplateTraits(is_unknown=True)
-    in_text = _marks_in_text(render)
+    in_text = _marks_in_text(render, source)
     if in_text is None and (marks := _marks_of_nothing(render)) is not None:
         return TemplateTraits(marks, FIELDS[0])
     return TemplateTraits(in_text)
@@ -185,15 +189,23 @@ def _behind_question(text: str) -> str:
     return text.rpartition(_QUESTION)[2]
 
 
-def _marks_in_text(render: Render) -> ReasoningMarks | None:
-    """The marks with which the template cuts reasoning out of an earlier answer's text, or that begin an answer."""
+def _pairs_of(source: str) -> list[ReasoningMarks]:
+    """Pairs such as `<x>` and `</x>` of which the source has the end."""
+    found = dict.fromkeys((f"{a}{name}{b}", f"{a}/{name}{b}") for a, name, b in _END_OF_PAIR.findall(source))
+    return [ReasoningMarks(start, end) for start, end in found][:_MOST_PAIRS]
+
+
+def _marks_in_text(render: Render, source: str) -> ReasoningMarks | None:
+    """The marks with which the template cuts reasoning out of an earlier answer's text, or known ones that begin an
+    answer.
+    """
     question, following = {"role": "user", "content": _QUESTION}, {"role": "user", "content": _NEXT}
     begun = _rendered(render, [question], True)
-    for marks in KNOWN:
+    for marks in (*KNOWN, *_pairs_of(source)):
         text = f"{marks.start}\n{_THOUGHT}\n{marks.end}\n\n{marks.answer}{_SAID}"
         rendered = _rendered(render, [question, {"role": "assistant", "content": text}, following], True)
         is_open = begun.rstrip().endswith(marks.start)
-        if is_open or (_SAID in rendered and _THOUGHT not in rendered):
+        if (is_open and marks in KNOWN) or (_SAID in rendered and _THOUGHT not in rendered):
             return ReasoningMarks(marks.start, marks.end, marks.answer, is_open=is_open)
     return None
 

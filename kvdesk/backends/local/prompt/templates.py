@@ -144,7 +144,7 @@ class ChatTemplate:
         except Exception as error:  # the edge to a stranger's code
             raise _template_error(error, name) from error
         self._probed_until_s = time.monotonic() + PROBE_S
-        self.traits: TemplateTraits = traits_of(self._probe)
+        self.traits: TemplateTraits = traits_of(self._probe, source)
 
     def render(self, messages: Sequence[Message], add_generation_prompt: bool) -> tuple[Segment, ...]:
         """The segments of `rendering`."""
