@@ -111,6 +111,31 @@ def test_repeating_a_turn_decodes_one_token(headless: HeadlessEngine) -> None:
     )
 
 
+def test_reasoning_that_the_template_leaves_out_is_why_less_is_reused(headless: HeadlessEngine) -> None:
+    turn = "<|im_start|>{{ m.role }}\n{{ m.content.split('◁/think▷')[-1] }}<|im_end|>\n"
+    template = f"{{% for m in messages %}}{turn}{{% endfor %}}{{{{ '<|im_start|>assistant\\n' }}}}"
+    sampling = Sampling(temperature=0.0, grammar='root ::= "◁think▷Hm.◁/think▷Yes."')
+    chat = HeadlessChat(headless)
+    for question, why in (("Hi", "Nothing of this"), ("And then?", "The template leaves out earlier reasoning")):
+        chat.add_question(question)
+        events = headless.do(Generate(chat.id, new_message_id(), tuple(chat.messages), sampling, template=template))
+        (ended,) = of(events, TurnEnded)
+        assert ended.stats.why.startswith(why)
+        deltas = of(events, TextDelta)
+        chat.messages = [
+            *chat.messages,
+            Message(
+                ended.answer,
+                chat.id,
+                None,
+                "assistant",
+                "".join(delta.text for delta in deltas),
+                tokens=tuple(token for delta in deltas for token in delta.tokens),
+                stats=ended.stats,
+            ),
+        ]
+
+
 def test_an_edited_message_keeps_the_common_prefix(headless: HeadlessEngine) -> None:
     chat = HeadlessChat(headless, "You are a patient teacher of geography.")
     chat.answer("Where is Norway?", GREEDY)

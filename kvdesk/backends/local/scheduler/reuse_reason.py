@@ -13,6 +13,7 @@ from kvdesk.cache.prefix import common_prefix
 from kvdesk.cache.usual_causes import AROUND, usual_cause
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import Generate
+from kvdesk.reasoning import parts_of
 from kvdesk.translation import tr
 
 FEW_ALIKE: Final = 5
@@ -49,7 +50,7 @@ def reuse_reason(
     facts = Facts(
         evicted=cache_manager.pop_eviction_reason(sequence.conversation),
         edited=_name_of(changed, messages) if changed >= 0 else "",
-        thinking=changed < 0 and common < len(held) and any("</think>" in text for text in texts),
+        thinking=changed < 0 and common < len(held) and any(map(_has_reasoning, messages)),
         window_lost=began_again and model.facts.n_swa > 0,
         recurrent=began_again and model.facts.n_swa == 0,
         taken=source,
@@ -62,6 +63,11 @@ def reuse_reason(
         around = slice(max(0, common - AROUND), common + AROUND)
         cause = usual_cause(*("".join(map(model.vocab.label, tokens[around])) for tokens in (held, prompt)))
     return " ".join(part for part in (explanation.sentence, cause) if part)
+
+
+def _has_reasoning(message: Message) -> bool:
+    found = parts_of(message.text, message.marks) if message.role == "assistant" else None
+    return found is not None and found.thought_end > found.thought
 
 
 def _alike(
