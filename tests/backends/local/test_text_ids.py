@@ -164,6 +164,19 @@ def test_blanks_stand_behind_the_templates_own_marks_as_llama_cpp_has_it(spm: Vo
     assert tokens == spm.tokenize(whole, add_special=True, parse_special=True)
 
 
+def test_an_answer_grows_together_with_a_blank_that_it_was_not_generated_behind(spm: Vocab) -> None:
+    template = (
+        "{% for m in messages %}{% if m.role == 'user' %}{{ 'U: ' + m.content + ' ' }}"
+        "{% else %}{{ 'A: ' + m.content + eos_token }}{% endif %}{% endfor %}A:"
+    )
+    told = plain_tokens(spm, " so", is_behind=True)
+    tokens = prompt(spm, template, message("user", "yes"), answer(spm, told), message("user", "no"))
+    assert tokens == spm.tokenize("U: yes A:  so</s>U: no A:", add_special=True, parse_special=True)
+    template = template.replace("A: '", "A:'")
+    kept = prompt(spm, template, message("user", "yes"), answer(spm, told), message("user", "no"))
+    assert any(kept[i : i + len(told)] == told for i in range(len(kept))), "as it was generated"
+
+
 def test_a_typed_mark_costs_no_blank_and_becomes_none(spm: Vocab) -> None:
     template = "{% for m in messages %}{{ m.content }}{% endfor %}"
     assert spm.controls["<s>"] in spm.tokenize("say <s>", add_special=False, parse_special=False), "by merges"

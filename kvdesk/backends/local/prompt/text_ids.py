@@ -7,6 +7,9 @@ same, the text of that mark is cut in two and the pieces are tokenized one after
 
 SentencePiece vocabularies put a blank before a text. It belongs to the beginning and behind a special token, as
 llama.cpp has it, and nowhere else.
+
+A generated answer keeps its ids, which the cache has. Where a template puts other white space before an earlier answer
+than before the next one, it no longer stands where it was generated: its beginning grows together with that.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise, takewhile
 
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
@@ -26,6 +29,8 @@ _LEADS = ("\n", "/", "a")
 """Beginnings to put before a text that is none; one of them does not grow together with it."""
 _END_OF_WORD = re.compile(r"(?<=[^\W\d_])(?=[\W\d_])")
 _WHITE = " \t\n\v\f\r"  # isspace() in llama.cpp
+_BEGINNING = 16
+"""Ids of an answer that may grow together with the text before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +85,18 @@ class RenderingTokenizer:
             yield _Part(len(text), text)
 
     def _parts(self, segments: Sequence[Segment], answers: Mapping[MessageId, Sequence[int]]) -> Iterator[_Part]:
+        begin = _white_at_end(segments[-1].text) if segments and isinstance(segments[-1], TemplateText) else None
+        before = ""
         for segment in segments:
             text = segment.text
             if isinstance(segment, AnswerTokens):
-                yield _Part(len(text), ids=answers[segment.message_id])
+                ids = answers[segment.message_id]
+                n = self._n_grown(before, ids) if before and begin not in (None, _white_at_end(before)) else 0
+                lead = self._vocab.text(ids[:n])
+                if lead:
+                    yield _Part(len(lead), lead)
+                yield _Part(len(text) - len(lead), ids=ids[n:])
+                before = ""
                 continue
             at = 0
             for start, end in self._own_marks(text) if isinstance(segment, TemplateText) else ():
@@ -91,8 +104,25 @@ class RenderingTokenizer:
                     yield _Part(start - at, text[at:start])
                 yield _Part(end - start, ids=(self._vocab.controls[text[start:end]],))
                 at = end
+            before = text[at:] if isinstance(segment, TemplateText) else ""
             if at < len(text):
                 yield _Part(len(text) - at, text[at:])
+
+    def _n_grown(self, before: str, ids: Sequence[int]) -> int:
+        """How many of an answer's first ids are others in the text as a whole, up to a boundary that both have."""
+        vocab = self._vocab
+        first = list(takewhile(lambda token: token not in vocab.control_ids, ids[:_BEGINNING]))
+        text = vocab.text(first)
+        if "\ufffd" in text:
+            return 0
+        whole = plain_tokens(vocab, before + text, is_behind=True)
+        rests = {0, *accumulate(len(vocab.piece(token)) for token in reversed(whole))}
+        rest = len(text.encode())
+        for n, token in enumerate(first):
+            if rest in rests:
+                return n
+            rest -= len(vocab.piece(token))
+        return len(first)
 
     def _own_marks(self, text: str) -> list[Span]:
         """The marks in a template's text, as llama.cpp finds them: the longest first."""
@@ -108,6 +138,10 @@ class RenderingTokenizer:
     def _stripped(self, text: str, before: Sequence[int]) -> str:
         """Without the white space that the mark before it swallows."""
         return text.lstrip(_WHITE) if before and self._vocab.strips_right(before[0]) else text
+
+
+def _white_at_end(text: str) -> str:
+    return text[len(text.rstrip(_WHITE)) :]
 
 
 def plain_tokens(vocab: Vocab, text: str, *, is_behind: bool) -> list[int]:
