@@ -61,10 +61,18 @@ def generate(
 
 
 def preview(
-    conversation: Conversation, before: Sequence[Message], draft: QueuedMessage, settings: Settings
+    conversation: Conversation,
+    before: Sequence[Message],
+    draft: QueuedMessage,
+    settings: Settings,
+    replaced: Message | None = None,
 ) -> PreviewTurn:
-    """What would sending `draft` after the messages `before` cost?"""
-    return _turn(conversation, [*before, _question(conversation, draft)], draft, settings)
+    """What would sending `draft` after the messages `before` cost? `replaced`: it is another version of this one."""
+    shown = _question(conversation, draft)
+    if replaced is not None:
+        shown = replace(shown, role=replaced.role, parent=replaced.parent)
+    turn = _turn(conversation, [*before, shown], draft, settings)
+    return replace(turn, replaced=replaced.id if replaced is not None else None)
 
 
 def preview_prompt(

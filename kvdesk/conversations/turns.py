@@ -159,7 +159,7 @@ class Turns:
         before = self._state.branch(conversation)
         if old is not None:
             before = tree.branch(old.parent) if old.parent is not None else []
-        self._submit(requests.preview(known, before, draft, self._settings()))
+        self._submit(requests.preview(known, before, draft, self._settings(), old))
 
     def measure(self, conversation: ConversationId) -> None:
         """See `ConversationService.measure`."""

@@ -28,9 +28,9 @@ class Forecast:
             tr("{n:,} to compute").format(n=self.n_prefill),
         ]
         if self.restore_ms:
-            parts.insert(0, tr("restored in {time}").format(time=_seconds(self.restore_ms)))
+            parts.insert(0, tr("restored in {time}").format(time=in_seconds(self.restore_ms)))
         if self.first_token_ms is not None:
-            parts.append(tr("first token in {time}").format(time=_seconds(self.first_token_ms)))
+            parts.append(tr("first token in {time}").format(time=in_seconds(self.first_token_ms)))
         return tr(", ").join(parts)
 
 
@@ -48,7 +48,7 @@ def forecast(
     return Forecast(n_reused, n_prefill, None if ms is None else ms + restore_ms + waiting_ms, restore_ms)
 
 
-def _seconds(ms: float) -> str:
+def in_seconds(ms: float) -> str:
     """As precise as it is known: two digits."""
     if ms < 95:
         return tr("about 0.1 s") if ms >= 50 else tr("less than 0.1 s")

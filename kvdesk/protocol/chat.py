@@ -183,6 +183,7 @@ class PreviewTurn:
     overflow, n_keep, evicted, template: as in `Generate`; max_tokens: most tokens of the answer (`Sampling`)
     n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
     before it in the same message), 0: all of them; n_attached: characters of each attachment that stands before those
+    replaced: the message that the draft is another version of; an answer is priced up to its own end
     """
 
     conversation: ConversationId
@@ -194,6 +195,7 @@ class PreviewTurn:
     n_typed: int = 0
     template: str = ""
     n_attached: tuple[int, ...] = ()
+    replaced: MessageId | None = None
 
     @property
     def text(self) -> str:
@@ -232,6 +234,7 @@ class TurnPreview:
     text                  the draft; n_fitting: so many of its characters fit
     attached_chars        characters of each attachment as the model reads it; n_attached_fitting: so many of all of
                           them together fit beside the whole text
+    replaced              as in `PreviewTurn`
     """
 
     conversation: ConversationId
@@ -252,6 +255,7 @@ class TurnPreview:
     n_attached: tuple[int, ...] = ()
     attached_chars: tuple[int, ...] = ()
     n_attached_fitting: int = 0
+    replaced: MessageId | None = None
 
     @property
     def room(self) -> int:

@@ -30,7 +30,7 @@ def ready(rig: Rig, qtbot: QtBot) -> Rig:
     """A model is open, and the window shown."""
     rig.worker.give(ModelLoaded(MODEL))
     rig.window.show()
-    qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
     return rig
 
 

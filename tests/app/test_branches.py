@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
-from kvdesk.protocol.chat import PreviewTurn, TextDelta, TurnEnded, TurnPreview, TurnStarted
+from kvdesk.protocol.chat import ModelLoaded, PreviewTurn, TextDelta, TurnEnded, TurnPreview, TurnStarted
 from kvdesk.store.listener import read_tree
+from kvdesk.ui.messages.message_editor import MessageEditor
 from tests.app.conftest import Rig, over_both
 from tests.app.test_controller import STATS, answer, say, stored
+from tests.ui.samples import MODEL
 
 
 def _stored(rig: Rig, n: int) -> Conversation:
@@ -53,6 +56,19 @@ def shown(rig: Rig) -> list[str]:
     return [widget.message.text for widget in rig.window.chat.view.widgets]
 
 
+def edited_at(rig: Rig, place: int) -> MessageEditor:
+    """The editor of a message, by its place."""
+    rig.window.apply_event(ModelLoaded(MODEL))
+    widget = rig.window.chat.view.widgets[place]
+    rig.window._menus.start_edit(widget.message.id)
+    assert widget.editor is not None
+    return widget.editor
+
+
+def previews(rig: Rig) -> list[PreviewTurn]:
+    return [command for command in rig.worker.commands if isinstance(command, PreviewTurn)]
+
+
 @over_both
 def test_a_second_answer_is_switched_from_and_back(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
@@ -72,11 +88,12 @@ def test_a_second_answer_is_switched_from_and_back(rig: Rig, qtbot: QtBot) -> No
 def test_an_edited_question_is_a_branch(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke about cats?")
     answer(rig, qtbot, asked, "Miaow")
-    question = rig.window.chat.view.widgets[0].message
-    rig.window._menus.start_edit(question.id)
-    composer = rig.window.chat.composer
-    assert composer.text == "Joke about cats?"
-    rig.window.chat._on_sent("Joke about dogs?")
+    rig.window.chat.composer.set_text("a draft")
+    editor = edited_at(rig, 0)
+    assert editor.text == "Joke about cats?"
+    editor.edit.setPlainText("Joke about dogs?")
+    editor.buttons[2].click()
+    assert rig.window.chat.composer.text == "a draft"
     edited = rig.worker.asked[-1]
     assert [m.text for m in edited.messages] == ["Joke about dogs?"]
     answer(rig, qtbot, edited, "Wuff")
@@ -88,13 +105,21 @@ def test_an_edited_question_is_a_branch(rig: Rig, qtbot: QtBot) -> None:
 
 
 @over_both
-def test_escape_leaves_the_message_and_brings_the_draft_back(rig: Rig, qtbot: QtBot) -> None:
-    answer(rig, qtbot, say(rig, "Question"), "Answer")
-    rig.window.chat.composer.set_text("a draft")
-    rig.window._menus.start_edit(rig.window.chat.view.widgets[0].message.id)
+def test_an_edit_is_there_again_after_another_chat(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Question")
+    answer(rig, qtbot, asked, "Answer")
+    edited_at(rig, 0).edit.setPlainText("Another question")
+    rig.window.new_chat_requested.emit()
+    assert not rig.window.chat.view.is_editing
+    rig.window.conversation_selected.emit(asked.conversation)
+    editor = rig.window.chat.view.widgets[0].editor
+    assert editor is not None
+    assert editor.text == "Another question"
+    assert rig.window.chat.view.widgets[1].is_dim
     rig.window.intents.escape()
-    assert rig.window.chat.composer.text == "a draft"
-    assert not rig.window.chat.is_editing
+    assert not rig.window.chat.view.is_editing
+    assert shown(rig) == ["Question", "Answer"]
+    assert rig.window.chat.view.edits == {}
 
 
 @over_both
@@ -149,12 +174,37 @@ def test_what_is_typed_is_priced(rig: Rig, qtbot: QtBot) -> None:
 def test_an_edited_message_is_priced_in_its_place(rig: Rig, qtbot: QtBot) -> None:
     answer(rig, qtbot, say(rig, "Joke?"), "First joke")
     answer(rig, qtbot, say(rig, "Another"), "Second joke")
-    rig.window._menus.start_edit(rig.window.chat.view.widgets[2].message.id)
-    rig.window.chat.composer.set_text("Another, but short")
-    qtbot.waitUntil(lambda: any(isinstance(c, PreviewTurn) for c in rig.worker.commands))
-    preview = next(c for c in reversed(rig.worker.commands) if isinstance(c, PreviewTurn))
+    editor = edited_at(rig, 2)
+    editor.edit.setPlainText("Another, but short")
+    question = rig.window.chat.view.widgets[2].message.id
+    qtbot.waitUntil(lambda: "Another, but short" in [asked.text for asked in previews(rig)])
+    preview = previews(rig)[-1]
     assert [m.text for m in preview.messages] == ["Joke?", "First joke", "Another, but short"]
     assert (preview.n_typed, preview.max_tokens) == (18, rig.controller.settings.sampling.max_tokens)
+    assert preview.replaced == question
+    found = TurnPreview(preview.conversation, 20, 9, 1_240.0, "", text=editor.text, replaced=question)
+    rig.worker.give(found)
+    qtbot.waitUntil(lambda: editor.cost == "9 of 29 tokens are read again: about 1.2 s")
+    assert "29" not in rig.window.chat.composer.hint_text
+    rig.worker.give(replace(found, refused="Too long.", n_ctx=8, n_conversation=0, n_draft=9, n_fitting=4))
+    qtbot.waitUntil(lambda: not editor.buttons[2].isEnabled())
+    editor.help.links[0].click()
+    assert editor.edit.textCursor().selectedText() == "her, but short"
+
+
+def test_an_edited_answer_is_priced_up_to_its_end(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, say(rig, "Joke?"), "First joke")
+    answer(rig, qtbot, say(rig, "Another"), "Second joke")
+    editor = edited_at(rig, 1)
+    editor.edit.setPlainText("First joke, but better")
+    qtbot.waitUntil(lambda: "First joke, but better" in [asked.text for asked in previews(rig)])
+    preview = previews(rig)[-1]
+    assert [(m.role, m.text) for m in preview.messages] == [("user", "Joke?"), ("assistant", "First joke, but better")]
+    assert preview.replaced is not None
+    full = TurnPreview(preview.conversation, 20, 9, None, "", text=editor.text, replaced=preview.replaced, refused="No")
+    rig.worker.give(replace(full, refused=""))
+    qtbot.waitUntil(lambda: editor.cost == "9 of 29 tokens are read again with your next message")
+    assert [widget.is_dim for widget in rig.window.chat.view.widgets] == [False, False, True, True]
 
 
 def test_the_tree_of_branches_leads_to_another_branch(rig: Rig, qtbot: QtBot) -> None:

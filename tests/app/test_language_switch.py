@@ -160,13 +160,16 @@ def test_what_one_was_doing_goes_on(rig: Rig, qtbot: QtBot) -> None:
     reading = window.chat.view.reading
     assert reading is not None
     type_text(rig, qtbot, "put aside")
-    window.chat.start_edit(branch[0])
-    type_text(rig, qtbot, " in other words")
     answered = window.chat.view.widget_of(branch[5].id)
     assert answered is not None
     answered.start_edit()
     assert answered.editor is not None
     answered.editor.edit.setPlainText("A better answer")
+    window.chat.view.start_edit(branch[0].id)
+    asked = window.chat.view.widget_of(branch[0].id)
+    assert asked is not None
+    assert asked.editor is not None
+    asked.editor.edit.setPlainText("Question 0 in other words")
     window.chat.view.read_on(reading)
     before = window.chat.view.reading
     window.conversations.search.setText("Question")
@@ -177,11 +180,9 @@ def test_what_one_was_doing_goes_on(rig: Rig, qtbot: QtBot) -> None:
     assert window.inspector.tab == "Log"
     assert "a line of the log" in window.inspector.log.text
     assert window.conversations.search.text() == "Question"
-    assert window.chat.view.edited_answers == {branch[5].id: "A better answer"}
+    edits = {branch[0].id: "Question 0 in other words", branch[5].id: "A better answer"}
+    assert window.chat.view.edits == edits
     assert window.chat.view.reading == before
-    assert window.chat.is_editing
-    assert window.chat.composer.text == "Question 0 in other words"
-    window.chat.end_edit()
     assert window.chat.composer.text == "put aside"
 
 

@@ -36,7 +36,7 @@ def ready(rig: Rig, qtbot: QtBot) -> Rig:
     """A model is open, and the window shown."""
     rig.worker.give(ModelLoaded(MODEL))
     rig.window.show()
-    qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
     return rig
 
 
@@ -123,7 +123,7 @@ def test_while_a_model_is_opened_it_waits_for_it(make_rig: Callable[..., Rig], q
     rig = make_rig(Path("/models/tiny.gguf"))
     rig.worker.give(ModelLoading(LocalFile(Path("/models/tiny.gguf")), 0.4))
     rig.window.show()
-    qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
     assert rig.window.chat.composer.hint_text == "Loading tiny. What you send waits for it."
     enter(rig, qtbot, "Hello")
     assert (asked(rig), queue(rig).texts) == ([], ("Hello",))
@@ -193,7 +193,7 @@ def test_what_is_taken_back_keeps_its_place(ready: Rig, qtbot: QtBot) -> None:
 def test_it_outlives_the_process_and_then_waits(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig()
     rig.worker.give(ModelLoaded(MODEL))
-    qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
     one = first(rig)
     enter(rig, qtbot, "Two")
     assert [(texts(c), c.draft) for c in conversations(rig)] == [(("Two",), "")]
@@ -215,7 +215,7 @@ def test_an_empty_chat_is_stored_for_as_long_as_something_waits(make_rig: Callab
     rig = make_rig(Path("/models/tiny.gguf"))
     rig.worker.give(ModelLoading(LocalFile(Path("/models/tiny.gguf")), 0.4))
     rig.window.show()
-    qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
     enter(rig, qtbot, "Hello")
     rig.window.chat.tell_draft()
     assert [texts(c) for c in conversations(rig)] == [("Hello",)]
@@ -242,10 +242,11 @@ def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
     answer(ready, qtbot, one, "First answer")
     ready.window._menus.start_edit(ready.window.chat.view.widgets[0].message.id)
     ready.controller.conversations.regenerate(ConversationId(one.conversation))
-    composer = ready.window.chat.composer
-    qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
-    assert (composer.text, len(ready.worker.asked)) == ("One", 2)
-    assert "can be sent when the answer has ended" in composer.hint_text
+    editor = ready.window.chat.view.widgets[0].editor
+    assert editor is not None
+    qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert (editor.text, len(ready.worker.asked)) == ("One", 2)
+    assert editor.cost == "It can be saved when the answer has ended"
 
 
 @over_both

@@ -68,7 +68,7 @@ def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Recor
     window.show_messages(ONE, (message("a", "assistant", "yes"),))
     offered = [b.text() for b in window.chat.findChildren(QPushButton) if b.isVisible() and b.isEnabled()]
     assert not any("Open" in text for text in offered)
-    assert window.chat.composer.is_blocked
+    assert window.chat.composer.blocked
     assert not window.inspector.forget_button.isEnabled()
     assert not window.inspector.rebuild_button.isEnabled()
     again = [b for b in window.chat.findChildren(QToolButton) if b.accessibleName() == "Answer again"]

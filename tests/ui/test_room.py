@@ -139,9 +139,9 @@ def test_an_answer_that_did_not_fit_offers_what_helps(window: MainWindow) -> Non
     assert widget.help is not None
     assert widget.help.isVisible()
     widget.help.links[0].click()
-    assert window.chat.is_editing
-    assert window.chat.composer.text == "far too long"
-    window.chat.end_edit()
+    editor = window.chat.view.widgets[0].editor
+    assert editor is not None
+    assert editor.text == "far too long"
     window.show_messages(ONE, (question, replace(reply, state="failed")))
     again = window.chat.view.widget_of(answer)
     assert again is not None

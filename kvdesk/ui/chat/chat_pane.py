@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import NO_TOKENIZER
-from kvdesk.protocol.chat import ContextUse, ModelInfo
+from kvdesk.protocol.chat import ContextUse, ModelInfo, TurnPreview
 from kvdesk.translation import tr
 from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.chat.overflow_choice import OverflowButton
@@ -42,16 +42,13 @@ class Writing(NamedTuple):
     """What is being written in a pane, and where one reads.
 
     text, cursor   in the composer, with the anchor and the position of its cursor
-    edited, aside  the message that it is of, and what was typed before that; None and ""
-    answers        texts of answers that are edited in their place
+    edits          texts of messages that are edited in their place
     reading        see `MessageList.reading`; error: a sentence over the composer and its details
     """
 
     text: str
     cursor: tuple[int, int]
-    edited: Message | None
-    aside: str
-    answers: Mapping[MessageId, str]
+    edits: Mapping[MessageId, str]
     reading: tuple[MessageId, int] | None
     error: tuple[str, str]
 
@@ -60,7 +57,6 @@ class ChatPane(QWidget):
     """Shows one conversation. Every conversation has its draft."""
 
     sent = Signal(str)
-    edited = Signal(str, str)  # message, its new text
     draft_changed = Signal(str, str)  # what is typed, after a pause, never empty; the message it would replace, or ""
     larger_clicked = Signal()
     draft_typed = Signal(str, str)  # conversation, what is typed for it and not sent; empty once it is sent
@@ -87,8 +83,6 @@ class ChatPane(QWidget):
         self.setAcceptDrops(True)
         self._conversation: ConversationId | None = None
         self._drafts: dict[ConversationId | None, str] = {}
-        self._editing: MessageId | None = None
-        self._set_aside = ""  # what was typed before an edit began
         self._header = PaneHeader(theme)
         self._header.open_model_clicked.connect(self.open_model_clicked)
         self._header.server_clicked.connect(self.server_clicked)
@@ -105,6 +99,7 @@ class ChatPane(QWidget):
         self._view = ChatView(theme)
         self._view.regenerate_clicked.connect(self.regenerate_clicked)
         self._view.continue_clicked.connect(self.continue_clicked)
+        self._view.edit_paused.connect(self._on_edit_paused)
         self.pinned = PinnedBar(theme)
         self._view.pinned_changed.connect(self._on_pinned_changed)
         self.pinned.chosen.connect(self._view.jump_to)
@@ -127,12 +122,12 @@ class ChatPane(QWidget):
         self.queue = QueueView(theme)
         self.queue.edit_clicked.connect(self._on_queued_edit)
         self._composer = Composer(theme)
-        self._composer.sent.connect(self._on_sent)
+        self._composer.sent.connect(self.sent)
         self._composer.paged.connect(self._view.scroll_page)
         self._composer.stop_clicked.connect(self.stop_clicked)
         self._composer.paused.connect(self._on_paused)
         self.attachments = DraftAttachments(self._composer)
-        self._composer.edit.recall = SentMessages(self._composer, lambda: self._view.questions).step
+        self._composer.edit.recall = SentMessages(self._composer, lambda: [*self._view.questions.values()]).step
         for asking in (self._composer, self._view):
             asking.larger_clicked.connect(self.larger_clicked)
             asking.policy_clicked.connect(self._header.overflow.choose)
@@ -205,7 +200,6 @@ class ChatPane(QWidget):
         name = conversation.id if conversation else None
         if name != self._conversation:
             self.deleted.hide()
-            self.end_edit()
             self.tell_draft()
             self._drafts[self._conversation] = self._composer.text
             self._conversation = name
@@ -262,27 +256,10 @@ class ChatPane(QWidget):
         """The keyboard goes where one writes."""
         self._composer.focus_edit()
 
-    @property
-    def is_editing(self) -> bool:
-        return self._editing is not None
-
-    def start_edit(self, message: Message) -> None:
-        """The text of an earlier message comes into the composer; what was typed there comes back afterwards."""
-        if self._editing is None:
-            self._set_aside = self._composer.text
-        self._editing = message.id
-        self._composer.set_text(message.text)
-        self._composer.set_editing(True)
-        self.attachments.show_edited(message.attachments)
-        self._composer.focus_edit()
-
-    def end_edit(self) -> None:
-        """The message stays as it was."""
-        if self._editing is not None:
-            self._editing = None
-            self._composer.set_editing(False)
-            self.attachments.show_edited(None)
-            self._composer.set_text(self._set_aside)
+    def show_preview(self, preview: TurnPreview) -> None:
+        """What sending the draft, or saving an edited message, would cost."""
+        self._composer.show_preview(preview)
+        self._view.show_preview(preview)
 
     @property
     def writing(self) -> Writing:
@@ -291,26 +268,20 @@ class ChatPane(QWidget):
         return Writing(
             self._composer.text,
             (cursor.anchor(), cursor.position()),
-            view.message(self._editing) if self._editing is not None else None,
-            self._set_aside if self.is_editing else "",
-            view.edited_answers,
+            view.edits,
             view.reading,
             (self._banner.sentence, self._banner.detail),
         )
 
     def write_on(self, writing: Writing) -> None:
         """Go on with what was written in another pane. The conversation and its messages are shown."""
-        if writing.edited is not None:
-            self._composer.set_text(writing.aside)
-            self.start_edit(writing.edited)
         if self._composer.text != writing.text:
             self._composer.set_text(writing.text)
         cursor = self._composer.edit.textCursor()
         cursor.setPosition(writing.cursor[0])
         cursor.setPosition(writing.cursor[1], cursor.MoveMode.KeepAnchor)
         self._composer.edit.setTextCursor(cursor)
-        for answer, text in writing.answers.items():
-            self._view.edit_answer(answer, text)
+        self._view.go_on_editing(writing.edits)
         self._view.read_on(writing.reading)
         if writing.error[0]:
             self._banner.show_error(*writing.error)
@@ -321,7 +292,7 @@ class ChatPane(QWidget):
         if self._untold:
             self._untold = False
             self._keeping.stop()
-            self.draft_typed.emit(self._conversation, self._set_aside if self.is_editing else self._composer.text)
+            self.draft_typed.emit(self._conversation, self._composer.text)
 
     @Slot()
     def _on_typed(self) -> None:
@@ -331,21 +302,15 @@ class ChatPane(QWidget):
 
     @Slot(str)
     def _on_paused(self, text: str) -> None:
-        self.draft_changed.emit(text, self._editing or "")
+        self.draft_changed.emit(text, "")
 
-    @Slot(str)
-    def _on_sent(self, text: str) -> None:
-        message = self._editing
-        if message is None:
-            self.sent.emit(text)
-        else:
-            self.end_edit()
-            self.edited.emit(message, text)
+    @Slot(str, str)
+    def _on_edit_paused(self, message: str, text: str) -> None:
+        self.draft_changed.emit(text, message)
 
     @Slot(int, str)
     def _on_queued_edit(self, index: int, text: str) -> None:
         """A queued message comes back into the composer, before what is typed there, and only then leaves the queue."""
-        self.end_edit()
         typed = self._composer.text
         self._composer.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
         self.tell_draft()
@@ -391,7 +356,7 @@ class ChatPane(QWidget):
         self._header.set_model(model)
         self._empty.show_model(model)
         self._composer.set_loading("")
-        self._composer.set_blocked("" if model else tr("Open a model to send. Your text stays here."))
+        self._block("" if model else tr("Open a model to send. Your text stays here."))
         self._can_chat = model is None or model.has_text
         self._view.set_can_answer(self._can_chat)
         self._show_chat()
@@ -412,14 +377,14 @@ class ChatPane(QWidget):
         self._empty.show_dead()
         self._view.set_can_answer(False)
         self._progress.set_share(None)
-        self._composer.set_blocked(tr("Restart kvdesk to send."))
+        self._block(tr("Restart kvdesk to send."))
 
     def show_loading(self, name: str, share: float) -> None:
         self._progress.set_share(share)
         self._header.set_model_text(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
         self._empty.show_loading(name, share)
-        self._composer.set_blocked("")
         self._composer.set_loading(name)
+        self._block("")
 
     def show_working(self, working: bool) -> None:
         """A moving line over the messages while something is under way that cannot say how far it is."""
@@ -463,3 +428,15 @@ class ChatPane(QWidget):
 
     def set_running(self, running: bool) -> None:
         self._composer.set_running(running)
+        self._show_why_not_saved()
+
+    def _block(self, why: str) -> None:
+        """Why nothing can be sent; "" where it can."""
+        self._composer.set_blocked(why)
+        self._show_why_not_saved()
+
+    def _show_why_not_saved(self) -> None:
+        """An edited question is sent, an edited answer is not."""
+        running = tr("It can be saved when the answer has ended") if self._composer.is_running else ""
+        loading = tr("It can be saved when the model is ready") if self._composer.is_loading else ""
+        self._view.set_why_not_saved(running or self._composer.blocked or loading, running)

@@ -14,7 +14,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.composer.attachment_list import AttachmentList
 from kvdesk.ui.composer.context_meter import ContextMeter
 from kvdesk.ui.messages.message_edit import MessageEdit
-from kvdesk.ui.messages.room_help import RoomHelp, room_words
+from kvdesk.ui.messages.room_help import RoomHelp, room_words, select_excess
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.context_parts import DraftEstimate, parts_of_preview
@@ -44,7 +44,6 @@ class Composer(QFrame):
         self._running = False
         self._last_text = ""
         self._blocked = self._loading = ""
-        self._editing = False
         self._attachments: tuple[Attachment, ...] = ()
         self._attached_chars: tuple[int, ...] = ()
         self._can_attach = False
@@ -67,7 +66,8 @@ class Composer(QFrame):
         self._send = IconButton(theme, "send", tr("Send"), tr("Send (Enter)"), ink="accent_text")
         self._send.setProperty("send", True)
         self._send.clicked.connect(self._on_send_clicked)
-        self._attach = IconButton(theme, "attach", tr("Attach files"))
+        tip = tr("Attach text, code, PDF, DOCX or RTF files (Ctrl+Shift+A); dropping and pasting them works too")
+        self._attach = IconButton(theme, "attach", tr("Attach files"), tip)
         self._attach.clicked.connect(self.attach_clicked)
         self.attachments = AttachmentList(theme)
         self.meter = ContextMeter(theme)
@@ -107,8 +107,14 @@ class Composer(QFrame):
         return self._running
 
     @property
-    def is_blocked(self) -> bool:
-        return bool(self._blocked)
+    def is_loading(self) -> bool:
+        """Whether what is sent waits for a model."""
+        return bool(self._loading)
+
+    @property
+    def blocked(self) -> str:
+        """Why nothing can be sent; "" where it can."""
+        return self._blocked
 
     @property
     def hint_text(self) -> str:
@@ -206,18 +212,8 @@ class Composer(QFrame):
         """Select what is too much of the text, so that it can be seen, and deleted."""
         if self._preview is None:
             return
-        cursor = self._edit.textCursor()
-        text = self.text.encode("utf-16-le")  # positions in a document count UTF-16 units
-        start = len(self.text[: self._preview.n_fitting].encode("utf-16-le")) // 2
-        cursor.setPosition(len(text) // 2)
-        cursor.setPosition(start, cursor.MoveMode.KeepAnchor)
-        self._edit.setTextCursor(cursor)
+        select_excess(self._edit, self._preview.n_fitting)
         self.focus_edit()
-
-    def set_editing(self, editing: bool) -> None:
-        """The text replaces an earlier message."""
-        self._editing = editing
-        self._show_state()
 
     def focus_edit(self) -> None:
         self._edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -238,16 +234,13 @@ class Composer(QFrame):
 
     def _is_of_draft(self, preview: TurnPreview) -> bool:
         """Whether a preview is of the draft as it is now."""
-        return preview.text == self.text and preview.attached_chars == self._attached_chars
+        is_draft = preview.replaced is None and preview.text == self.text
+        return is_draft and preview.attached_chars == self._attached_chars
 
     def _why_not(self) -> str:
         """Why what is typed cannot be sent or queued, "" where it can."""
         if self._blocked:
             return self._blocked
-        if self._editing and (self._running or self._loading):
-            if self._running:
-                return tr("Editing: it can be sent when the answer has ended")
-            return tr("Editing: it can be sent when the model is ready")
         return room_words(self._preview)[0] if self._preview is not None and self.is_too_long else ""
 
     @Slot(bool)
@@ -294,11 +287,6 @@ class Composer(QFrame):
         self._show_costs()
         self._show_meter()
         self._attach.setEnabled(self._can_attach)
-        self._attach.setToolTip(
-            tr("What is attached to a message stays when it is edited")
-            if self._editing
-            else tr("Attach text, code, PDF, DOCX or RTF files (Ctrl+Shift+A); dropping and pasting them works too")
-        )
         self._send.setEnabled(self._running or (self._has_draft and not self._why_not()))
         words, tone = self._words()
         self._hint.setText(words)
@@ -333,8 +321,8 @@ class Composer(QFrame):
 
     def _words(self) -> tuple[str, str]:
         """The line under the text, and its tone."""
-        if self._blocked or (self._editing and self._why_not() and not self.is_too_long):
-            return self._why_not(), "secondary"
+        if self._blocked:
+            return self._blocked, "secondary"
         if self._running:
             stops = tr("Enter queues it  ·  Esc stops the answer") if self._has_draft else tr("Esc stops the answer")
             return stops, "secondary"
@@ -342,8 +330,6 @@ class Composer(QFrame):
             return tr("Loading {name}. What you send waits for it.").format(name=self._loading), "secondary"
         if self._preview is not None:
             return room_words(self._preview)
-        if self._editing:
-            return tr("Editing: Enter sends it as a new branch  ·  Esc cancels"), "secondary"
         return tr("Enter sends  ·  Shift+Enter starts a new line"), "secondary"
 
 

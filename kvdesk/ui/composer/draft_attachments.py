@@ -31,7 +31,6 @@ class DraftAttachments(QObject):
         self._composer = composer
         self._conversation: ConversationId | None = None
         self._attachments: tuple[Attachment, ...] = ()
-        self._edited: tuple[Attachment, ...] | None = None  # those of a message that is edited
         self._reading: Mapping[ConversationId, Mapping[int, str]] = {}
         self._encodings: Mapping[Attachment, str] = {}
         self._whole: dict[Attachment, Attachment] = {}
@@ -50,8 +49,8 @@ class DraftAttachments(QObject):
 
     @property
     def can_attach(self) -> bool:
-        """Not to a message that is edited: what is attached to it stays."""
-        return self._conversation is not None and self._edited is None
+        """Whether a conversation is shown."""
+        return self._conversation is not None
 
     def show_conversation(self, conversation: Conversation | None) -> None:
         name = conversation.id if conversation else None
@@ -59,11 +58,6 @@ class DraftAttachments(QObject):
             self._whole.clear()
         self._conversation = name
         self._attachments = conversation.draft_attachments if conversation else ()
-        self._show()
-
-    def show_edited(self, attachments: tuple[Attachment, ...] | None) -> None:
-        """Those of the message that is edited; None: none is."""
-        self._edited = attachments
         self._show()
 
     def show_reading(self, reading: Mapping[ConversationId, Mapping[int, str]]) -> None:
@@ -93,8 +87,8 @@ class DraftAttachments(QObject):
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        shown = self._attachments if self._edited is None else self._edited
-        reading = self._reading.get(self._conversation, {}) if self._conversation and self._edited is None else {}
+        shown = self._attachments
+        reading = self._reading.get(self._conversation, {}) if self._conversation else {}
         self._composer.show_attachments(
             shown,
             reading,
@@ -148,5 +142,5 @@ class DraftAttachments(QObject):
 
     @Slot(object)
     def _on_counted(self, n_tokens: tuple[int, ...]) -> None:
-        if self._edited is None and len(n_tokens) == len(self._attachments):
+        if len(n_tokens) == len(self._attachments):
             self._change([replace(a, n_tokens=n) for a, n in zip(self._attachments, n_tokens, strict=True)])

@@ -54,7 +54,11 @@ class BranchSwitch(QWidget):
         self._text.setAccessibleName(tr("Version {i} of {n}").format(i=self._at + 1, n=len(everyone)))
         self._before.setEnabled(self._at > 0)
         self._after.setEnabled(self._at + 1 < len(everyone))
-        self.setVisible(len(everyone) > 1)
+        self.setVisible(self.has_several)
+
+    @property
+    def has_several(self) -> bool:
+        return len(self._all) > 1
 
     def _go(self, by: int) -> None:
         if 0 <= self._at + by < len(self._all):

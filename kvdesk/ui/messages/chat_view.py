@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from math import ceil
 from typing import Final
 
 from PySide6.QtCore import QPoint, Signal, Slot
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from kvdesk.chat import Message, MessageId, finish_of
-from kvdesk.protocol.chat import Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnPreview, TurnStarted
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.text_chunks import PIECE_LINES
-from kvdesk.ui.messages.message_list import MessageList
+from kvdesk.ui.messages.message_list import GAP_PX, MessageList
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
@@ -29,7 +30,8 @@ class ChatView(MessageList):
 
     regenerate_clicked = Signal()
     continue_clicked = Signal()
-    answer_edited = Signal(str, str, bool)  # message, its new text, whether it is to go on
+    edited = Signal(str, str, bool)  # message, its new text, whether an answer is to go on
+    edit_paused = Signal(str, str)  # message, its text as it is edited, after a pause in typing
     unpin_clicked = Signal(str)
     pinned_changed = Signal()
     edit_clicked = Signal(str)
@@ -51,6 +53,8 @@ class ChatView(MessageList):
         self._retention: Mapping[MessageId, str] = {}
         self._full: set[MessageId] = set()  # answers that a full context ended, or kept from beginning
         self._dirty: set[MessageId] = set()
+        self._edits: dict[MessageId, str] = {}  # of messages that have no widget now
+        self._why_not_saved: dict[str, str] = {}
         self._found: tuple[MessageId, Sequence[str]] | None = None  # what a search found, and the words
         self.setAccessibleName(tr("Messages"))
         self._rendering = Throttle(self, RENDER_INTERVAL_MS, self._render)
@@ -61,9 +65,9 @@ class ChatView(MessageList):
         return tuple(self._widgets().values())
 
     @property
-    def questions(self) -> list[str]:
+    def questions(self) -> dict[MessageId, str]:
         """What a person wrote in the branch that is shown, oldest first."""
-        return [message.text for message in self._messages.values() if message.role == "user" and message.text]
+        return {name: one.text for name, one in self._messages.items() if one.role == "user" and one.text}
 
     @property
     def last(self) -> MessageId | None:
@@ -80,17 +84,68 @@ class ChatView(MessageList):
         return self._messages.get(name)
 
     @property
-    def edited_answers(self) -> dict[MessageId, str]:
-        """What was made of the answers that are edited in their place."""
-        return {name: one.editor.edit.toPlainText() for name, one in self._widgets().items() if one.editor is not None}
+    def edits(self) -> dict[MessageId, str]:
+        """What was made of messages that are edited in their place, and not saved; of chats that were left too."""
+        return self._edits | {name: one.editor.text for name, one in self._widgets().items() if one.editor is not None}
 
-    def edit_answer(self, name: MessageId, text: str) -> None:
-        """Go on with the text of an answer that was edited before."""
-        if isinstance(widget := self.scroll_to(name), MessageWidget):
+    @property
+    def is_editing(self) -> bool:
+        """Whether a message that is shown is being edited."""
+        return any(widget.editor is not None for widget in self.widgets)
+
+    def start_edit(self, message: MessageId) -> None:
+        """Edit a message in its place."""
+        if isinstance(widget := self.scroll_to(message), MessageWidget):
             widget.start_edit()
-            if widget.editor is not None:
-                widget.editor.edit.setPlainText(text)
-                widget.editor.begin()
+            self._show_editor(widget)
+
+    def go_on_editing(self, edits: Mapping[MessageId, str]) -> None:
+        """Go on with texts that were edited before."""
+        self._edits |= edits
+        for widget in self.widgets:
+            self._restore_edit(widget)
+
+    def end_edit(self) -> None:
+        """The message that is edited, with the keyboard in it or else the last one, stays as it was."""
+        edited = [widget for widget in self.widgets if widget.editor is not None]
+        focus: QWidget | None = QApplication.focusWidget()
+        here = [widget for widget in edited if focus is not None and widget.isAncestorOf(focus)]
+        for widget in (here or edited)[-1:]:
+            widget.end_edit()
+
+    def show_preview(self, preview: TurnPreview) -> None:
+        """What saving an edited message would cost."""
+        widget = self.widget_of(preview.replaced) if preview.replaced is not None else None
+        if widget is not None and widget.editor is not None:
+            widget.editor.show_preview(preview)
+
+    def set_why_not_saved(self, question: str, answer: str) -> None:
+        """Why an edited question, and an edited answer, cannot be saved now; "" where they can."""
+        self._why_not_saved = {"user": question, "assistant": answer}
+        for widget in self.widgets:
+            widget.set_why_not_saved(self._why_not_saved.get(widget.message.role, ""))
+
+    def _show_editor(self, widget: MessageWidget) -> None:
+        """Bring all of it into sight, its end where it is higher than that."""
+        self.arrange()
+        self.ensureWidgetVisible(widget, 0, GAP_PX)
+
+    def _restore_edit(self, widget: MessageWidget) -> None:
+        if (text := self._edits.pop(widget.message.id, None)) is not None:
+            widget.start_edit(text)
+
+    def _follows_edit(self, message: MessageId) -> bool:
+        """Whether a message before this one is edited: this one stays in the branch that is shown."""
+        edits = self.edits
+        if not edits or message in edits:
+            return False
+        return any(name in edits for name in takewhile(lambda name: name != message, self._messages))
+
+    @Slot()
+    def _on_editing_changed(self) -> None:
+        for name, widget in self._widgets().items():
+            widget.set_dim(self._follows_edit(name))
+        self.arrange()
 
     def _widgets(self) -> dict[MessageId, MessageWidget]:
         return {name: widget for name, widget in self.made().items() if isinstance(widget, MessageWidget)}
@@ -103,6 +158,7 @@ class ChatView(MessageList):
             widget.set_can_edit(can)
 
     def show_messages(self, messages: Sequence[Message]) -> None:
+        self._edits = self.edits
         self._messages = {message.id: message for message in messages}
         self._branches, self._retention = {}, {}
         self._found = None
@@ -254,7 +310,9 @@ class ChatView(MessageList):
         widget.regenerate_clicked.connect(self.regenerate_clicked)
         widget.set_why_not_continued(self.why_not_continued)
         widget.continue_clicked.connect(self.continue_clicked)
-        widget.answer_edited.connect(self.answer_edited)
+        widget.edited.connect(self.edited)
+        widget.edit_paused.connect(self.edit_paused)
+        widget.set_why_not_saved(self._why_not_saved.get(message.role, ""))
         widget.unpin_clicked.connect(self.unpin_clicked)
         widget.edit_clicked.connect(self.edit_clicked)
         widget.branch_clicked.connect(self.branch_clicked)
@@ -269,6 +327,9 @@ class ChatView(MessageList):
         widget.shorten_clicked.connect(lambda: self.shorten_clicked.emit(message.parent or ""))
         widget.set_last(message.id == self.last and self._can_answer)
         widget.set_can_edit(self._can_answer)
+        self._restore_edit(widget)
+        widget.set_dim(self._follows_edit(message_id))
+        widget.editing_changed.connect(self._on_editing_changed)
         if self._found is not None and self._found[0] == message_id:
             widget.mark(self._found[1])
         return widget

@@ -97,10 +97,11 @@ class MessageEdit(QPlainTextEdit):
         return QSize(80, self.fontMetrics().lineSpacing() + 8)
 
     def event(self, event: QEvent) -> bool:
-        # On X11 a text field claims Ctrl+K, "delete to the end of the line"; here it searches, as everywhere else.
+        # On X11 a text field claims Ctrl+K, "delete to the end of the line", and Ctrl+E, "go there"; here they do what
+        # they do everywhere else.
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
             control = event.modifiers() == Qt.KeyboardModifier.ControlModifier
-            if control and event.key() == Qt.Key.Key_K:
+            if control and event.key() in (Qt.Key.Key_K, Qt.Key.Key_E):
                 event.ignore()
                 return False
             if event.matches(QKeySequence.StandardKey.Undo) and not self.document().isUndoAvailable():

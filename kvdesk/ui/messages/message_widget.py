@@ -10,6 +10,7 @@ from typing import Final
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QGraphicsOpacityEffect,
     QHBoxLayout,
@@ -22,10 +23,10 @@ from kvdesk.graphemes import cut
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.reasoning import ReasoningMarks, ThoughtClock
 from kvdesk.translation import marked, tr
-from kvdesk.ui.messages.answer_editor import AnswerEditor
 from kvdesk.ui.messages.attachment_cards import AttachmentCards
 from kvdesk.ui.messages.branch_switch import BranchSwitch
 from kvdesk.ui.messages.message_body import MessageBody
+from kvdesk.ui.messages.message_editor import MessageEditor
 from kvdesk.ui.messages.message_foot import MessageFoot, Waiting
 from kvdesk.ui.messages.message_list import Gradual, settle_around
 from kvdesk.ui.messages.room_help import RoomHelp
@@ -42,6 +43,7 @@ _RETENTION: Final = {  # the word beside the message, what it means, the opacity
     ),
     "evicted": (marked("not in context"), marked("The model no longer sees this message. Its text stays here."), 0.5),
 }
+_DIM: Final = 0.4
 _STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
 
 
@@ -50,9 +52,11 @@ class MessageWidget(Gradual):
 
     regenerate_clicked = Signal()
     continue_clicked = Signal()
-    answer_edited = Signal(str, str, bool)  # message, its new text, whether it is to go on
-    unpin_clicked = Signal(str)  # message
+    edited = Signal(str, str, bool)  # message, its new text, whether an answer is to go on
+    edit_paused = Signal(str, str)  # message, its text after a pause in typing
     edit_clicked = Signal(str)  # message
+    editing_changed = Signal()
+    unpin_clicked = Signal(str)  # message
     shorten_clicked = Signal()
     larger_clicked = Signal()
     policy_clicked = Signal()
@@ -74,8 +78,9 @@ class MessageWidget(Gradual):
         self._marks = message.marks
         self._is_last = self._is_full = False
         self._is_read = False  # it is continued, and the engine still reads
-        self._why_not_continued = ""
-        self._editor: AnswerEditor | None = None  # while a person changes what the model wrote
+        self._why_not_continued = self._why_not_saved = ""
+        self._can_edit = True
+        self._editor: MessageEditor | None = None  # while a person changes the text
         self._pin: IconButton | None = None
         self._help: RoomHelp | None = None  # made where it is needed
         self._edit: IconButton | None = None  # of what a person wrote
@@ -84,6 +89,7 @@ class MessageWidget(Gradual):
         self._retention = label("", tone="secondary", scale="small")
         self._retention.hide()
         self._overflow = ""
+        self._ink, self._is_dim = 1.0, False
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -99,6 +105,7 @@ class MessageWidget(Gradual):
         if message.role == "assistant":
             column.addLayout(self._make_head(theme))
             column.addWidget(self._body)
+            self._inner = column  # where the text is
         else:
             card = QFrame()
             card.setProperty("card", "user")
@@ -111,6 +118,7 @@ class MessageWidget(Gradual):
                 inner.addWidget(self._cards)
             inner.addWidget(self._body)
             column.addWidget(card)
+            self._inner = inner
         self._note = label("", scale="small")
         self._note.setWordWrap(True)
         self._waiting: Waiting | None = None
@@ -160,8 +168,27 @@ class MessageWidget(Gradual):
         self._retention.setText(tr(word))
         self._retention.setToolTip(tr(tip))
         self._retention.setVisible(bool(word))
-        faint = QGraphicsOpacityEffect(self._body, opacity=ink) if word else None
-        self._body.setGraphicsEffect(faint)  # type: ignore[arg-type]  # None takes it away
+        self._ink = ink
+        self._show_ink()
+
+    def set_dim(self, is_dim: bool) -> None:
+        """Fainter while a message before it is edited: it is no part of what comes of that."""
+        if is_dim != self._is_dim:
+            self._is_dim = is_dim
+            self._show_ink()
+
+    @property
+    def is_dim(self) -> bool:
+        return self._is_dim
+
+    def _show_ink(self) -> None:
+        """The text is as faint as the message is far from the context; all of it while it is dimmed."""
+        dimmed = _DIM if self._is_dim else 1.0
+        for part in (self._who, self._body, self._cards, self._note, self._foot, self._switch):
+            ink = min(self._ink, dimmed) if part is self._body else dimmed
+            if part is not None:
+                faint = QGraphicsOpacityEffect(part, opacity=ink) if ink < 1.0 else None
+                part.setGraphicsEffect(faint)  # type: ignore[arg-type]  # None takes it away
 
     def show_overflow(self, sentence: str) -> None:
         """Said under the answer from now on; when it ends its note says it too."""
@@ -219,6 +246,7 @@ class MessageWidget(Gradual):
         if everyone or self._switch is not None:
             is_answer = self._message.role == "assistant"
             self.switch.show_branches(everyone, self._message.id, can_compare=is_answer)
+            self._show_parts()
 
     def show_message(self, message: Message) -> None:
         """Replace what is shown by `message`."""
@@ -248,10 +276,23 @@ class MessageWidget(Gradual):
         self._shown = shown
         self._body.marks = self._marks
         self._body.show_source(text, shown[1], shown[2], may_collapse)
-        self._body.setVisible(bool(text) or not (self._message.role == "assistant" or self._message.attachments))
+        self._show_parts()
         if text and self._waiting is not None and not self._is_read:
             self._waiting.hide()
         settle_around(self._body.end, self)
+
+    def _show_parts(self) -> None:
+        """What there is to see of the text and around it: none of that while it is edited."""
+        message, is_edited = self._message, self._editor is not None
+        can_be_empty = message.role == "assistant" or bool(message.attachments)
+        self._body.setVisible(not is_edited and (bool(message.text) or not can_be_empty))
+        self._note.setVisible(not is_edited and bool(self._note.text()))
+        if self._foot is not None:
+            self._foot.setVisible(not is_edited and message.state != "streaming")
+        if self._switch is not None:
+            self._switch.setVisible(not is_edited and self._switch.has_several)
+        if self._edit is not None:
+            self._edit.setVisible(self._can_edit and not is_edited)
 
     def show_prompt(self, reused: int, prompt: int, marks: ReasoningMarks | None = None) -> None:
         """The answer begins. `marks`: around its reasoning."""
@@ -280,44 +321,64 @@ class MessageWidget(Gradual):
             self._why_not_continued = why
             self._show_state()
 
-    @Slot()
-    def start_edit(self) -> None:
-        """Let a person change the text of this answer, in its place."""
-        if self._editor is None and self._foot is not None:
-            editor = AnswerEditor(self._message.text, can_continue=self._is_last and not self._why_not_continued)
+    def start_edit(self, text: str | None = None) -> None:
+        """Let a person change the text of this message, in its place; `text`: as far as that was changed before, which
+        takes no keyboard.
+        """
+        if self._editor is None:
+            can_continue = self._foot is not None and self._is_last and not self._why_not_continued
+            editor = MessageEditor(self._theme, self._message, can_continue=can_continue)
+            editor.refuse(self._why_not_saved)
             editor.saved.connect(self._on_edited)
             editor.left.connect(self.end_edit)
-            self._column.insertWidget(self._column.indexOf(self._body), editor)
+            editor.paused.connect(lambda text: self.edit_paused.emit(self._message.id, text))
+            editor.larger_clicked.connect(self.larger_clicked)
+            editor.policy_clicked.connect(self.policy_clicked)
+            self._inner.insertWidget(self._inner.indexOf(self._body), editor)
             self._editor = editor
-            for widget in (self._body, self._note, self._foot):
-                widget.hide()
-            editor.begin()
+            self._show_parts()
+            editor.show()  # now, so that it can get the focus
+        if text is None:
+            self._editor.begin()
+        else:
+            self._editor.edit.setPlainText(text)
+        self.editing_changed.emit()
 
     @Slot()
     def end_edit(self) -> None:
-        """The answer stays as it was."""
+        """The message stays as it was; the keyboard stays with it."""
         if (editor := self._editor) is not None:
+            focus: QWidget | None = QApplication.focusWidget()
+            had_focus = focus is not None and editor.isAncestorOf(focus)
             self._editor = None
             editor.hide()
             editor.deleteLater()
-            self._body.show()
-            self._show_state()
+            self._show_parts()
+            if had_focus:
+                self.show_arrival()
+            self.editing_changed.emit()
 
     @property
-    def editor(self) -> AnswerEditor | None:
-        """What the text of the answer is changed in."""
+    def editor(self) -> MessageEditor | None:
+        """What the text is changed in."""
         return self._editor
+
+    def set_why_not_saved(self, why: str) -> None:
+        """Why what is edited cannot be saved now; "" where it can."""
+        self._why_not_saved = why
+        if self._editor is not None:
+            self._editor.refuse(why)
 
     @Slot(str, bool)
     def _on_edited(self, text: str, go_on: bool) -> None:
         self.end_edit()
         if text != self._message.text or go_on:
-            self.answer_edited.emit(self._message.id, text, go_on)
+            self.edited.emit(self._message.id, text, go_on)
 
     def set_can_edit(self, can: bool) -> None:
         """Whether an edited message could be sent."""
-        if self._edit is not None:
-            self._edit.setVisible(can)
+        self._can_edit = can
+        self._show_parts()
 
     @Slot(int, int)
     def _on_selected(self, first: int, last: int) -> None:
@@ -352,7 +413,7 @@ class MessageWidget(Gradual):
         self._pin.clicked.connect(lambda: self.unpin_clicked.emit(self._message.id))
         row.addWidget(self._pin)
         if self._message.role == "user":
-            tip = tr("Edit and send as a new branch; this one stays")
+            tip = tr("Edit it here, and have that answered in a new branch; this one stays")
             self._edit = IconButton(theme, "edit", tr("Edit this message"), tip)
             self._edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
             row.addWidget(self._edit)
@@ -374,10 +435,9 @@ class MessageWidget(Gradual):
             note = ""  # the line below says it
         self._note.setText(note)
         set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))
-        self._note.setVisible(bool(note))
+        self._show_parts()
         self._show_help()
         if self._foot is not None:
-            self._foot.setVisible(not streaming)
             self._foot.show_answer(message, is_last=self._is_last, why_not_continued=self._why_not_continued)
         if self._pin is not None:
             self._pin.setVisible(message.pinned)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QToolButton, QWidget
 
+from kvdesk.policies.forecast import in_seconds
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.translation import tr
+from kvdesk.ui.markdown.marks import utf16
 
 
 def room_words(preview: TurnPreview) -> tuple[str, str]:
@@ -37,6 +39,26 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
         return text.format(n=f"{n_draft:,}", left=f"{left:,}"), "warning"
     tokens = tr("{n} of {room} tokens").format(n=f"{n_draft:,}", room=f"{room:,}")
     return f"{tokens}  ·  {preview.sentence}", "secondary"
+
+
+def edit_words(preview: TurnPreview, *, is_answer: bool) -> tuple[str, str]:
+    """What another version of a message costs, and the tone of the sentence."""
+    if preview.refused or preview.n_evicted_tokens:
+        return room_words(preview)
+    words = tr("{n} of {all} tokens are read again")
+    if is_answer:
+        words = tr("{n} of {all} tokens are read again with your next message")
+    tokens = words.format(n=f"{preview.n_prefill:,}", all=f"{preview.n_reused + preview.n_prefill:,}")
+    ms = preview.first_token_ms
+    return (tokens if ms is None else f"{tokens}: {in_seconds(ms)}"), "secondary"
+
+
+def select_excess(field: QPlainTextEdit, n_fitting: int) -> None:
+    """Select all but the first characters of what is typed, so that it can be seen, and deleted."""
+    text, cursor = field.toPlainText(), field.textCursor()
+    cursor.setPosition(utf16(text))  # positions in a document count UTF-16 units
+    cursor.setPosition(utf16(text[:n_fitting]), cursor.MoveMode.KeepAnchor)
+    field.setTextCursor(cursor)
 
 
 class RoomHelp(QWidget):

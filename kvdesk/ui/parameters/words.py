@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from kvdesk.conversations.parameters import Parameters
+from kvdesk.policies.forecast import in_seconds
 from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.settings import RANDOM_SEED, Sampling, Settings
 from kvdesk.translation import tr
@@ -62,7 +63,7 @@ def cost(before: Parameters, after: Parameters, preview: PromptPreview | None) -
     if preview.again_ms is None:
         return tr("{n} tokens are prefilled again with the next answer.").format(n=n), "warning"
     sentence = tr("{n} tokens are prefilled again with the next answer: {time}.")
-    return sentence.format(n=n, time=_time(preview.again_ms)), "warning"
+    return sentence.format(n=n, time=in_seconds(preview.again_ms)), "warning"
 
 
 def _prompt_size(preview: PromptPreview | None) -> str:
@@ -70,14 +71,6 @@ def _prompt_size(preview: PromptPreview | None) -> str:
         return preview.problem if preview is not None else ""
     sentence = tr("The prompt of this chat has {n} tokens, {cached} of them in the cache.")
     return sentence.format(n=f"{preview.n_tokens:,}", cached=f"{preview.n_cached:,}")
-
-
-def _time(ms: float) -> str:
-    """As precise as it is known."""
-    if ms < 95:
-        return tr("less than 0.1 s")
-    seconds = f"{ms / 1e3:.1f}" if ms < 9_950 else f"{ms / 1e3:,.0f}"
-    return tr("about {seconds} s").format(seconds=seconds)
 
 
 def _value(parameters: Parameters, name: str) -> str:

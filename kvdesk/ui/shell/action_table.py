@@ -72,6 +72,14 @@ def _chat(
         Action("chat.previous_hit", tr("Previous search result"), there(partial(intents.step_hit, -1)), "Shift+F3"),
         Action("chat.write", tr("Write a message"), there(parts.chat.composer.focus_edit), "Ctrl+L"),
         Action(
+            "chat.edit",
+            tr("Edit the last question"),
+            there(intents.messages.edit),
+            "Ctrl+E",
+            tr("Edit it here, and have that answered in a new branch; this one stays"),
+            lambda: intents.messages.why_not_edited,
+        ),
+        Action(
             "chat.regenerate",
             tr("Answer again"),
             there(intents.regenerate),

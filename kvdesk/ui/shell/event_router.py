@@ -246,7 +246,7 @@ class EventRouter(QObject):
             case Overflowed():
                 self._chat.view.show_overflow(event)
             case TurnPreview():
-                self._chat.composer.show_preview(event)
+                self._chat.show_preview(event)
 
     def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded) -> None:
         shown = event.conversation == self._state.selected

@@ -147,8 +147,8 @@ class Intents(QObject):
             self._parts.chat.composer.focus_edit()
         elif self._parts.chat.leave():
             pass
-        elif self._parts.chat.is_editing:
-            self._parts.chat.end_edit()
+        elif self._parts.chat.view.is_editing:
+            self._parts.chat.view.end_edit()
         else:
             self.stop()
 
@@ -164,11 +164,6 @@ class Intents(QObject):
     def _on_sent(self, text: str) -> None:
         self._parts.chat.banner.hide()
         self._window.message_sent.emit(self.selected or "", text)
-
-    @Slot(str, str)
-    def _on_edited(self, message: str, text: str) -> None:
-        self._parts.chat.banner.hide()
-        self._window.message_edited.emit(self.selected or "", message, text)
 
     @Slot(str, str)
     def _on_draft_changed(self, text: str, replaced: str) -> None:
@@ -267,7 +262,6 @@ class Intents(QObject):
         conversations.menu_shown.connect(menus.fill_conversation_menu)
         chat.sent.connect(self._on_sent)
         chat.overflow_chosen.connect(self._on_overflow_chosen)
-        chat.edited.connect(self._on_edited)
         chat.larger_clicked.connect(self._settings.open_context)
         chat.draft_changed.connect(self._on_draft_changed)
         chat.draft_typed.connect(window.draft_typed)

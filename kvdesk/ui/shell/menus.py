@@ -31,11 +31,10 @@ class Menus(QObject):
 
     @Slot(str)
     def start_edit(self, message: str) -> None:
-        """Bring a message of a person back into the composer."""
-        widget = self._chat.view.widget_of(MessageId(message))
-        can = self._chat.can_chat and not self._busy
-        if can and widget is not None and widget.message.role == "user":
-            self._chat.start_edit(widget.message)
+        """Edit a message in its place."""
+        known = self._chat.view.message(MessageId(message))
+        if known is not None and not self._busy and (self._chat.can_chat or known.role == "assistant"):
+            self._chat.view.start_edit(known.id)
 
     def message_menu(self, message: MessageId) -> QMenu | None:
         """The menu of a message; None where it is not shown."""
@@ -71,10 +70,10 @@ class Menus(QObject):
         message = widget.message
         if message.role == "user":
             edit = menu.addAction(tr("Edit…"), partial(self.start_edit, message.id))
-            edit.setToolTip(tr("Puts it into the message box; what you send becomes a new branch, this one stays"))
+            edit.setToolTip(tr("Edit it here, and have that answered in a new branch; this one stays"))
             edit.setEnabled(not self._busy and self._chat.can_chat)
         elif message.role == "assistant" and message.text:
-            edit = menu.addAction(tr("Edit the answer…"), widget.start_edit)
+            edit = menu.addAction(tr("Edit the answer…"), partial(self.start_edit, message.id))
             edit.setToolTip(tr("Your text becomes a version beside this one; the model can continue it"))
             edit.setEnabled(not self._busy)
             go_on = menu.addAction(tr("Continue the answer"), partial(self.continue_clicked.emit, message.id))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Slot
 
 from kvdesk.chat import ConversationId, MessageId
+from kvdesk.errors import NO_TOKENIZER
+from kvdesk.translation import tr
 from kvdesk.ui.shell.window_parts import WindowParts
 
 
@@ -17,7 +19,7 @@ class MessageIntents(QObject):
         chat, menus = parts.chat, parts.menus
         chat.continue_clicked.connect(self.go_on)
         menus.continue_clicked.connect(self._on_continue_clicked)
-        chat.view.answer_edited.connect(self._on_answer_edited)
+        chat.view.edited.connect(self._on_edited)
         menus.pin_clicked.connect(self._on_pin_clicked)
         chat.unpin_clicked.connect(self._on_unpin_clicked)
         menus.delete_clicked.connect(self._on_delete_clicked)
@@ -38,6 +40,24 @@ class MessageIntents(QObject):
         if self._idle is not None and not self.why_not_continued:
             self._parts.chat.banner.hide()
             self._window.continue_requested.emit(self._idle, "")
+
+    @property
+    def why_not_edited(self) -> str:
+        """Why the last question cannot be edited now; "" where it can."""
+        if self._last_question is None:
+            return tr("This chat has no question to edit.")
+        if self._idle is None:
+            return tr("An answer is being written; stop it first.")
+        return "" if self._parts.chat.can_chat else tr(NO_TOKENIZER)
+
+    def edit(self) -> None:
+        """Edit the last question in its place."""
+        if self._last_question is not None:
+            self._parts.menus.start_edit(self._last_question)
+
+    @property
+    def _last_question(self) -> MessageId | None:
+        return next(iter(reversed(self._parts.chat.view.questions)), None)
 
     @Slot(str)
     def _on_continue_clicked(self, message: str) -> None:
@@ -60,9 +80,15 @@ class MessageIntents(QObject):
         return None if selected is None or self._parts.events.is_running(selected) else selected
 
     @Slot(str, str, bool)
-    def _on_answer_edited(self, message: str, text: str, go_on: bool) -> None:
-        if self._idle is not None:
+    def _on_edited(self, message: str, text: str, go_on: bool) -> None:
+        known = self._parts.chat.view.message(MessageId(message))
+        if self._idle is None or known is None:
+            return
+        self._parts.chat.banner.hide()
+        if known.role == "assistant":
             self._window.answer_edited.emit(self._idle, message, text, go_on)
+        else:
+            self._window.message_edited.emit(self._idle, message, text)
 
     @Slot(str)
     def _on_unpin_clicked(self, message: str) -> None:

@@ -203,14 +203,15 @@ def test_an_edited_message_keeps_what_is_attached_and_the_draft_its_own(window: 
     show(window, NOTES)
     window.show_messages(ONE, (replace(message("q", "user", "What is it?"), attachments=(PAPER,)),))
     composer = window.chat.composer
-    window.chat.start_edit(window.chat.view.widgets[0].message)
-    assert composer.attachments.attachments == (PAPER,)
-    with pytest.raises(StopIteration):
-        composer.attachments.button(0, "Remove")
-    window.chat.attachments.give(["a.txt"])
-    assert given == []
-    window.chat.end_edit()
+    widget = window.chat.view.widgets[0]
+    widget.start_edit()
+    assert widget.editor is not None
+    assert widget.findChildren(AttachmentCard)[0].isVisible()
     assert composer.attachments.attachments == (NOTES,)
+    window.chat.attachments.give(["a.txt"])
+    assert given == [(ONE, ["a.txt"])]
+    widget.editor.edit.clear()
+    assert widget.editor.buttons[2].isEnabled(), "what is attached is a question too"
 
 
 def test_a_sent_attachment_is_a_card_that_unfolds(window: MainWindow, qtbot: QtBot) -> None:

@@ -177,6 +177,43 @@ def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) 
     assert asked.args == [ONE, "a", "Because of", True]
 
 
+def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> None:
+    """As an answer is: later messages are dimmed, and a draft stays where it is."""
+    window.show_messages(ONE, (QUESTION, replace(ANSWER, state="complete"), message("q2", "user", "Go on")))
+    widgets = list(window.chat.view.widgets)
+    window.chat.composer.set_text("a draft")
+    window.action_set.run("chat.edit")
+    assert widgets[2].editor is not None, "the last question"
+    qtbot.keyClick(widgets[2].editor.edit, Qt.Key.Key_Escape)
+    assert widgets[2].editor is None
+    action(window, QUESTION.id, "Edit…").trigger()
+    editor = widgets[0].editor
+    assert editor is not None
+    assert editor.edit.hasFocus()
+    assert [widget.is_dim for widget in widgets] == [False, True, True]
+    window.update_message(replace(QUESTION, pinned=True))
+    assert widgets[0].editor is editor, "whatever else happens to it"
+    qtbot.keyClicks(editor.edit, " at all?")
+    with qtbot.waitSignal(window.message_edited) as asked:
+        qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert asked.args == [ONE, QUESTION.id, f"{QUESTION.text} at all?"]
+    assert window.chat.composer.text == "a draft"
+    assert not any(widget.is_dim for widget in widgets)
+
+
+def test_no_edit_is_saved_while_the_model_writes(window: MainWindow) -> None:
+    widget = shown(window, QUESTION, replace(ANSWER, state="complete"))
+    window.chat.view.start_edit(QUESTION.id)
+    widget.start_edit()
+    editors = [one.editor for one in window.chat.view.widgets if one.editor is not None]
+    assert [editor.buttons[2].isEnabled() for editor in editors] == [True, True]
+    window.chat.show_loading("Another", 0.5)
+    assert [editor.buttons[2].isEnabled() for editor in editors] == [False, True]
+    assert editors[0].cost == "It can be saved when the model is ready"
+    window.chat.set_running(True)
+    assert [editor.buttons[2].isEnabled() for editor in editors] == [False, False]
+
+
 def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, qtbot: QtBot) -> None:
     window.show()
     many = [

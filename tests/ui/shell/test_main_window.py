@@ -185,7 +185,7 @@ def test_a_model_that_cannot_be_opened_leaves_the_old_one(window: MainWindow) ->
         CommandFailed(LoadModel(LocalFile(Path("/m/bad.gguf")), ContextSettings()), "This is no GGUF file.")
     )
     assert window.chat.banner.sentence == "This is no GGUF file."
-    assert not window.chat.composer.is_blocked
+    assert not window.chat.composer.blocked
 
 
 def test_a_failed_turn_frees_the_composer(window: MainWindow) -> None:

@@ -273,6 +273,7 @@ def _with_draft(shown: TurnPreview, draft: _Draft, asked: PreviewTurn) -> TurnPr
         shown,
         n_draft=draft.n_tokens,
         text=asked.text,
+        replaced=asked.replaced,
         n_fitting=max(0, draft.n_characters(shown.room) - n_before),
         n_attached=n_attached,
         attached_chars=asked.n_attached,
@@ -306,6 +307,7 @@ def _far_too_long(beginning: TurnPreview, asked: PreviewTurn) -> TurnPreview:
             n_characters=n_characters, n_ctx=n_ctx
         ),
         text=asked.text,
+        replaced=asked.replaced,
         n_fitting=max(0, n_fitting - n_attached),
         attached_chars=asked.n_attached,
         n_attached_fitting=min(n_attached, max(0, n_fitting - asked.n_typed - _CUT * 4)),

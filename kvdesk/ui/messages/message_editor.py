@@ -1,0 +1,218 @@
+"""The text of a message, to be changed by a person in its place."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.chat import Message
+from kvdesk.protocol.chat import TurnPreview
+from kvdesk.translation import tr
+from kvdesk.ui.messages.room_help import RoomHelp, edit_words, select_excess
+from kvdesk.ui.widgets.controls import label, set_tone
+from kvdesk.ui.widgets.direction import align_by_text
+from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.theme import Theme
+
+PAUSE_MS: Final = 300
+_LEAST_LINES: Final = {"user": 2, "assistant": 4}
+_MOST_LINES: Final = 24
+_EDGES_PX: Final = 12  # the box around it
+
+
+class MessageEditor(QWidget):
+    """As high as its text, up to a bound. Ctrl+Enter saves, Esc leaves. An empty text cannot be saved, unless something
+    is attached to it.
+    """
+
+    saved = Signal(str, bool)  # the text, and whether the model is to continue it
+    left = Signal()
+    paused = Signal(str)  # the text, at first and after a pause in typing
+    larger_clicked = Signal()
+    policy_clicked = Signal()
+
+    def __init__(self, theme: Theme, message: Message, *, can_continue: bool = False) -> None:
+        super().__init__()
+        self._message = message
+        self._preview: TurnPreview | None = None
+        self._is_answer = message.role == "assistant"
+        self._why_not = ""
+        self._words = ("", "secondary")  # what the last count said, shown until the next one
+        self._edit = _Edit(message.text, _LEAST_LINES["assistant" if self._is_answer else "user"])
+        self._edit.setAccessibleName(tr("Text of the answer") if self._is_answer else tr("Text of the question"))
+        self._edit.setTabChangesFocus(True)
+        self._edit.setProperty("boxed", "true")
+        theme.give_font(self._edit, "text")
+        self._edit.left.connect(self.left)
+        self._edit.entered.connect(self._on_entered)
+        self._edit.textChanged.connect(self._on_text_changed)
+        what = tr("Becomes a version of its own; the answer as it was stays.")
+        if not self._is_answer:
+            what = tr("Becomes a version of its own, and is answered; the question as it was stays.")
+        hint = label(what, tone="secondary", scale="small")
+        self._cost = label("", tone="secondary", scale="small")
+        for line in (hint, self._cost):
+            line.setWordWrap(True)
+        self._cost.hide()
+        self._help = RoomHelp()
+        self._help.shorten_clicked.connect(self._on_shorten_clicked)
+        self._help.larger_clicked.connect(self.larger_clicked)
+        self._help.policy_clicked.connect(self.policy_clicked)
+        self._help.hide()
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self.ask)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        for widget in (self._edit, hint, self._cost, self._help):
+            column.addWidget(widget)
+        column.addLayout(self._make_buttons(can_continue))
+        self._show_state()
+
+    @property
+    def edit(self) -> QPlainTextEdit:
+        return self._edit
+
+    @property
+    def text(self) -> str:
+        return self._edit.toPlainText()
+
+    @property
+    def buttons(self) -> tuple[QPushButton, QPushButton, QPushButton]:
+        """Cancel, save and continue, save."""
+        return self._cancel, self._go_on, self._save
+
+    @property
+    def cost(self) -> str:
+        """What it costs, as far as it is known; or why it cannot be saved."""
+        return "" if self._cost.isHidden() else self._cost.text()
+
+    @property
+    def help(self) -> RoomHelp:
+        """The links under a text that is too long; hidden otherwise."""
+        return self._help
+
+    def begin(self) -> None:
+        """The keyboard goes to the end of the text."""
+        self._edit.moveCursor(QTextCursor.MoveOperation.End)
+        self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.ask()
+
+    @Slot()
+    def ask(self) -> None:
+        """Ask what it costs as it is."""
+        if self._has_text:
+            self.paused.emit(self.text)
+
+    def show_preview(self, preview: TurnPreview) -> None:
+        """What it costs; ignored where the text has changed since."""
+        if preview.text == self.text:
+            self._preview = preview
+            self._show_state()
+
+    def refuse(self, why: str) -> None:
+        """Why it cannot be saved now; "" where it can."""
+        if why != self._why_not:
+            self._why_not = why
+            self._show_state()
+
+    def _make_buttons(self, can_continue: bool) -> QHBoxLayout:
+        self._save = QPushButton(tr("Save"))
+        self._save.setToolTip(tr("Save (Ctrl+Enter)"))
+        self._save.setProperty("primary", True)
+        self._save.clicked.connect(lambda: self.saved.emit(self.text, False))
+        self._go_on = QPushButton(tr("Save and continue"))
+        tip = tr("The model goes on where your text ends; what is before your change stays in the cache")
+        self._go_on.setToolTip(tip)
+        self._go_on.setVisible(can_continue)
+        self._go_on.clicked.connect(lambda: self.saved.emit(self.text, True))
+        self._cancel = QPushButton(tr("Cancel"))
+        self._cancel.setToolTip(tr("Leave it as it was (Esc)"))
+        self._cancel.clicked.connect(self.left)
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addStretch(1)
+        for button in (self._cancel, self._go_on, self._save):
+            row.addWidget(button)
+        return row
+
+    @property
+    def _has_text(self) -> bool:
+        return bool(self.text.strip()) or bool(self._message.attachments)
+
+    def _show_state(self) -> None:
+        preview = self._preview
+        is_refused = preview is not None and bool(preview.refused) and not self._is_answer
+        if preview is not None:
+            self._words = edit_words(preview, is_answer=self._is_answer)
+        words, tone = (self._why_not, "secondary") if self._why_not else self._words
+        self._cost.setText(words)
+        set_tone(self._cost, tone)
+        self._cost.setVisible(bool(words))
+        self._help.setVisible(is_refused and not self._why_not)
+        can = self._has_text and not self._why_not and not is_refused
+        self._save.setEnabled(can)
+        self._go_on.setEnabled(can)
+
+    @Slot()
+    def _on_shorten_clicked(self) -> None:
+        if self._preview is not None:
+            select_excess(self._edit, self._preview.n_fitting)
+            self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot()
+    def _on_entered(self) -> None:
+        self._save.click()  # nothing where it is disabled
+
+    @Slot()
+    def _on_text_changed(self) -> None:
+        if self._preview is not None and self._preview.text != self.text:
+            self._preview = None
+        self._pause.start()
+        self._show_state()
+
+
+class _Edit(QPlainTextEdit):
+    """As high as its text."""
+
+    entered = Signal()
+    left = Signal()
+
+    def __init__(self, text: str, least_lines: int) -> None:
+        super().__init__(text)
+        self._least = least_lines
+        self.textChanged.connect(self._fit)
+        composes(self)
+        align_by_text(self)
+
+    def event(self, event: QEvent) -> bool:
+        is_override = event.type() == QEvent.Type.ShortcutOverride
+        if is_override and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            event.accept()  # not the window's, which stops an answer
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        elif is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.entered.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        lines = round(self.document().documentLayout().documentSize().height())  # this layout counts in lines
+        shown = min(max(lines + 1, self._least), _MOST_LINES)
+        height = self.fontMetrics().lineSpacing() * shown + 2 * round(self.document().documentMargin()) + _EDGES_PX
+        if height != self.height():
+            self.setFixedHeight(height)
