@@ -77,12 +77,11 @@ class ChatList(QObject):
         """Where one does not see it go, it is said."""
         self._arrangement.move(ConversationId(conversation), folder)
         known = self._chats.service.get(ConversationId(conversation))
-        if known is None or not (known.pinned or self._list.is_collapsed(folder)):
+        if known is None or not self._list.is_collapsed(folder):
             return
         title = known.title or tr("New chat")
         where = tr("“{title}” is in the folder “{folder}” now.") if folder else tr("“{title}” is in no folder now.")
-        pinned = tr(" While it is pinned, it is listed at the top.") if known.pinned else ""
-        self._window.show_result(where.format(title=title, folder=folder) + pinned)
+        self._window.show_result(where.format(title=title, folder=folder))
 
     def _show(self) -> None:
         self._list.show_deleted([known.title or tr("New chat") for known in self._deletions.pending])

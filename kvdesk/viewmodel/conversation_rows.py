@@ -1,4 +1,7 @@
-"""The rows of the list of conversations: pinned ones first, then folders, then the rest; or the archive alone."""
+"""The rows of the list of conversations: pinned ones first, then folders, then the rest; or the archive alone.
+
+A pinned chat in a folder comes first there.
+"""
 
 from __future__ import annotations
 
@@ -45,12 +48,12 @@ def conversation_rows(
         return tuple(map(Row, listed))
     folders: dict[str, list[Conversation]] = {}
     for known in listed:
-        if known.folder and not known.pinned:
+        if known.folder:
             folders.setdefault(known.folder, []).append(known)
-    rows = [Row(known) for known in listed if known.pinned]
+    rows = [Row(known) for known in listed if known.pinned and not known.folder]
     for name in sorted(folders, key=lambda name: (name.casefold(), name)):
         rows.append(Row(None, name, len(folders[name]), name not in collapsed))
         if name not in collapsed:
-            rows += (Row(known, name) for known in folders[name])
+            rows += (Row(known, name) for known in sorted(folders[name], key=lambda known: not known.pinned))
     rows += (Row(known) for known in listed if not known.pinned and not known.folder)
     return tuple(rows)

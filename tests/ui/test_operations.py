@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
@@ -367,22 +368,24 @@ def test_a_verification_ends_in_a_sentence(window: MainWindow) -> None:
     assert "320 tokens" in window.activity.text
 
 
-def actions(menu: QMenu) -> dict[str, bool]:
-    return {action.text(): action.isEnabled() for action in menu.actions() if action.text()}
+def cells_menu(window: MainWindow, name: str) -> dict[str, QAction]:
+    """What can be done with the cells of a message; all of that is in one submenu."""
+    menu = window._menus.message_menu(MessageId(name))
+    assert menu is not None
+    (cache,) = [action.menu() for action in menu.actions() if action.text() == "Cache"]
+    assert isinstance(cache, QMenu)
+    assert not any("ells" in action.text() for action in menu.actions())
+    return {action.text(): action for action in cache.actions()}
 
 
 def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Record) -> None:
     forks, sent = record(window.fork_requested), record(window.command_requested)
     window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi")))
-    menu = window._menus.message_menu(MessageId("q"))
-    assert menu is not None
-    assert actions(menu)["Cells of this message"] is False, "nobody has said where it lies"
+    assert not cells_menu(window, "q")["Cells of this message"].isEnabled(), "nobody has said where it lies"
     spans = (MessageSpan(MessageId("q"), 0, 12, 3, (5,)), MessageSpan(MessageId("a"), 12, 30, 15, (2,)))
     window.apply_event(MessageSpans(ONE, 0, spans))
     window.apply_event(cache_view())
-    menu = window._menus.message_menu(MessageId("q"))
-    assert menu is not None
-    found = {action.text(): action for action in menu.actions()}
+    found = cells_menu(window, "q")
     found["Fork the chat after it"].trigger()
     assert forks == [(ONE, "q", -1, 12)]
     found["Remove its cells"].trigger()
@@ -410,7 +413,7 @@ def test_the_menu_of_a_conversation(window: MainWindow, record: Record) -> None:
     sent = record(window.command_requested)
     menu = QMenu(window)
     window.operations.fill_menu(menu, TWO)
-    assert not any(actions(menu).values()), "nothing is known of the cache yet"
+    assert not any(action.isEnabled() for action in menu.actions()), "nothing is known of the cache yet"
     window.apply_event(cache_view())
     menu = QMenu(window)
     window.operations.fill_menu(menu, TWO)

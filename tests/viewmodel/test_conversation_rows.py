@@ -16,6 +16,7 @@ CHATS = (
     chat("trip", "Alps"),
     chat("top", "work", pinned=True),
     chat("old"),
+    chat("first", pinned=True),
     chat("gone", "work", archived=True),
     chat("hut", "Alps"),
 )
@@ -26,13 +27,13 @@ def keys(*collapsed: str, archived: bool = False) -> list[str]:
 
 
 def test_pinned_chats_come_first_then_folders_then_the_rest_each_in_their_order() -> None:
-    assert keys() == ["top", "Alps", "trip", "hut", "work", "plan", "new", "old"]
+    assert keys() == ["first", "Alps", "trip", "hut", "work", "top", "plan", "new", "old"]
     heads = {row.folder: row.n for row in conversation_rows(CHATS) if row.conversation is None}
-    assert heads == {"Alps": 2, "work": 1}, "a pinned chat and an archived one are not counted in their folder"
+    assert heads == {"Alps": 2, "work": 2}, "a pinned chat stays in its folder, an archived one is not counted"
 
 
 def test_a_collapsed_folder_keeps_its_head() -> None:
-    assert keys("Alps", "nowhere") == ["top", "Alps", "work", "plan", "new", "old"]
+    assert keys("Alps", "nowhere") == ["first", "Alps", "work", "top", "plan", "new", "old"]
     assert [row.is_open for row in conversation_rows(CHATS, {"Alps"}) if row.conversation is None] == [False, True]
 
 

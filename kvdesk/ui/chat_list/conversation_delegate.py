@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
-from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtCore import QEvent, QPersistentModelIndex, QPoint, QPointF, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QToolTip,
+    QWidget,
+)
 
+from kvdesk.translation import tr
 from kvdesk.ui.chat_list.conversation_model import (
     BRANCHES_ROLE,
     CELLS_ROLE,
@@ -23,6 +32,7 @@ from kvdesk.viewmodel.conversation_rows import Row
 from kvdesk.viewmodel.palette import branch_index
 
 ROW_PX: Final = 32  # of a title of one line
+_MORE_PX: Final = 24  # room for "…" at the right of each row
 _TITLE_X: Final = 28
 _FOLDER_PX: Final = 12  # by which chats stand in below the head of their folder
 _FURTHER_DOTS: Final = 2
@@ -33,12 +43,15 @@ _MIDDLE: Final = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).va
 
 class ConversationDelegate(QStyledItemDelegate):
     """A chat: a dot (a ring: nothing is in the cache), small ones in the shades of further branches, the title, the
-    cells; a pin where it is pinned. A folder: an arrow, its name, how many chats are in it.
+    cells; a pin where it is pinned. A folder: an arrow, its name, how many chats are in it. "…" is at the row under the
+    pointer and at the current one.
     """
 
     def __init__(self, theme: Theme, view: QListView) -> None:
         super().__init__(view)
         self._theme, self._view = theme, view
+        self.pointed = QPersistentModelIndex()
+        """The row whose "…" the pointer is over."""
         self._broken: dict[tuple[str, int, int], tuple[str, ...]] = {}  # titles in lines: Qt asks for all at each order
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -46,11 +59,17 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint_ground(painter, option)
         row: Row = index.data(ROW_ROLE)
+        self._paint_more(painter, option, index)
         if row.conversation is None:
             self._paint_folder(painter, option.rect, row)
         else:
             self._paint_chat(painter, option.rect, index, row)
         painter.restore()
+
+    def more_rect(self, row: QRect) -> QRect:
+        """Where "…" is in the rectangle of a row."""
+        width = self._theme.px(_MORE_PX)
+        return QRect(row.right() + 1 - width, row.top(), width, row.height())
 
     def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = self._lines(index, self._view.viewport().width())
@@ -73,6 +92,26 @@ class ConversationDelegate(QStyledItemDelegate):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(rect.adjusted(1, 2, -1, -2), 6, 6)
 
+    def _paint_more(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        state: QStyle.StateFlag = option.state
+        if not state & (QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_MouseOver):
+            return
+        box, is_pointed = self.more_rect(option.rect), self.pointed.isValid() and self.pointed == index
+        if is_pointed:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(self._theme.colours.line))
+            painter.drawRoundedRect(box.adjusted(1, 4, -3, -4), 4, 4)
+        side = self._theme.px(16)
+        at = box.center() - QPoint(side // 2 + 1, side // 2)
+        ink = self._theme.colours.text if is_pointed else self._theme.colours.secondary
+        self._theme.icon("more", ink).paint(painter, QRect(at, QSize(side, side)))
+
+    def helpEvent(self, event: QHelpEvent, view: QAbstractItemView, option: QStyleOptionViewItem, index: Index) -> bool:
+        if event.type() == QEvent.Type.ToolTip and self.more_rect(option.rect).contains(event.pos()):
+            QToolTip.showText(event.globalPos(), tr("Rename, move, export, delete … (menu key)"), view)
+            return True
+        return super().helpEvent(event, view, option, index)
+
     def _paint_folder(self, painter: QPainter, rect: QRect, row: Row) -> None:
         colours = self._theme.colours
         arrow = self._theme.icon("chevron-down" if row.is_open else "chevron-right", colours.secondary)
@@ -80,7 +119,7 @@ class ConversationDelegate(QStyledItemDelegate):
         self._paint_number(painter, rect, f"{row.n:,}")
         painter.setFont(self._theme.text)
         painter.setPen(QColor(colours.secondary))
-        room = rect.adjusted(_TITLE_X, 0, -self._number_px(), 0)
+        room = rect.adjusted(_TITLE_X, 0, -self._right_px(), 0)
         metrics = QFontMetrics(self._theme.text)
         name = metrics.elidedText(row.folder, Qt.TextElideMode.ElideRight, room.width())
         painter.drawText(room, _MIDDLE | drawing_flags(name), name)
@@ -98,10 +137,11 @@ class ConversationDelegate(QStyledItemDelegate):
             painter.setBrush(self._theme.branch_colour(branch_index(number, branch)))
             painter.drawEllipse(QPointF(inner.left() + 22.5, inner.center().y() - 2 + 6 * place), 2.5, 2.5)
         held = "…" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else ""
+        more = self._theme.px(_MORE_PX)
         self._paint_number(painter, rect, held)
         if row.conversation is not None and row.conversation.pinned:
             room = QFontMetrics(self._theme.mono_small).horizontalAdvance(f"{held} ") if held else 0
-            pin = QRect(rect.right() - 8 - room - _PIN_PX, rect.center().y() - _PIN_PX // 2, _PIN_PX, _PIN_PX)
+            pin = QRect(rect.right() - more - room - _PIN_PX, rect.center().y() - _PIN_PX // 2, _PIN_PX, _PIN_PX)
             self._theme.icon("pin", colours.secondary).paint(painter, pin)
         painter.setFont(self._theme.text)
         painter.setPen(QColor(colours.text if index.data(Qt.ItemDataRole.EditRole) else colours.secondary))
@@ -111,19 +151,19 @@ class ConversationDelegate(QStyledItemDelegate):
     def _paint_number(self, painter: QPainter, rect: QRect, number: str) -> None:
         painter.setFont(self._theme.mono_small)
         painter.setPen(QColor(self._theme.colours.secondary))
-        right = rect.adjusted(0, 0, -8, 0)
+        right = rect.adjusted(0, 0, -self._theme.px(_MORE_PX), 0)
         painter.drawText(right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number)
 
-    def _number_px(self) -> int:
-        """The room for the number, the same whatever the number."""
-        return QFontMetrics(self._theme.mono_small).horizontalAdvance("8,888") + 16
+    def _right_px(self) -> int:
+        """The room for the number and for "…", the same whatever the number."""
+        return QFontMetrics(self._theme.mono_small).horizontalAdvance("8,888") + 8 + self._theme.px(_MORE_PX)
 
     def _lines(self, index: Index, width: int) -> tuple[str, ...]:
         """The title in a row of this width."""
         row: Row = index.data(ROW_ROLE)
         if row.conversation is None:
             return (row.folder,)
-        room = width - _left(index) - _TITLE_X - self._number_px() - (_PIN_PX if row.conversation.pinned else 0)
+        room = width - _left(index) - _TITLE_X - self._right_px() - (_PIN_PX if row.conversation.pinned else 0)
         key = (str(index.data()), room, self._theme.text.pixelSize())
         if key not in self._broken:
             if len(self._broken) >= _MOST_BROKEN:

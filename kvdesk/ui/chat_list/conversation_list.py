@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.protocol import calls
 from kvdesk.translation import tr
-from kvdesk.ui.chat_list.conversation_model import ConversationModel
+from kvdesk.ui.chat_list.conversation_model import ROW_ROLE, ConversationModel
 from kvdesk.ui.chat_list.conversation_view import ConversationView
 from kvdesk.ui.chat_list.folder_field import FolderField
 from kvdesk.ui.chat_list.search_results import SearchResults
@@ -21,13 +21,14 @@ from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.undo_notice import UndoNotice
+from kvdesk.viewmodel.conversation_rows import Row
 from kvdesk.viewmodel.found import FoundRow
 
 _FORGET_CALL: Final = calls.seq_rm("seq_id", -1, -1)
 
 
 class ConversationList(QWidget):
-    """Select, rename, arrange, export, delete, forget. What a menu offers concerns the current row."""
+    """Select, rename, arrange, export, delete, forget. A menu is of the row where it is asked for."""
 
     new_clicked = Signal()
     settings_clicked = Signal()
@@ -45,7 +46,7 @@ class ConversationList(QWidget):
     forget_clicked = Signal(str)
     export_clicked = Signal(str)
     folder_export_clicked = Signal(str)
-    menu_shown = Signal(str, object)  # conversation, and the QMenu: others add to it
+    menu_shown = Signal(str, object)  # conversation, and the QMenu of its cells: others add to it
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -67,7 +68,7 @@ class ConversationList(QWidget):
         composes(self._search)
         self._view = ConversationView(theme, self._model)
         self._view.collapsed.connect(self._on_collapsed)
-        self._view.customContextMenuRequested.connect(self._on_menu_requested)
+        self._view.menu_requested.connect(self._on_menu_requested)
         self._view.selectionModel().currentChanged.connect(self._on_current_changed)
         self._add_keys()
         self._none = label("", tone="secondary", scale="small")
@@ -79,7 +80,8 @@ class ConversationList(QWidget):
         self._stack.addWidget(self._none)
         self.results = SearchResults(theme)
         self._stack.addWidget(self.results)
-        self.folder_field = FolderField()
+        self.folder_field = FolderField(self)  # over the list, at the row of its chat
+        self._view.verticalScrollBar().valueChanged.connect(self._place_folder_field)
         self.folder_field.named.connect(self.moved)
         self.folder_field.left.connect(self._view.setFocus)
         self.undo = UndoNotice(theme)
@@ -94,7 +96,6 @@ class ConversationList(QWidget):
         column.addLayout(self._make_head(theme))
         column.addWidget(self._search)
         column.addWidget(self._stack, 1)
-        column.addWidget(self.folder_field)
         column.addWidget(self.undo)
         column.addWidget(self.archive)
         self._show_parts()
@@ -180,12 +181,18 @@ class ConversationList(QWidget):
         menu.popup(self._view.viewport().mapToGlobal(row.bottomLeft()))
         menu.setActiveAction(menu.actions()[0])
 
-    def menu(self) -> QMenu | None:
-        """What can be done with the current row; None where there is none."""
-        if self._view.folder:
-            return self._folder_menu(self._view.folder)
-        known = next((one for one in self._model.conversations if one.id == self._view.conversation), None)
-        return self._chat_menu(known) if known is not None else None
+    def menu(self, index: QModelIndex | None = None) -> QMenu | None:
+        """What can be done with a row, the current one if none is given; None where there is none."""
+        index = self._view.currentIndex() if index is None else index
+        row: Row | None = index.data(ROW_ROLE) if index.isValid() else None
+        if row is None:
+            return None
+        kept = QPersistentModelIndex(index)  # rows may change while the menu is open
+
+        def rename() -> None:
+            self._view.edit(QModelIndex(kept))
+
+        return self._chat_menu(row.conversation, rename) if row.conversation else self._folder_menu(row.folder, rename)
 
     def fill_folder_menu(self, menu: QMenu, known: Conversation) -> None:
         """The folders into which a conversation can go."""
@@ -195,43 +202,72 @@ class ConversationList(QWidget):
             action.setCheckable(True)
             action.setChecked(known.folder == name)
         menu.addSeparator()
-        new = tr("New folder…")
-        menu.addAction(new, partial(self.folder_field.ask, known.id, known.title or tr("New chat")))
+        menu.addAction(tr("New folder…"), partial(self._ask_folder, known))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _chat_menu(self, known: Conversation) -> QMenu:
+    def _chat_menu(self, known: Conversation, rename: Callable[[], object]) -> QMenu:
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         caption = tr("Rename")
-        menu.addAction(f"{caption}\tF2", self._on_rename)
+        menu.addAction(f"{caption}\tF2", rename)
         menu.addAction(
             tr("Unpin") if known.pinned else tr("Pin"), partial(self.pinned.emit, known.id, not known.pinned)
         )
         self.fill_folder_menu(menu.addMenu(tr("Move to folder")), known)
         put_away = tr("Take out of the archive") if known.archived else tr("Archive")
         menu.addAction(put_away, partial(self.archived.emit, known.id, not known.archived))
-        menu.addSeparator()
         export = menu.addAction(tr("Export…"), partial(self.export_clicked.emit, known.id))
         export.setToolTip(tr("Saves it as Markdown, HTML, or JSON with everything"))
+        menu.addSeparator()
+        self._fill_cache_menu(menu.addMenu(tr("Cache")), known)
+        menu.addSeparator()
+        caption = tr("Delete")
+        menu.addAction(f"{caption}\tDel", partial(self.deleted.emit, known.id))
+        return menu
+
+    def _fill_cache_menu(self, menu: QMenu, known: Conversation) -> None:
+        menu.setToolTipsVisible(True)
         forget = menu.addAction(tr("Forget cells"), partial(self.forget_clicked.emit, known.id))
         forget.setEnabled(not self._cannot_forget)
         forget.setToolTip(self._cannot_forget or _FORGET_CALL)
-        caption = tr("Delete")
-        menu.addAction(f"{caption}\tDel", self._on_delete)
-        menu.addSeparator()
         self.menu_shown.emit(known.id, menu)
-        return menu
 
-    def _folder_menu(self, folder: str) -> QMenu:
+    def _folder_menu(self, folder: str, rename: Callable[[], object]) -> QMenu:
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         caption = tr("Rename the folder")
-        menu.addAction(f"{caption}\tF2", self._on_rename)
+        menu.addAction(f"{caption}\tF2", rename)
         menu.addAction(tr("Export the chats in it…"), partial(self.folder_export_clicked.emit, folder))
         remove = menu.addAction(tr("Remove the folder"), partial(self.folder_renamed.emit, folder, ""))
         remove.setToolTip(tr("Its chats stay, in no folder"))
         return menu
+
+    def _ask_folder(self, known: Conversation) -> None:
+        """Ask for the name of a new folder at the row of a chat."""
+        self.folder_field.ask(known.id, known.title or tr("New chat"))
+        index = self._model.index_of(known.id)
+        self._view.scrollTo(index)
+        self._place_folder_field()
+        self.folder_field.raise_()
+
+    @Slot()
+    def _place_folder_field(self) -> None:
+        """Below its row, above it where there is no room; at the top where the chat has none."""
+        field, view = self.folder_field, self._view
+        if field.isHidden():
+            return
+        box = view.viewport().geometry().translated(view.mapTo(self, QPoint(0, 0)))
+        row = view.visualRect(self._model.index_of(field.conversation)).translated(box.topLeft())
+        height = max(field.heightForWidth(box.width()), field.sizeHint().height())
+        top = row.bottom() + 1 if row.height() else box.top()
+        if top + height > self.height():
+            top = row.top() - height
+        field.setGeometry(box.left(), max(top, 0), box.width(), height)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_folder_field()
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         new = IconButton(theme, "plus", tr("New chat"), tr("New chat (Ctrl+N)"))
@@ -330,11 +366,11 @@ class ConversationList(QWidget):
     def _on_archive_clicked(self) -> None:
         self._change_rows(partial(self._model.show_archived, not self._model.shows_archived))
 
-    @Slot(QPoint)
-    def _on_menu_requested(self, at: QPoint) -> None:
-        if (menu := self.menu()) is not None:
+    @Slot(QModelIndex, QPoint)
+    def _on_menu_requested(self, index: QModelIndex, at: QPoint) -> None:
+        if (menu := self.menu(index)) is not None:
             menu.aboutToHide.connect(menu.deleteLater)
-            menu.popup(self._view.viewport().mapToGlobal(at))
+            menu.popup(at)
 
     @Slot()
     def _on_rename(self) -> None:

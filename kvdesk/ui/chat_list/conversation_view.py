@@ -1,9 +1,9 @@
-"""The list of conversations as one works in it: keys, editing of names, dragging onto folders."""
+"""The list of conversations as one works in it: keys, menus, editing of names, dragging onto folders."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QListView
 
 from kvdesk.chat import ConversationId
@@ -15,15 +15,19 @@ from kvdesk.viewmodel.conversation_rows import Row
 
 
 class ConversationView(QListView):
-    """The head of a folder is opened and collapsed by a click, Enter, Space, Right and Left."""
+    """The head of a folder is opened and collapsed by a click, Enter, Space, Right and Left. The menu of a row opens at
+    its "…", by a right click, or by the menu key; none of these selects the row.
+    """
 
     collapsed = Signal(str, bool)  # folder; whether its chats are to be listed no longer
+    menu_requested = Signal(QModelIndex, QPoint)  # where, on the screen
 
     def __init__(self, theme: Theme, model: ConversationModel) -> None:
         super().__init__()
         self._conversations = model
         self.setModel(model)
-        self.setItemDelegate(ConversationDelegate(theme, self))
+        self._delegate = ConversationDelegate(theme, self)
+        self.setItemDelegate(self._delegate)
         self.setAccessibleName(tr("Conversations"))
         triggers = QAbstractItemView.EditTrigger
         self.setEditTriggers(triggers.DoubleClicked | triggers.EditKeyPressed)
@@ -31,7 +35,7 @@ class ConversationView(QListView):
         self.setResizeMode(QListView.ResizeMode.Adjust)  # another width may break titles elsewhere
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setMouseTracking(True)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self._asked = False  # the button that is down asked for a menu
         self.setDragEnabled(True)
         self.setAcceptDrops(True)
         self.setDragDropMode(QAbstractItemView.DragDropMode.DragDrop)
@@ -64,15 +68,57 @@ class ConversationView(QListView):
             return
         super().keyPressEvent(event)
 
+    def more_rect(self, index: QModelIndex) -> QRect:
+        """Where the "…" of a row is."""
+        return self._delegate.more_rect(self.visualRect(index))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_key = event.reason() == QContextMenuEvent.Reason.Keyboard
+        index = self.currentIndex() if by_key else self.indexAt(event.pos())
+        if index.isValid():
+            at = self.viewport().mapToGlobal(self.more_rect(index).bottomLeft()) if by_key else event.globalPos()
+            self.menu_requested.emit(index, at)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        at = event.position().toPoint()
+        index = self.indexAt(at)
+        self._asked = index.isValid() and self.more_rect(index).contains(at)
+        self._asked = self._asked or event.button() != Qt.MouseButton.LeftButton
+        if not self._asked:
+            super().mousePressEvent(event)
+        elif event.button() == Qt.MouseButton.LeftButton:
+            self.menu_requested.emit(index, self.viewport().mapToGlobal(self.more_rect(index).bottomLeft()))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        self._show_more(event.position().toPoint())
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._show_more(QPoint(-1, -1))
+
+    def _show_more(self, at: QPoint) -> None:
+        index = self.indexAt(at)
+        over = index if index.isValid() and self.more_rect(index).contains(at) else QModelIndex()
+        if self._delegate.pointed != over:
+            self._delegate.pointed = QPersistentModelIndex(over)
+            self.viewport().update()
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._asked:
+            self._asked = False
+            return
         super().mouseReleaseEvent(event)
         row = self._row(self.indexAt(event.position().toPoint()))
         if event.button() == Qt.MouseButton.LeftButton and row is not None and row.conversation is None:
             self.collapsed.emit(row.folder, row.is_open)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        row = self._row(self.indexAt(event.position().toPoint()))
-        if row is None or row.conversation is not None:  # a folder is toggled twice, not renamed
+        index = self.indexAt(event.position().toPoint())
+        row = self._row(index)
+        if index.isValid() and self.more_rect(index).contains(event.position().toPoint()):
+            self.mousePressEvent(event)
+        elif row is None or row.conversation is not None:  # a folder is toggled twice, not renamed
             super().mouseDoubleClickEvent(event)
 
     @staticmethod

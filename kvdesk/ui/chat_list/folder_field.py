@@ -1,9 +1,9 @@
-"""Asks for the name of a new folder, below the list."""
+"""Asks for the name of a new folder, at the row of the chat that goes there."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
@@ -19,10 +19,12 @@ class FolderField(QFrame):
     named = Signal(str, str)  # conversation, folder
     left = Signal()
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setProperty("card", "ask")
-        self._conversation = ConversationId("")
+        self.conversation = ConversationId("")
+        """For which a folder is asked for."""
         self._what = ElidedLabel(n_lines=2)
         self._what.setProperty("scale", "small")
         self.edit = QLineEdit()
@@ -51,7 +53,7 @@ class FolderField(QFrame):
 
     def ask(self, conversation: ConversationId, title: str) -> None:
         """For the folder into which this conversation goes."""
-        self._conversation = conversation
+        self.conversation = conversation
         self._what.setText(tr("Move “{title}” to a new folder").format(title=title))
         self.edit.clear()
         self.show()
@@ -67,5 +69,5 @@ class FolderField(QFrame):
     def _on_named(self) -> None:
         if name := self.edit.text().strip():
             self.hide()
-            self.named.emit(self._conversation, name)
+            self.named.emit(self.conversation, name)
             self.left.emit()

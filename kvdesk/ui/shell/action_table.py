@@ -302,6 +302,7 @@ def widget_keys() -> tuple[ActionGroup, ...]:
         _keys(
             tr("In the list of chats"),
             tr("This key works in the list of chats."),
+            (tr("What can be done with the chat"), "Menu; Shift+F10"),
             (tr("Rename the chat"), "F2"),
             (tr("Delete the chat"), "Del"),
             (tr("Collapse the folder, or go to its head"), "Left"),

@@ -120,7 +120,7 @@ class Menus(QObject):
 
     @Slot(str, object)
     def fill_conversation_menu(self, conversation: str, menu: QMenu) -> None:
-        """The cells of a conversation, below what the list itself offers."""
+        """Operations on the cells of a conversation, below what the list itself offers."""
         self._operations.fill_menu(menu, ConversationId(conversation))
 
     @property

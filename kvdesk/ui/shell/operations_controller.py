@@ -133,7 +133,9 @@ class OperationsController(QObject):
                 self._add_action(menu, tr(spec.menu), spec, conversation)
 
     def fill_message_menu(self, menu: QMenu, conversation: ConversationId, message: MessageId) -> None:
-        """Add the operations on the cells of a message."""
+        """Add the operations on the cells of a message, as a submenu."""
+        menu = menu.addMenu(tr("Cache"))
+        menu.setToolTipsVisible(True)
         span = self._state.span_of(conversation, message)
         if span is None:
             nothing = menu.addAction(tr("Cells of this message"))

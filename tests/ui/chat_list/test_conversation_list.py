@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QMimeData, QModelIndex, Qt
+from PySide6.QtCore import QMimeData, QModelIndex, QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
 
@@ -50,6 +51,8 @@ def choose(window: MainWindow, *path: str) -> None:
 def test_pinned_first_then_folders_then_the_rest(window: MainWindow) -> None:
     window.show_conversations(ALL, ONE)
     assert names(window) == ["top", "Work", "plan", "budget", "A village far away", "Caches"]
+    window.show_conversations([replace(known, pinned=known.pinned or known.id == "budget") for known in ALL], ONE)
+    assert names(window)[:4] == ["top", "Work", "budget", "plan"], "a pinned chat stays in its folder"
     assert window.conversations.view.currentIndex().data() == "A village far away"
     accessible = Qt.ItemDataRole.AccessibleTextRole
     assert go_to(window, "Work").data(accessible) == "Folder Work, open, chats: 2"
@@ -97,7 +100,47 @@ def test_a_menu_arranges_the_chat(window: MainWindow, record: Record) -> None:
     assert pinned[-1] == ("top", False)
     menu = listed.menu()
     assert menu is not None
-    assert {"Rename", "Export…", "Forget cells", "Delete"} <= set(entries(menu))
+    assert list(entries(menu)) == ["Rename", "Unpin", "Move to folder", "Archive", "Export…", "Cache", "Delete"]
+    cache = entries(menu)["Cache"].menu()  # type: ignore[attr-defined]
+    assert {"Forget cells", "Keep only its cells", "Swap out of the cache"} <= set(entries(cache))
+
+
+@pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)  # a popup, on the offscreen platform
+def test_the_menu_of_any_row_comes_from_its_dots_a_right_click_or_the_menu_key(
+    window: MainWindow, qtbot: QtBot, record: Record
+) -> None:
+    listed = window.conversations
+    window.show_conversations(ALL, ONE)
+    view, deleted, selected = listed.view, record(listed.deleted), record(listed.selected)
+    other = view.model().index(names(window).index("plan"), 0)
+    left, right = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
+    qtbot.mouseClick(view.viewport(), left, pos=view.more_rect(other).center())
+    assert menu_of("Delete") == "Delete\tDel"
+    assert deleted == [("plan",)]
+    at = view.visualRect(other).center()
+    qtbot.mouseClick(view.viewport(), right, pos=at)
+    reason = QContextMenuEvent.Reason
+    view.contextMenuEvent(QContextMenuEvent(reason.Mouse, at, view.viewport().mapToGlobal(at)))
+    menu_of("Delete")
+    assert deleted == [("plan",), ("plan",)]
+    assert selected == [], "the chat that one reads stays"
+    view.contextMenuEvent(QContextMenuEvent(reason.Keyboard, QPoint(0, 0), QPoint(0, 0)))
+    menu_of("Delete")
+    assert deleted[-1] == (ONE,), "by key it is that of the current row"
+    qtbot.mouseClick(view.viewport(), left, pos=view.more_rect(view.model().index(1, 0)).center())
+    assert menu_of("").startswith("Rename the folder")
+    assert "plan" in names(window), "a folder is not collapsed by that"
+
+
+def menu_of(name: str) -> str:
+    """Trigger an entry of the menu that is open, the first for an empty name; its whole text."""
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    action = next(action for action in menu.actions() if action.text().startswith(name))
+    if name:
+        action.trigger()
+    menu.close()
+    return action.text()
 
 
 def test_a_new_folder_is_named_in_the_list(window: MainWindow, qtbot: QtBot, record: Record) -> None:
@@ -105,6 +148,9 @@ def test_a_new_folder_is_named_in_the_list(window: MainWindow, qtbot: QtBot, rec
     window.show_conversations(ALL, ONE)
     choose(window, "Move to folder", "New folder…")
     assert listed.folder_field.isVisible()
+    view, row = listed.view, listed.view.visualRect(listed.view.currentIndex())
+    below = view.viewport().mapTo(listed, row.bottomLeft()).y() + 1
+    assert listed.folder_field.y() == below, "at the row of the chat"
     qtbot.keyClick(window, Qt.Key.Key_Escape)
     assert not listed.folder_field.isVisible()
     assert listed.view.hasFocus()
