@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from kvdesk import folding
 from kvdesk.app.chats import Chats
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.conversations.changes import BranchChanged, Change
@@ -37,7 +38,7 @@ class Search(QObject):
     @Slot(str)
     def _on_requested(self, text: str) -> None:
         self._wanted = None
-        self._window.chat.view.mark_found(None, ())
+        self._window.chat.view.mark_found(())
         if not text.strip():
             return
         searching = self._store.ask(lambda store: store.search(text))
@@ -81,17 +82,16 @@ class Search(QObject):
         if not self._is_shown(conversation, message):
             self._chats.service.show_branch(conversation, message)
         if self._is_shown(conversation, message):
-            self._window.chat.view.mark_found(message, self._window.conversations.results.words)
+            self._window.chat.view.mark_found(self._window.conversations.results.words, message)
         elif self._chats.service.answer_of(conversation) is not None:
             self._window.show_result(
                 tr("This message is on another branch. Wait until the answer has ended."), "warning"
             )
 
     def _first_shown(self, conversation: ConversationId) -> MessageId | None:
-        """The first message of the branch in which the words were found: who chooses a chat sees them too."""
-        rows = self._window.conversations.results.rows
-        found = {row.message for row in rows if row.conversation == conversation}
-        return next((m.id for m in self._chats.service.branch(conversation) if m.id in found), None)
+        """The first message of the branch with one of the words: who chooses a chat sees them too."""
+        words = self._window.conversations.results.words
+        return next((m.id for m in self._chats.service.branch(conversation) if folding.places(m.text, words)), None)
 
     def _is_shown(self, conversation: ConversationId, message: MessageId) -> bool:
         return any(shown.id == message for shown in self._chats.service.branch(conversation))

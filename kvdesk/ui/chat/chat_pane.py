@@ -24,6 +24,7 @@ from kvdesk.ui.composer.sent_messages import SentMessages
 from kvdesk.ui.messages.alternatives import AlternativesView
 from kvdesk.ui.messages.branch_tree import BranchTree
 from kvdesk.ui.messages.chat_view import ChatView
+from kvdesk.ui.messages.find_bar import FindBar
 from kvdesk.ui.messages.message_edit import attachable_files, is_for_window
 from kvdesk.ui.messages.pinned_bar import PinnedBar
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
@@ -100,6 +101,8 @@ class ChatPane(QWidget):
         self._view.regenerate_clicked.connect(self.regenerate_clicked)
         self._view.continue_clicked.connect(self.continue_clicked)
         self._view.edit_paused.connect(self._on_edit_paused)
+        self.find_bar = FindBar(theme, self._view)
+        self.find_bar.left.connect(self.focus_composer)
         self.pinned = PinnedBar(theme)
         self._view.pinned_changed.connect(self._on_pinned_changed)
         self.pinned.chosen.connect(self._view.jump_to)
@@ -157,6 +160,7 @@ class ChatPane(QWidget):
         over = QVBoxLayout()  # over the messages
         over.setContentsMargins(12, 0, 12, 0)
         over.addWidget(self.branch_tree)
+        over.addWidget(self.find_bar)
         column.addLayout(over)
         column.addWidget(self.pinned)
         column.addWidget(self._stack, 1)
@@ -243,6 +247,9 @@ class ChatPane(QWidget):
 
     def leave(self) -> bool:
         """Close what lies over or beside the messages; False where nothing does."""
+        if not self.find_bar.isHidden():
+            self.find_bar.leave()
+            return True
         if self.is_comparing:
             self.leave_comparison()
             return True

@@ -190,7 +190,7 @@ class ConversationList(QWidget):
         kept = QPersistentModelIndex(index)  # rows may change while the menu is open
 
         def rename() -> None:
-            self._view.edit(QModelIndex(kept))
+            self._view.edit(self._model.index(kept.row()))
 
         return self._chat_menu(row.conversation, rename) if row.conversation else self._folder_menu(row.folder, rename)
 

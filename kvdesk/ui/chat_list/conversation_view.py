@@ -11,6 +11,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.chat_list.conversation_delegate import ConversationDelegate
 from kvdesk.ui.chat_list.conversation_model import ID_ROLE, ROW_ROLE, ConversationModel
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.typing import passes_typing_on
 from kvdesk.viewmodel.conversation_rows import Row
 
 
@@ -35,6 +36,7 @@ class ConversationView(QListView):
         self.setResizeMode(QListView.ResizeMode.Adjust)  # another width may break titles elsewhere
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setMouseTracking(True)
+        passes_typing_on(self)
         self._asked = False  # the button that is down asked for a menu
         self.setDragEnabled(True)
         self.setAcceptDrops(True)

@@ -17,6 +17,7 @@ from kvdesk.ui.chat_list.conversation_model import Index
 from kvdesk.ui.markdown.marks import utf16
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.typing import passes_typing_on
 from kvdesk.viewmodel.found import FoundRow
 
 _ROW_ROLE: Final = Qt.ItemDataRole.UserRole
@@ -46,6 +47,7 @@ class SearchResults(QListView):
         self.setLayoutMode(QListView.LayoutMode.Batched)  # those that are seen first
         self.setBatchSize(_AT_ONCE)
         self.setMouseTracking(True)
+        passes_typing_on(self)
         self.selectionModel().currentChanged.connect(self._on_current_changed)
         self.clicked.connect(self._on_clicked)
 

@@ -74,13 +74,11 @@ class CodeBlock(QFrame):
         self._highlight()
         self._view.fit()
 
-    def mark(self, words: Sequence[str]) -> QPoint | None:
-        """Mark every place where one of the words stands; where the first one is, None where there is none."""
-        marks = word_marks(self._view.document(), words, self._theme.colours)
+    def mark(self, words: Sequence[str], at: int = -1) -> list[QPoint]:
+        """As `ProseView.mark`."""
+        marks = word_marks(self._view.document(), words, self._theme.colours, at)
         self._view.setExtraSelections(marks)
-        if not marks:
-            return None
-        return self._view.mapTo(self, self._view.cursorRect(marks[0].cursor).topLeft())
+        return [self._view.mapTo(self, self._view.cursorRect(mark.cursor).topLeft()) for mark in marks]
 
     @Slot()
     def _on_copy_clicked(self) -> None:

@@ -11,17 +11,24 @@ from kvdesk.folding import places
 from kvdesk.ui.widgets.colours import Colours
 
 
-def word_marks(document: QTextDocument, words: Sequence[str], colours: Colours) -> list[QTextEdit.ExtraSelection]:
-    """One for each place where a word stands, first to last. For `setExtraSelections` of the document's widget."""
+def word_marks(
+    document: QTextDocument, words: Sequence[str], colours: Colours, at: int = -1
+) -> list[QTextEdit.ExtraSelection]:
+    """One for each place where a word stands, first to last; number `at` is where one is. For `setExtraSelections` of
+    the document's widget.
+    """
     text = document.toPlainText()
-    marks = []
+    marks: list[QTextEdit.ExtraSelection] = []
     for first, last in places(text, words):
         mark = QTextEdit.ExtraSelection()
         cursor = QTextCursor(document)
         cursor.setPosition(utf16(text[:first]))
         cursor.setPosition(utf16(text[:last]), QTextCursor.MoveMode.KeepAnchor)
         mark.cursor = cursor
-        mark.format.setBackground(QColor(colours.selection))
+        is_here = len(marks) == at
+        mark.format.setBackground(QColor(colours.accent if is_here else colours.selection))
+        if is_here:
+            mark.format.setForeground(QColor(colours.accent_text))
         marks.append(mark)
     return marks
 

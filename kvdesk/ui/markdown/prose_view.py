@@ -160,11 +160,11 @@ class ProseView(QTextBrowser):
         self._linked = marks
         self.setExtraSelections(self._found + self._linked)
 
-    def mark(self, words: Sequence[str]) -> QPoint | None:
-        """Mark every place where one of the words stands; where the first one is, None where there is none."""
-        self._found = word_marks(self.document(), words, self._theme.colours)
+    def mark(self, words: Sequence[str], at: int = -1) -> list[QPoint]:
+        """Mark every place where one of the words stands, number `at` as where one is. Where all of them are."""
+        self._found = word_marks(self.document(), words, self._theme.colours, at)
         self.setExtraSelections(self._found + self._linked)
-        return self.cursorRect(self._found[0].cursor).topLeft() if self._found else None
+        return [self.cursorRect(found.cursor).topLeft() for found in self._found]
 
     @Slot(QUrl)
     def _on_anchor_clicked(self, url: QUrl) -> None:

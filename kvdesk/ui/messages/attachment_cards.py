@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from PySide6.QtCore import QPoint, Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -15,9 +14,7 @@ from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attachment_facts import attachment_facts
-
-_MARKED: Final = 30_000
-"""Characters of an attachment in which a search marks what it found."""
+from kvdesk.viewmodel.find_in_chat import SEARCHED
 
 
 class AttachmentCards(QWidget):
@@ -32,10 +29,12 @@ class AttachmentCards(QWidget):
         for card in self.cards:
             column.addWidget(card)
 
-    def mark(self, words: Sequence[str]) -> QPoint | None:
-        """As `MessageBody.mark`: unfolds those where one of the words stands."""
-        places = [(card, card.mark(words)) for card in self.cards]
-        return next((card.mapTo(self, place) for card, place in places if place is not None), None)
+    def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
+        """As `MessageBody.mark`: unfolds those where one of the words stands, of several only that of number `at`."""
+        marked: list[QPoint] = []
+        for card in self.cards:
+            marked += (card.mapTo(self, place) for place in card.mark(words, at - len(marked), unfold=unfold))
+        return marked
 
 
 class AttachmentCard(QWidget):
@@ -65,15 +64,16 @@ class AttachmentCard(QWidget):
     def is_open(self) -> bool:
         return self._text is not None and not self._text.isHidden()
 
-    def mark(self, words: Sequence[str]) -> QPoint | None:
-        """As `MessageBody.mark`, in the beginning of the text: to lay out all of a long one would stall the window."""
-        found = folding.places(self._attachment.text[:_MARKED], words)
-        if found and not self.is_open:
+    def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
+        """As `MessageBody.mark`, in the beginning of the text: to lay out all of a long one would stall the window. A
+        folded text has its places at the card.
+        """
+        found = folding.places(self._attachment.text[:SEARCHED], words)
+        if unfold and found and not self.is_open and at < len(found):
             self._on_clicked()
-        if self._text is None or (words and not found):
-            return None
-        place = self._text.mark(words)
-        return self._text.mapTo(self, place) if place is not None else None
+        if self._text is None or not self.is_open or (words and not found):
+            return [QPoint(0, 0)] * len(found)
+        return [self._text.mapTo(self, place) for place in self._text.mark(words, at, unfold=unfold)]
 
     @Slot()
     def _on_clicked(self) -> None:

@@ -34,6 +34,7 @@ class ChatView(MessageList):
     edit_paused = Signal(str, str)  # message, its text as it is edited, after a pause in typing
     unpin_clicked = Signal(str)
     pinned_changed = Signal()
+    texts_changed = Signal()  # other messages, or a text that ended
     edit_clicked = Signal(str)
     branch_clicked = Signal(str)
     compare_clicked = Signal(str)  # an answer that has others at its place
@@ -55,7 +56,8 @@ class ChatView(MessageList):
         self._dirty: set[MessageId] = set()
         self._edits: dict[MessageId, str] = {}  # of messages that have no widget now
         self._why_not_saved: dict[str, str] = {}
-        self._found: tuple[MessageId, Sequence[str]] | None = None  # what a search found, and the words
+        self._words: Sequence[str] = ()  # that are marked
+        self._hit: tuple[MessageId, int] | None = None  # where one is of the places where they stand
         self.setAccessibleName(tr("Messages"))
         self._rendering = Throttle(self, RENDER_INTERVAL_MS, self._render)
 
@@ -161,10 +163,11 @@ class ChatView(MessageList):
         self._edits = self.edits
         self._messages = {message.id: message for message in messages}
         self._branches, self._retention = {}, {}
-        self._found = None
+        self._words, self._hit = (), None
         self._dirty.clear()
         self.reset([*self._messages], lambda name: _estimate(self._messages[name]))
         self.pinned_changed.emit()
+        self.texts_changed.emit()
 
     def remove_messages(self, deleted: Collection[MessageId], messages: Sequence[Message]) -> None:
         """What one reads stays where it is, unless another branch is shown without them."""
@@ -176,6 +179,7 @@ class ChatView(MessageList):
         self.remove(deleted)
         self.set_can_answer(self._can_answer)
         self.pinned_changed.emit()
+        self.texts_changed.emit()
 
     def append_message(self, message: Message) -> None:
         if message.id in self._messages:
@@ -185,6 +189,7 @@ class ChatView(MessageList):
         for widget in self.widgets:
             widget.set_last(False)
         self.append(message.id, _estimate(message))
+        self.texts_changed.emit()
 
     def set_why_not_continued(self, why: str) -> None:
         """Why the engine cannot continue an answer; "" where it can."""
@@ -228,15 +233,38 @@ class ChatView(MessageList):
         if isinstance(widget := self.scroll_to(message), MessageWidget):
             widget.highlight(first, last)
 
-    def mark_found(self, message: MessageId | None, words: Sequence[str]) -> None:
-        """Mark what a search found in a message and scroll to the first place; nowhere anything for None."""
-        if self._found is not None and (before := self.widget_of(self._found[0])) is not None:
-            before.mark(())
-        self._found = None if message is None else (message, words)
-        if message is not None and isinstance(widget := self.scroll_to(message), MessageWidget):
-            place = widget.mark(words)
+    def mark_found(self, words: Sequence[str], message: MessageId | None = None, at: int = -1) -> None:
+        """Mark words wherever they stand, nowhere without any, and scroll to place number `at` of a message."""
+        self._words = words
+        self._hit = (message, at) if message is not None else None
+        for name, widget in self._widgets().items():
+            self._mark(name, widget)
+        hit = self.scroll_to(message) if message is not None else None
+        if message is not None and isinstance(hit, MessageWidget):
+            place = self._mark(message, hit)
             self.arrange()  # what was folded may be open now
-            self.ensureVisible(0, widget.y() + place.y(), 0, self.viewport().height() // 3)
+            self.ensureVisible(0, hit.y() + place.y(), 0, self.viewport().height() // 3)
+
+    def _mark(self, name: MessageId, widget: MessageWidget) -> QPoint:
+        is_hit = self._hit is not None and self._hit[0] == name
+        return widget.mark(self._words, self._hit[1] if self._hit is not None and is_hit else -1, unfold=is_hit)
+
+    @property
+    def selected(self) -> tuple[MessageId | None, str]:
+        """What is selected in a message; None and "" where nothing is."""
+        selected = ((name, widget.selected_text) for name, widget in self._widgets().items())
+        return next((one for one in selected if one[1]), (None, ""))
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Those that are shown, oldest first."""
+        return tuple(self._messages.values())
+
+    @property
+    def first_seen(self) -> MessageId | None:
+        """The message at the upper edge."""
+        seen = self._seen()
+        return seen[0].id if seen else None
 
     @Slot(str)
     def jump_to(self, message: str) -> None:
@@ -265,6 +293,8 @@ class ChatView(MessageList):
             self.arrange()
         if before is not None and (before.pinned or message.pinned):
             self.pinned_changed.emit()
+        if message.state != "streaming":
+            self.texts_changed.emit()
 
     def start_turn(self, event: TurnStarted) -> None:
         if widget := self.widget_of(event.answer):
@@ -330,8 +360,8 @@ class ChatView(MessageList):
         self._restore_edit(widget)
         widget.set_dim(self._follows_edit(message_id))
         widget.editing_changed.connect(self._on_editing_changed)
-        if self._found is not None and self._found[0] == message_id:
-            widget.mark(self._found[1])
+        if self._words:
+            self._mark(message_id, widget)
         return widget
 
     def _is_full(self, message: Message) -> bool:

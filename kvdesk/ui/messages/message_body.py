@@ -42,6 +42,7 @@ class MessageBody(QWidget):
         self.marks: ReasoningMarks | None = None  # around reasoning in the family that writes the text
         self._thought_ms, self._may_collapse = 0, True
         self._growing = False
+        self._asked: tuple[Sequence[str], int, bool] = ((), -1, False)  # of `mark`
         self._n_made: int | None = None  # pieces, while they are made one by one
         self._shown: list[tuple[str, ProseView | CodeBlock | CollapsedThinking]] = []
         self._starts: list[int] = []  # offsets of the shown pieces in the source
@@ -73,15 +74,28 @@ class MessageBody(QWidget):
             if isinstance(widget, ProseView):
                 widget.highlight(max(first - start, 0), max(last - start, 0))
 
-    def mark(self, words: Sequence[str]) -> QPoint | None:
-        """Mark every place where one of the words stands, and show the text up to the first one. Where that is; None
-        where there is none.
+    def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
+        """Mark every place where one of the words stands in what is shown; where those are.
+
+        at      the place where one is, marked in another colour
+        unfold  show the text up to that place, or the first one, and open reasoning with one of the words
         """
-        found = folding.places(self._source, words)
-        while found and self._end <= found[0][0]:
-            self.show_more()
-        places = [(widget, widget.mark(words)) for _, widget in self._shown]
-        return next((widget.mapTo(self, place) for widget, place in places if place is not None), None)
+        self._asked = words, at, unfold
+        if self._n_made is not None:
+            return []  # marked as soon as all is made
+        found = folding.places(self._source, words) if unfold else []
+        wanted = found[min(max(at, 0), len(found) - 1)][0] if found else -1
+        while self._end <= wanted:
+            self._show_page()
+        marked: list[QPoint] = []
+        for _, widget in self._shown:
+            left = at - len(marked)
+            if isinstance(widget, CollapsedThinking):
+                places = widget.mark(words, left, unfold=unfold)
+            else:
+                places = widget.mark(words, left)
+            marked += (widget.mapTo(self, place) for place in places)
+        return marked
 
     def make_gradually(self) -> None:
         """From now on one piece is made with each call of `make_next`, until there is no other."""
@@ -93,6 +107,8 @@ class MessageBody(QWidget):
             return False
         self._n_made += 1
         self.show_source(self._source, self._growing, self._thought_ms, self._may_collapse)
+        if self._n_made is None and self._asked[0]:
+            self.mark(self._asked[0], self._asked[1], unfold=self._asked[2])
         return self._n_made is not None
 
     def show_source(self, source: str, growing: bool = False, thought_ms: int = 0, may_collapse: bool = True) -> None:
@@ -136,6 +152,11 @@ class MessageBody(QWidget):
     @Slot()
     def show_more(self) -> None:
         """Reveal the next piece."""
+        self._show_page()
+        if self._asked[0]:
+            self.mark(self._asked[0], self._asked[1], unfold=False)
+
+    def _show_page(self) -> None:
         self._pages += 1
         self.show_source(self._source, self._growing, self._thought_ms, self._may_collapse)
 

@@ -236,10 +236,16 @@ class MessageWidget(Gradual):
         before = len(attached_text(self._message.attachments))
         self._body.highlight(max(0, first - before), max(0, last - before))
 
-    def mark(self, words: Sequence[str]) -> QPoint:
-        """Mark every place where one of the words stands, none without words; where the first one is."""
-        places = [(part, part.mark(words)) for part in (self._body, self._cards) if part is not None]
-        return next((part.mapTo(self, place) for part, place in places if place is not None), QPoint(0, 0))
+    def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> QPoint:
+        """Mark every place where one of the words stands, none without words; where number `at` is, or the first one.
+        `unfold`: opens what hides it.
+        """
+        marked: list[QPoint] = []
+        for part in (self._cards, self._body):
+            if part is not None:
+                places = part.mark(words, at - len(marked), unfold=unfold)
+                marked += (part.mapTo(self, place) for place in places)
+        return marked[min(max(at, 0), len(marked) - 1)] if marked else QPoint(0, 0)
 
     def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
         """All messages at this place; the switch is there where they are several."""

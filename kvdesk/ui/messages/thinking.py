@@ -19,7 +19,7 @@ class TextBody(Protocol):
 
     def show_source(self, source: str, growing: bool = False) -> None: ...
 
-    def mark(self, words: Sequence[str]) -> QPoint | None: ...
+    def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]: ...
 
 
 class CollapsedThinking(QWidget):
@@ -58,15 +58,13 @@ class CollapsedThinking(QWidget):
         if self.is_open:
             self._show_text()
 
-    def mark(self, words: Sequence[str]) -> QPoint | None:
-        """Mark the words in it, and open it where one of them is there. The place of the first; None without one."""
-        if places(self._text, words):
+    def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
+        """As `MessageBody.mark`. `unfold`: opens it where one of the words stands in it."""
+        if unfold and places(self._text, words):
             self._fold.button.setChecked(True)
-        if not self.is_open:
-            return None
         body: TextBody = self._body  # type: ignore[assignment]
-        place = body.mark(words)
-        return self._body.mapTo(self, place) if place is not None else None
+        found = body.mark(words, at, unfold=unfold) if self.is_open else []
+        return [self._body.mapTo(self, place) for place in found]
 
     def _show_text(self) -> None:
         body: TextBody = self._body  # type: ignore[assignment]

@@ -67,6 +67,7 @@ def _chat(
 ) -> tuple[Action, ...]:
     return (
         Action("chat.new", tr("New chat"), there(intents.new_chat), "Ctrl+N"),
+        Action("chat.find", tr("Find in this chat"), there(intents.find), "Ctrl+F", refusal=why_not.find),
         Action("chat.search", tr("Search the chats"), there(intents.focus_search), "Ctrl+K"),
         Action("chat.next_hit", tr("Next search result"), there(partial(intents.step_hit, 1)), "F3"),
         Action("chat.previous_hit", tr("Previous search result"), there(partial(intents.step_hit, -1)), "Shift+F3"),

@@ -62,9 +62,18 @@ class Intents(QObject):
         self._show_list()
         self._parts.conversations.focus_search()
 
+    def find(self) -> None:
+        """Find a text in the chat that is open."""
+        self._parts.chat.leave_comparison()
+        self._parts.chat.find_bar.ask()
+
     def step_hit(self, by: int) -> None:
-        """Go to the next message that the search found (1), or the one before (-1); else search."""
-        if self._parts.conversations.search.text():
+        """Go to the next hit (1) of what is looked for in this chat, else to the next message that the search through
+        all chats found; -1: to the one before. Else search.
+        """
+        if not self._parts.chat.find_bar.isHidden():
+            self._parts.chat.find_bar.step(by)
+        elif self._parts.conversations.search.text():
             self._parts.conversations.results.step(by)
         else:
             self.focus_search()

@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Slot
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QShortcut, QShowEvent
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QKeyEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
@@ -63,6 +63,7 @@ from kvdesk.ui.widgets.controls import Rule
 from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.reading_order import focus_next
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.typing import is_typing
 from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.measurements import Measurements
 
@@ -317,6 +318,15 @@ class MainWindow(WindowSignals):
             self._chat.composer.focus_edit()
             return True
         return focus_next(self, forward=next)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """What nothing in the window has taken: typing goes to the message field."""
+        composer = self._chat.composer
+        if is_typing(event) and self._rooms.shows_chats and composer.isVisible():
+            composer.focus_edit()
+            QApplication.sendEvent(composer.edit, event)
+        else:
+            super().keyPressEvent(event)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -19,6 +19,10 @@ class Refusals:
         """No conversation is shown."""
         return "" if self._intents.selected is not None else tr("No chat is open.")
 
+    def find(self) -> str:
+        """There is nothing to look through."""
+        return "" if self._parts.chat.view.last is not None else tr("This chat has no messages.")
+
     def branches(self) -> str:
         return "" if self._parts.chat.view.has_branches else tr("This chat has one branch only.")
 

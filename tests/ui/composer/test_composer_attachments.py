@@ -242,11 +242,11 @@ def test_characters_of_the_text_are_counted_after_what_is_attached(window: MainW
 def test_a_search_unfolds_and_marks_what_it_found_in_an_attachment(window: MainWindow) -> None:
     window.show_messages(ONE, (replace(message("q", "user", "What is it?"), attachments=(PAPER, NOTES)),))
     first, second = window.chat.view.findChildren(AttachmentCard)
-    window.chat.view.mark_found(MessageId("q"), ("short",))
+    window.chat.view.mark_found(("short",), MessageId("q"))
     assert (first.is_open, second.is_open) == (False, True)
     (prose,) = second.findChildren(ProseView)
     assert [prose.toPlainText()[at : at + 5] for at in marked(prose)] == ["short"]
-    window.chat.view.mark_found(None, ())
+    window.chat.view.mark_found(())
     assert marked(prose) == []
 
 
