@@ -15,6 +15,7 @@ from kvdesk.graphemes import cut
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.typing import passes_typing_on
 from kvdesk.viewmodel.palette import branch_index
 
 _WALK_MS: Final = 120  # the chat follows when one stands still
@@ -48,6 +49,7 @@ class BranchTree(QFrame):
         self.tree = QTreeWidget()
         self.tree.setHeaderHidden(True)
         self.tree.setAccessibleName(tr("Branches"))
+        passes_typing_on(self.tree)
         self.tree.setFrameShape(QFrame.Shape.NoFrame)
         self.tree.setIndentation(16)
         self.tree.setExpandsOnDoubleClick(False)

@@ -28,7 +28,16 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Slot
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QKeyEvent, QShortcut, QShowEvent
+from PySide6.QtGui import (
+    QAction,
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QHideEvent,
+    QKeyEvent,
+    QShortcut,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId

@@ -38,6 +38,7 @@ from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
+from kvdesk.ui.widgets.typing import passes_typing_on
 from kvdesk.viewmodel.cache_state import CacheState, History
 from kvdesk.viewmodel.effect_text import took
 from kvdesk.viewmodel.palette import N_COLOURS
@@ -425,6 +426,7 @@ class TimelinePage(QWidget):
     def _make_list(self, theme: Theme) -> QTableView:
         """A table of one column: unlike a list view it does not ask the model about every row to lay them out."""
         view = QTableView()
+        passes_typing_on(view)
         view.setModel(self._model)
         view.setItemDelegate(TimelineDelegate(theme, self._colour_of, view))
         view.setAccessibleName(tr("Operations"))
