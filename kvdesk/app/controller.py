@@ -223,7 +223,7 @@ class Controller(QObject):
         """On this thread: the file is another way out while the disk takes nothing."""
         try:
             self.exports.save_known(Path(path), self._unsaved.conversations)
-            self._window.show_result(tr("A copy was saved to {file}.").format(file=Path(path).name), "good")
+            self._window.show_result(tr("A copy was saved to {file}.").format(file=path), "good", path)
         except UserError as error:
             self._window.show_result(str(error), "danger")
 

@@ -26,7 +26,7 @@ There = tuple[Conversation, tuple[Message, ...] | None]
 class ChatExport(QObject):
     """One file at a time."""
 
-    _said = Signal(str, str)  # how it ended: a sentence and its tone
+    _said = Signal(str, str, str)  # how it ended: a sentence, its tone, and the file
 
     def __init__(self, window: MainWindow, chats: Chats, store: StoreWriter) -> None:
         super().__init__(window)
@@ -73,9 +73,9 @@ class ChatExport(QObject):
         try:
             n = export.write(path, _format_of(path), self._whole(there))
         except KvdeskError as error:
-            self._said.emit(str(error), "danger")
+            self._said.emit(str(error), "danger", "")
             return
-        self._said.emit(export.written_sentence(n, path), "good")
+        self._said.emit(export.written_sentence(n, path), "good", str(path))
 
     def _whole(self, there: list[There]) -> Iterator[Conversation]:
         for conversation, messages in there:

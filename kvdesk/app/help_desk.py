@@ -49,7 +49,7 @@ class _Relay(logging.Handler):
 class HelpDesk(QObject):
     """One report at a time. `close` waits for one that is being written."""
 
-    said = Signal(str, str)  # a sentence and its tone; from any thread
+    said = Signal(str, str, str)  # a sentence, its tone, and what was saved; from any thread
     logged = Signal(object)  # a LogLine; from any thread
 
     def __init__(self, window: MainWindow, worker: Worker, chats: Chats, settings: Callable[[], Settings]) -> None:
@@ -132,9 +132,9 @@ class HelpDesk(QObject):
             try:
                 write_report(path, sources, choice)
             except KvdeskError as error:
-                self.said.emit(str(error), "danger")
+                self.said.emit(str(error), "danger", "")
                 return
-            self.said.emit(tr("The report was saved to {name}.").format(name=path.name), "good")
+            self.said.emit(tr("The report was saved to {name}.").format(name=path), "good", str(path))
 
         self._join()
         self._thread = threading.Thread(target=write, name="kvdesk-report")

@@ -16,7 +16,7 @@ from kvdesk.translation import tr
 class JournalSaver(QObject):
     """One file at a time. `wait` before it goes away."""
 
-    said = Signal(str, str)  # how it ended: a sentence and its tone
+    said = Signal(str, str, str)  # how it ended: a sentence, its tone, and the file
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -37,6 +37,7 @@ class JournalSaver(QObject):
         try:
             save_journal(path, recording, header)
         except KvdeskError as error:
-            self.said.emit(str(error), "danger")
+            self.said.emit(str(error), "danger", "")
             return
-        self.said.emit(tr("{n:,} operations were saved to {name}.").format(n=len(recording), name=path.name), "good")
+        sentence = tr("{n:,} operations were saved to {name}.").format(n=len(recording), name=path)
+        self.said.emit(sentence, "good", str(path))

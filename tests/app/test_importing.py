@@ -172,6 +172,7 @@ def test_all_chats_are_exported_and_come_back(rig: Rig, qtbot: QtBot, file: Path
     qtbot.waitUntil(lambda: titles(rig) == ["Tides"])
     ids = tuple(known.id for known in rig.controller.conversations.conversations if known.leaf is not None)
     rig.window.chats_save_requested.emit(str(tmp_path / "all.json"), ids)
-    qtbot.waitUntil(lambda: rig.window.activity.text == "The chat was saved to all.json.")
+    qtbot.waitUntil(lambda: rig.window.activity.text == f"The chat was saved to {tmp_path / 'all.json'}.")
+    assert not rig.window.activity.show_button.isHidden()
     [found] = formats.read(tmp_path / "all.json")
     assert found.conversation.messages == rig.controller.conversations.all_messages(ids[0])

@@ -50,8 +50,8 @@ def format_of(path: Path) -> ExportFormat | None:
 def written_sentence(n_conversations: int, path: Path) -> str:
     """What came of an export."""
     if n_conversations == 1:
-        return tr("The chat was saved to {file}.").format(file=path.name)
-    return tr("{n} chats were saved to {file}.").format(n=f"{n_conversations:,}", file=path.name)
+        return tr("The chat was saved to {file}.").format(file=path)
+    return tr("{n} chats were saved to {file}.").format(n=f"{n_conversations:,}", file=path)
 
 
 def write(path: Path, form: ExportFormat, conversations: Iterable[Conversation]) -> int:

@@ -97,12 +97,12 @@ class ConversationDelegate(QStyledItemDelegate):
         if not state & (QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_MouseOver):
             return
         box, is_pointed = self.more_rect(option.rect), self.pointed.isValid() and self.pointed == index
+        side = self._theme.px(16)
+        at = box.center() - QPoint(side // 2 + 1, side // 2)
         if is_pointed:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(self._theme.colours.line))
-            painter.drawRoundedRect(box.adjusted(1, 4, -3, -4), 4, 4)
-        side = self._theme.px(16)
-        at = box.center() - QPoint(side // 2 + 1, side // 2)
+            painter.drawRoundedRect(QRect(at - QPoint(3, 3), QSize(side + 6, side + 6)), 4, 4)
         ink = self._theme.colours.text if is_pointed else self._theme.colours.secondary
         self._theme.icon("more", ink).paint(painter, QRect(at, QSize(side, side)))
 
@@ -136,7 +136,7 @@ class ConversationDelegate(QStyledItemDelegate):
         for place, branch in enumerate(index.data(BRANCHES_ROLE)[1 : 1 + _FURTHER_DOTS]):
             painter.setBrush(self._theme.branch_colour(branch_index(number, branch)))
             painter.drawEllipse(QPointF(inner.left() + 22.5, inner.center().y() - 2 + 6 * place), 2.5, 2.5)
-        held = "…" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else ""
+        held = "▍" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else ""
         more = self._theme.px(_MORE_PX)
         self._paint_number(painter, rect, held)
         if row.conversation is not None and row.conversation.pinned:

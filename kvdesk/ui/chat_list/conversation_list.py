@@ -370,6 +370,7 @@ class ConversationList(QWidget):
     def _on_menu_requested(self, index: QModelIndex, at: QPoint) -> None:
         if (menu := self.menu(index)) is not None:
             menu.aboutToHide.connect(menu.deleteLater)
+            menu.aboutToHide.connect(self._view.forget_pointer)
             menu.popup(at)
 
     @Slot()

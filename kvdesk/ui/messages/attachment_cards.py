@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from kvdesk import folding
 from kvdesk.chat import Attachment
@@ -54,15 +54,19 @@ class AttachmentCard(QWidget):
         row.setSpacing(4)
         row.addWidget(self.button)
         row.addWidget(self.title, 1)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(4)
-        self._column.addLayout(row)
+        self._box = QFrame()  # so that it does not look as if it had been typed
+        self._box.setProperty("card", "code")
+        self._box.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self._box)
         self._show_name()
 
     @property
     def is_open(self) -> bool:
-        return self._text is not None and not self._text.isHidden()
+        return not self._box.isHidden()
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
         """As `MessageBody.mark`, in the beginning of the text: to lay out all of a long one would stall the window. A
@@ -80,10 +84,10 @@ class AttachmentCard(QWidget):
         if self._text is None:
             self._text = MessageBody(self._theme, plain=True, quiet=True)
             self._text.show_source(self._attachment.text)
-            self._column.addWidget(self._text)
-            self._text.show()
-        else:
-            self._text.setVisible(not self.is_open)
+            box = QVBoxLayout(self._box)
+            box.setContentsMargins(12, 8, 12, 8)
+            box.addWidget(self._text)
+        self._box.setVisible(not self.is_open)
         self.button.set_icon_name("chevron-down" if self.is_open else "chevron-right")
         self._show_name()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
@@ -11,6 +13,8 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import stats_line, stats_tip
+
+_GAP_PX: Final = 8  # between the buttons and the line
 
 
 def finish_word(answer: Message) -> str:
@@ -96,11 +100,11 @@ class MessageFoot(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
+        for button in (self._copy, self._again, self._continue):
+            row.addWidget(button)
+        row.addSpacing(_GAP_PX)
         row.addWidget(self._stats, 1)
         row.addWidget(self._ask)
-        row.addWidget(self._continue)
-        row.addWidget(self._copy)
-        row.addWidget(self._again)
         row.addStretch(0)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -108,6 +112,12 @@ class MessageFoot(QWidget):
         column.addLayout(row)
         column.addWidget(self._why)
         self._row, self._column = row, column
+        self._switch: QWidget | None = None
+
+    def add_switch(self, switch: QWidget) -> None:
+        """The way to other versions, in the same row as what can be done with this one."""
+        self._switch = switch
+        self._row.insertWidget(self._row.indexOf(self._continue), switch)
 
     @property
     def text(self) -> str:
@@ -134,22 +144,24 @@ class MessageFoot(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        """The line stands beside the buttons, above them where there is no room for all of it. Where even then there is
-        none, what it cost comes before that it is complete.
+        """The buttons stay at the left, those that come and go behind the others. The line is beside them, above them
+        where there is no room for all of it. Where even then there is none, what it cost comes before that it is
+        complete.
         """
         metrics = self._stats.fontMetrics()
-        fits = metrics.horizontalAdvance(self._line) <= self.width()
+        width = metrics.horizontalAdvance(self._line)
+        fits = width <= self.width()
         self._stats.setText(self._line if fits else self._short)
-        buttons = sum(button.sizeHint().width() for button in (self._ask, self._continue, self._copy, self._again))
-        needed = metrics.horizontalAdvance(self._line) + buttons
+        self._stats.setMaximumWidth(metrics.horizontalAdvance(self._stats.full_text) + 2)
+        buttons = (self._copy, self._again, self._continue, self._ask, self._switch)
+        others = sum(one.sizeHint().width() for one in buttons if one is not None and not one.isHidden())
         is_above = self._row.indexOf(self._stats) < 0
-        if (needed > self.width()) == is_above:
+        if (width + others + _GAP_PX > self.width()) == is_above:
             return
         if is_above:
-            self._row.insertWidget(0, self._stats, 1)
+            self._row.insertWidget(self._row.indexOf(self._ask), self._stats, 1)
         else:
             self._column.insertWidget(0, self._stats)
-        self._row.setStretch(self._row.count() - 1, int(not is_above))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -184,7 +184,8 @@ class MessageWidget(Gradual):
     def _show_ink(self) -> None:
         """The text is as faint as the message is far from the context; all of it while it is dimmed."""
         dimmed = _DIM if self._is_dim else 1.0
-        for part in (self._who, self._body, self._cards, self._note, self._foot, self._switch):
+        switch = self._switch if self._foot is None else None  # of an answer it is in the foot
+        for part in (self._who, self._body, self._cards, self._note, self._foot, switch):
             ink = min(self._ink, dimmed) if part is self._body else dimmed
             if part is not None:
                 faint = QGraphicsOpacityEffect(part, opacity=ink) if ink < 1.0 else None
@@ -224,7 +225,10 @@ class MessageWidget(Gradual):
             self._switch = BranchSwitch(self._theme)
             self._switch.chosen.connect(self.branch_clicked)
             self._switch.compare_clicked.connect(lambda: self.compare_clicked.emit(self._message.id))
-            self._column.addWidget(self._switch, 0, Qt.AlignmentFlag.AlignLeft)
+            if self._foot is not None:
+                self._foot.add_switch(self._switch)
+            else:
+                self._column.addWidget(self._switch, 0, Qt.AlignmentFlag.AlignLeft)
         return self._switch
 
     @property

@@ -45,9 +45,9 @@ def edit_words(preview: TurnPreview, *, is_answer: bool) -> tuple[str, str]:
     """What another version of a message costs, and the tone of the sentence."""
     if preview.refused or preview.n_evicted_tokens:
         return room_words(preview)
-    words = tr("{n} of {all} tokens are read again")
+    words = tr("{n} of {all} tokens have to be read")
     if is_answer:
-        words = tr("{n} of {all} tokens are read again with your next message")
+        words = tr("{n} of {all} tokens have to be read with your next message")
     tokens = words.format(n=f"{preview.n_prefill:,}", all=f"{preview.n_reused + preview.n_prefill:,}")
     ms = preview.first_token_ms
     return (tokens if ms is None else f"{tokens}: {in_seconds(ms)}"), "secondary"

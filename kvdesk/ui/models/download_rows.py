@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QScrollArea, QVB
 
 from kvdesk.library.download_queue import Download, State
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import ElidedLabel, ThinProgress, plain_tip, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, ThinProgress, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import progress_text
 
@@ -55,7 +55,6 @@ class DownloadRow(QWidget):
     def show_download(self, download: Download) -> None:
         text = progress_text(download)
         self.text.setText(text)
-        self.text.setToolTip(plain_tip(text))
         share = download.done_bytes / download.total_bytes if download.total_bytes else 0.0
         self.progress.set_share(None if download.state is State.DONE else share)
         if download.state is self._state:

@@ -27,7 +27,7 @@ from kvdesk.settings import Preset
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.sampling_page import SamplingPage
 from kvdesk.ui.parameters.template_page import TemplatePage
-from kvdesk.ui.parameters.words import cost
+from kvdesk.ui.parameters.words import cost, template_prompt
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.widgets.controls import ElidedLabel, fit_to_screen, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
@@ -58,7 +58,7 @@ class ParametersDialog(QDialog):
         self._prompt = QPlainTextEdit()
         self._prompt.setProperty("boxed", True)
         self._prompt.setAccessibleName(tr("System prompt of this chat"))
-        self._prompt.setPlaceholderText(tr("No system prompt. Say here how the model is to answer in this chat."))
+        self._prompt.setPlaceholderText(_no_prompt())
         self._prompt.setTabChangesFocus(True)
         self._prompt.textChanged.connect(self._on_edited)
         composes(self._prompt)
@@ -168,6 +168,10 @@ class ParametersDialog(QDialog):
             return
         self._preview, self._previewed = preview, asked
         self.template_page.show_preview(preview)
+        if not asked.system_prompt.strip():
+            theirs = template_prompt(preview)
+            said = tr("The template says, as long as you write nothing here:")
+            self._prompt.setPlaceholderText(f"{said}\n\n{theirs}" if theirs else _no_prompt())
         self._show_state()
 
     # --- private ------------------------------------------------------------------------------------------------------
@@ -298,3 +302,7 @@ class ParametersDialog(QDialog):
         for button in (self._defaults, self._close, self._apply):
             button.setAutoDefault(False)  # Enter ends the editing of a number; it presses nothing elsewhere
         return row
+
+
+def _no_prompt() -> str:
+    return tr("No system prompt. Say here how the model is to answer in this chat.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import pairwise
 
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.policies.forecast import in_seconds
@@ -82,3 +83,20 @@ def _value(parameters: Parameters, name: str) -> str:
         return f"{title} {value.value}"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return f"{title} {value:,}" if is_number else title  # texts and lists have no room
+
+
+def template_prompt(preview: PromptPreview) -> str:
+    """The system prompt that the template writes into the prompt of a chat without one; "" if there is none."""
+    parts = [""]  # between special tokens
+    for token in preview.tokens[: preview.n_head]:
+        if token.is_special:
+            parts.append("")
+        else:
+            parts[-1] += token.text
+    for part, after in pairwise([part.strip() for part in parts]):
+        role, _, text = part.partition("\n")
+        if role == "system":
+            return text.strip() or after
+        if role:
+            break
+    return ""

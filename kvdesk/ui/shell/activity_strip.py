@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtCore import QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.protocol.chat import Working
@@ -31,6 +33,12 @@ class ActivityStrip(QWidget):
         self._cancel.setProperty("scale", "small")
         self._cancel.clicked.connect(self._on_cancel_clicked)
         self._cancel.hide()
+        self._file = ""
+        self._show_file = QPushButton(tr("Show"))
+        self._show_file.setProperty("scale", "small")
+        self._show_file.setToolTip(tr("Open the folder of the file"))
+        self._show_file.clicked.connect(self._on_show_clicked)
+        self._show_file.hide()
         self._close = IconButton(theme, "close", tr("Dismiss this message"))
         self._close.clicked.connect(self.hide)
         self._leaving = QTimer(self, singleShot=True)
@@ -39,6 +47,7 @@ class ActivityStrip(QWidget):
         row.setContentsMargins(12, 4, 8, 4)
         row.setSpacing(8)
         row.addWidget(self._text, 1)
+        row.addWidget(self._show_file)
         row.addWidget(self._cancel)
         row.addWidget(self._close)
         column = QVBoxLayout(self)
@@ -57,6 +66,11 @@ class ActivityStrip(QWidget):
     def cancel_button(self) -> QPushButton:
         return self._cancel
 
+    @property
+    def show_button(self) -> QPushButton:
+        """Opens the folder of what was saved; hidden where nothing was."""
+        return self._show_file
+
     def show_working(self, event: Working) -> None:
         """How far it is; `total` 0 ends the display."""
         if event.total <= 0:
@@ -73,13 +87,16 @@ class ActivityStrip(QWidget):
         if self._cancel.isHidden():
             self._cancel.setEnabled(True)
         self._cancel.show()
+        self._show_file.hide()
         self._close.hide()
         self.show()
 
-    def show_result(self, sentence: str, tone: str = "") -> None:
+    def show_result(self, sentence: str, tone: str = "", file: str = "") -> None:
         """The result of a command. A success hides after some seconds; a warning or an
-        error stays until it is dismissed.
+        error stays until it is dismissed. `file`: what was saved.
         """
+        self._file = file
+        self._show_file.setVisible(bool(file))
         self._bar.set_share(None)
         self._cancel.hide()
         self._close.show()
@@ -93,11 +110,15 @@ class ActivityStrip(QWidget):
 
     @Slot()
     def _on_leaving(self) -> None:
-        """Not under the pointer: there it is being read, or about to be dismissed."""
-        if self.underMouse():
+        """Not under the pointer or with the keyboard: there it is being read, or about to be dismissed."""
+        if self.underMouse() or self._show_file.hasFocus():
             self._leaving.start(READ_MS)
         else:
             self.hide()
+
+    @Slot()
+    def _on_show_clicked(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(self._file).absolute().parent)))
 
     @Slot()
     def _on_cancel_clicked(self) -> None:

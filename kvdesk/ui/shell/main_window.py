@@ -8,7 +8,8 @@ Methods (facts; main thread only)
     show_branches(conversation_id, branches)         messages with others at their place, and all of those by id in the
                                             order they were made; after `show_messages`, which forgets them
     show_embedded(available)                whether there is an embedded model to open
-    show_result(sentence, tone)             over the status line, until dismissed; tone "good", "warning", "danger", ""
+    show_result(sentence, tone, file)       over the status line, until dismissed; tone "good", "warning", "danger", "".
+                                            file: what was saved, whose folder can be opened
     append_message(message), update_message(message) ignored for conversations that are not shown. For a turn append the
                                             typed message, then the answer with state "streaming" and no text
     remove_messages(conversation_id, deleted, messages)   they are no more; `messages` are all that are shown now
@@ -268,8 +269,8 @@ class MainWindow(WindowSignals):
         """Whether the way to better models is shown: the embedded model is open."""
         self._chat.show_better(there)
 
-    def show_result(self, sentence: str, tone: str = "") -> None:
-        self._strip.show_result(sentence, tone)
+    def show_result(self, sentence: str, tone: str = "", file: str = "") -> None:
+        self._strip.show_result(sentence, tone, file)
 
     def append_message(self, message: Message) -> None:
         self._events.append_message(message)

@@ -58,7 +58,7 @@ class IconButton(QToolButton):
 
 
 class ElidedLabel(QLabel):
-    """A label of one line, or at most two, that ends in … where there is no room; the whole text is its tooltip then.
+    """A label of one line, or at most two, that ends in … where there is no room; its tooltip begins with it then.
 
     It draws its text itself: a QLabel with another text has all layouts around it made anew, up to the window.
     """
@@ -66,6 +66,7 @@ class ElidedLabel(QLabel):
     def __init__(self, text: str = "", n_lines: int = 1) -> None:
         super().__init__("\n".join(" " * n_lines))
         self._full, self._shown, self._n_lines = "", "", n_lines
+        self._tip = ""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setText(text)
 
@@ -89,8 +90,18 @@ class ElidedLabel(QLabel):
             self._shown = metrics.elidedText(self._full, Qt.TextElideMode.ElideRight, room)
         else:
             self._shown = "\n".join(two_lines(self._full, metrics, room))
-        self.setToolTip(plain_tip(self._full) if self.is_elided else "")
+        self._show_tip()
         self.update()
+
+    def setToolTip(self, tip: str) -> None:
+        """What is said beside the text, whether that has room or not; plain text."""
+        self._tip = tip
+        self.setAccessibleDescription(tip)
+        self._show_tip()
+
+    def _show_tip(self) -> None:
+        whole = self._full if self.is_elided else ""
+        super().setToolTip(plain_tip(f"{whole}\n{self._tip}".strip()))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QFrame, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Attachment, Conversation, MessageId, attachment_as_read
@@ -224,6 +224,8 @@ def test_a_sent_attachment_is_a_card_that_unfolds(window: MainWindow, qtbot: QtB
     second.button.setFocus()
     qtbot.keyClick(second.button, Qt.Key.Key_Space)
     assert (first.is_open, second.is_open) == (False, True)
+    boxes = [frame for frame in second.findChildren(QFrame) if frame.property("card") == "code"]
+    assert [box.isVisible() for box in boxes] == [True], "it does not look as if it had been typed"
     assert window.chat.view.widgets[0].sizeHint().height() > height
     qtbot.keyClick(second.button, Qt.Key.Key_Space)
     assert not second.is_open

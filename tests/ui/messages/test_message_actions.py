@@ -24,10 +24,11 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.settings import Overflow
 from kvdesk.ui.markdown.plain_text import plain_text
+from kvdesk.ui.messages.message_foot import MessageFoot
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.pinned_bar import MOST_LISTED, one_line
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.controls import IconButton
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.viewmodel.readout import stats_line, stats_tip
 from tests.ui.samples import MODEL, ONE, STATS, message
 
@@ -212,6 +213,39 @@ def test_no_edit_is_saved_while_the_model_writes(window: MainWindow) -> None:
     assert editors[0].cost == "It can be saved when the model is ready"
     window.chat.set_running(True)
     assert [editor.buttons[2].isEnabled() for editor in editors] == [False, False]
+
+
+def test_the_line_under_an_answer_has_its_tip(window: MainWindow) -> None:
+    widget = shown(window, QUESTION, replace(ANSWER, state="complete", finish="end"))
+    line = widget.findChild(ElidedLabel, "answerStats")
+    assert isinstance(line, ElidedLabel)
+    assert not line.is_elided
+    assert line.toolTip() == stats_tip(STATS)
+
+
+@pytest.mark.parametrize("width", [1280, 900])
+def test_the_buttons_under_an_answer_keep_their_places(window: MainWindow, qtbot: QtBot, width: int) -> None:
+    """They are in one row with the way to other versions, and what comes and goes is behind the others."""
+    window.resize(width, 800)
+    complete, stopped = replace(ANSWER, finish="end"), replace(ANSWER, state="stopped", finish="stopped")
+    widget = shown(window, QUESTION, complete)
+    window.show_branches(ONE, {ANSWER.id: (ANSWER.id, MessageId("b"))})
+
+    def places() -> dict[str, tuple[int, int]]:
+        foot = widget.findChild(MessageFoot)
+        assert isinstance(foot, MessageFoot)
+        found = {one.accessibleName(): one for one in foot.findChildren(IconButton) if one.isVisible()}
+        at = {name: one.mapTo(widget, one.rect().center()) for name, one in found.items()}
+        return {name: (place.x(), place.y()) for name, place in at.items()}
+
+    qtbot.waitUntil(lambda: len(places()) == 5)
+    before = places()
+    window.update_message(stopped)
+    qtbot.waitUntil(lambda: "Continue the answer" in places())
+    after = places()
+    assert {name: after[name][0] for name in before} == {name: x for name, (x, _) in before.items()}
+    assert after["Continue the answer"][0] == max(x for x, _ in after.values())
+    assert len({y for _, y in after.values()}) == 1, "one row"
 
 
 def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, qtbot: QtBot) -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.parameters import Parameters
-from kvdesk.protocol.prompt import PromptPreview
+from kvdesk.protocol.prompt import PromptPreview, PromptToken
 from kvdesk.settings import Sampling, Settings
-from kvdesk.ui.parameters.words import button_text, changes, cost, is_changed
+from kvdesk.ui.parameters.words import button_text, changes, cost, is_changed, template_prompt
 
 SETTINGS = Settings(system_prompt="Be kind.", sampling=Sampling(temperature=0.5))
 DEFAULT = Parameters.default(SETTINGS)
@@ -56,3 +56,39 @@ def test_sampling_costs_nothing_and_says_so() -> None:
 def test_without_a_change_the_size_of_the_prompt_is_said() -> None:
     assert cost(DEFAULT, DEFAULT, PREVIEW)[0] == "The prompt of this chat has 3,100 tokens, 12 of them in the cache."
     assert cost(DEFAULT, DEFAULT, None)[0] == ""
+
+
+def template_says(*tokens: str) -> str:
+    parts = tuple(PromptToken(n, text, text.startswith("<|")) for n, text in enumerate(tokens))
+    return template_prompt(replace(PREVIEW, tokens=parts, n_head=len(parts)))
+
+
+def test_the_system_prompt_of_a_template_is_known_from_the_prompt() -> None:
+    chat_ml = (
+        "<|im_start|>",
+        "system",
+        "\n",
+        "You are",
+        " kind.",
+        "<|im_end|>",
+        "\n",
+        "<|im_start|>",
+        "user",
+        "\nHi",
+    )
+    assert template_says(*chat_ml) == "You are kind."
+    assert template_says(*chat_ml[7:], "<|im_end|>") == ""
+    llama = (
+        "<|begin|>",
+        "<|start|>",
+        "system",
+        "<|end|>",
+        "\n\nToday: Monday",
+        "<|eot|>",
+        "<|start|>",
+        "user",
+        "<|end|>",
+    )
+    assert template_says(*llama) == "Today: Monday"
+    assert template_says("<|bos|>", "[INST] system\n", "x") == ""
+    assert template_says() == ""

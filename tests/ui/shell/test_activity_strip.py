@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.shell import activity_strip
@@ -39,3 +43,15 @@ def test_a_notice_stays_under_the_pointer(strip: ActivityStrip, qtbot: QtBot, mo
     assert strip.text == "Saved."
     is_over[0] = False
     qtbot.waitUntil(lambda: strip.text == "")
+
+
+def test_the_folder_of_what_was_saved_is_shown(
+    strip: ActivityStrip, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
+    strip.show_result("The chat was saved.", "good", str(tmp_path / "caches.md"))
+    qtbot.mouseClick(strip.show_button, Qt.MouseButton.LeftButton)
+    assert [Path(folder) for folder in opened] == [tmp_path]
+    strip.show_result("Nothing was saved.", "warning")
+    assert strip.show_button.isHidden()

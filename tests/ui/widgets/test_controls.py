@@ -39,3 +39,18 @@ def test_a_label_of_two_lines_elides_less(qtbot: QtBot, n_lines: int, is_elided:
     assert one.is_elided == is_elided
     assert bool(one.toolTip()) == is_elided
     assert one.height() >= n_lines * one.fontMetrics().height()
+
+
+@pytest.mark.usefixtures("theme")
+def test_a_label_keeps_its_own_tip(qtbot: QtBot) -> None:
+    one = ElidedLabel()
+    qtbot.addWidget(one)
+    one.show()
+    one.resize(1_000, 20)
+    one.setToolTip("What it cost < 1 s")
+    one.setText("Short")
+    assert one.toolTip() == "<qt>What it cost &lt; 1 s</qt>"
+    assert one.accessibleDescription() == "What it cost < 1 s"
+    one.setText(LONG)
+    one.resize(60, 20)
+    assert one.toolTip() == f"<qt>{LONG}<br>What it cost &lt; 1 s</qt>"
