@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBox
 
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import ElidedLabel
+from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.input_method import composes
 
 _LONGEST = 60  # characters of a name
@@ -25,8 +25,8 @@ class FolderField(QFrame):
         self.setProperty("card", "ask")
         self.conversation = ConversationId("")
         """For which a folder is asked for."""
-        self._what = ElidedLabel(n_lines=2)
-        self._what.setProperty("scale", "small")
+        what = label(tr("New folder for this chat"), tone="secondary", scale="small")
+        what.setWordWrap(True)
         self.edit = QLineEdit()
         self.edit.setMaxLength(_LONGEST)
         self.edit.setPlaceholderText(tr("Name of the folder"))
@@ -46,7 +46,7 @@ class FolderField(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
         column.setSpacing(8)
-        column.addWidget(self._what)
+        column.addWidget(what)
         column.addWidget(self.edit)
         column.addLayout(row)
         self.hide()
@@ -54,7 +54,7 @@ class FolderField(QFrame):
     def ask(self, conversation: ConversationId, title: str) -> None:
         """For the folder into which this conversation goes."""
         self.conversation = conversation
-        self._what.setText(tr("Move “{title}” to a new folder").format(title=title))
+        self.setAccessibleName(tr("Move “{title}” to a new folder").format(title=title))
         self.edit.clear()
         self.show()
         self.edit.setFocus()

@@ -73,7 +73,7 @@ from kvdesk.ui.widgets.controls import Rule
 from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.reading_order import focus_next
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.ui.widgets.typing import is_typing
+from kvdesk.ui.widgets.typing import is_menu_key, is_typing, open_menu_of
 from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.measurements import Measurements
 
@@ -330,9 +330,13 @@ class MainWindow(WindowSignals):
         return focus_next(self, forward=next)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """What nothing in the window has taken: typing goes to the message field."""
-        composer = self._chat.composer
-        if is_typing(event) and self._rooms.shows_chats and composer.isVisible():
+        """What nothing in the window has taken: typing goes to the message field, and Shift+F10, which Qt does not know
+        everywhere, opens the menu of what has the focus.
+        """
+        composer, focus = self._chat.composer, cast("QWidget | None", self.focusWidget())
+        if focus is not None and is_menu_key(event):
+            open_menu_of(focus)
+        elif is_typing(event) and self._rooms.shows_chats and composer.isVisible():
             composer.focus_edit()
             QApplication.sendEvent(composer.edit, event)
         else:

@@ -1,10 +1,10 @@
-"""Typing where there is no field: what is typed is for the message field, wherever in the window one is."""
+"""Keys where there is no field: what is typed is for the message field, and the menu is that of what has the focus."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
+from PySide6.QtWidgets import QApplication, QWidget
 
 
 def is_typing(event: QKeyEvent) -> bool:
@@ -14,6 +14,18 @@ def is_typing(event: QKeyEvent) -> bool:
     alt = bool(modifiers & Qt.KeyboardModifier.AltModifier)
     is_command = control != alt or bool(modifiers & Qt.KeyboardModifier.MetaModifier)  # both together: AltGr
     return not is_command and bool(text) and text.isprintable() and not text.isspace()
+
+
+def is_menu_key(event: QKeyEvent) -> bool:
+    """Shift+F10. The menu key itself is Qt's."""
+    is_shift = event.modifiers() == Qt.KeyboardModifier.ShiftModifier
+    return is_shift and event.key() == Qt.Key.Key_F10 and QApplication.activePopupWidget() is None
+
+
+def open_menu_of(widget: QWidget) -> None:
+    """As the menu key does it."""
+    at, reason = widget.rect().center(), QContextMenuEvent.Reason.Keyboard
+    QApplication.sendEvent(widget, QContextMenuEvent(reason, at, widget.mapToGlobal(at)))
 
 
 def passes_typing_on(view: QWidget) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QMimeData, QModelIndex, QPoint, Qt
+from PySide6.QtCore import QMimeData, QModelIndex, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
@@ -124,7 +124,8 @@ def test_the_menu_of_any_row_comes_from_its_dots_a_right_click_or_the_menu_key(
     menu_of("Delete")
     assert deleted == [("plan",), ("plan",)]
     assert selected == [], "the chat that one reads stays"
-    view.contextMenuEvent(QContextMenuEvent(reason.Keyboard, QPoint(0, 0), QPoint(0, 0)))
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_F10, Qt.KeyboardModifier.ShiftModifier)
     menu_of("Delete")
     assert deleted[-1] == (ONE,), "by key it is that of the current row"
     qtbot.mouseClick(view.viewport(), left, pos=view.more_rect(view.model().index(1, 0)).center())
