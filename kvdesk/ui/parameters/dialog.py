@@ -172,6 +172,7 @@ class ParametersDialog(QDialog):
             theirs = template_prompt(preview)
             said = tr("The template says, as long as you write nothing here:")
             self._prompt.setPlaceholderText(f"{said}\n\n{theirs}" if theirs else _no_prompt())
+            self._prompt.viewport().update()  # Qt draws another one only with the next change
         self._show_state()
 
     # --- private ------------------------------------------------------------------------------------------------------

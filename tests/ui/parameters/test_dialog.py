@@ -260,6 +260,18 @@ def test_the_prompt_is_asked_for_again_when_it_has_changed(
     qtbot.waitUntil(lambda: len(asked) == 3)
 
 
+def test_an_empty_system_prompt_shows_that_of_the_template(
+    dialog: ParametersDialog, window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
+) -> None:
+    assert dialog.prompt_edit.placeholderText().startswith("No system prompt.")
+    dialog.ask_again()
+    qtbot.waitUntil(lambda: bool(asked))
+    texts = ("<|im_start|>", "system\nBe kind.", "<|im_end|>", "\n", "<|im_start|>", "user\nHi")
+    tokens = tuple(PromptToken(n, text, text.startswith("<|")) for n, text in enumerate(texts))
+    window.apply_event(preview(2, tokens=tokens))
+    assert dialog.prompt_edit.placeholderText().endswith("\n\nBe kind.")
+
+
 def test_an_engine_that_fails_on_it_is_a_sentence(
     dialog: ParametersDialog, window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
 ) -> None:
