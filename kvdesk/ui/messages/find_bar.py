@@ -15,7 +15,7 @@ from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.find_in_chat import Hit, hits, nearest
+from kvdesk.viewmodel.find_in_chat import MOST, Finder, Hit, nearest
 
 _MOST: Final = 100  # characters of what is selected that are looked for
 
@@ -28,6 +28,7 @@ class FindBar(QFrame):
     def __init__(self, theme: Theme, view: ChatView) -> None:
         super().__init__()
         self._view = view
+        self._finder = Finder()
         self._hits: tuple[Hit, ...] = ()
         self._at = -1
         self.setProperty("card", "ask")
@@ -91,6 +92,7 @@ class FindBar(QFrame):
         if not self.isHidden():
             self.hide()
             self._hits, self._at = (), -1
+            self._finder.forget()
             self._view.mark_found(())
             self.left.emit()
 
@@ -100,7 +102,7 @@ class FindBar(QFrame):
 
     def _find(self, where: MessageId | None) -> None:
         """From a message on, or from where one reads."""
-        self._hits = hits(self._view.messages, self.field.text())
+        self._hits = self._finder.hits(self._view.messages, self.field.text())
         self._at = nearest(self._hits, self._view.messages, where or self._view.first_seen)
         self._show()
 
@@ -109,8 +111,9 @@ class FindBar(QFrame):
         """What one reads stays where it is."""
         if self.isHidden() or not self.field.text():
             return
+        self._finder.forget()
         here = self._hits[self._at] if self._at >= 0 else None
-        self._hits = hits(self._view.messages, self.field.text())
+        self._hits = self._finder.hits(self._view.messages, self.field.text())
         self._at = self._hits.index(here) if here in self._hits else -1
         self._view.mark_found((self.field.text(),))
         self._show_count()
@@ -123,7 +126,8 @@ class FindBar(QFrame):
         announce(self, self.count)
 
     def _show_count(self) -> None:
-        found = tr("{i} of {n}").format(i=f"{self._at + 1:,}", n=f"{len(self._hits):,}")
+        n = f"{len(self._hits):,}" + ("+" if len(self._hits) == MOST else "")
+        found = tr("{i} of {n}").format(i=f"{self._at + 1:,}", n=n)
         self._count.setText((found if self._hits else tr("Nothing found")) if self.field.text() else "")
         set_tone(self._count, "secondary" if self._hits else "warning")
         for button in self.buttons:
