@@ -18,6 +18,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.widgets.controls import ElidedLabel
+from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
@@ -50,7 +51,7 @@ class ReplayWindow(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(inner, 1)
-        column.addWidget(self.strip)
+        self._floating = Floating(self.strip, self, (self.timeline,), lambda: self.timeline)
         for keys in ("Ctrl+Q", "Ctrl+W"):
             QShortcut(QKeySequence(keys), self).activated.connect(self.close)
         QShortcut(QKeySequence("Space"), self).activated.connect(self.timeline.scrubber.toggle_play)

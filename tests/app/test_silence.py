@@ -19,7 +19,7 @@ def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     rig.worker.silent_s = SILENT_S
     silence.look()
     assert "has not answered for 15 seconds" in activity.text
-    activity.hide()
+    activity.dismiss()
     silence.look()
     assert activity.text == "", "it was dismissed"
     rig.worker.silent_s = 0.0

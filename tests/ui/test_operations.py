@@ -438,11 +438,11 @@ def test_an_audit_says_what_it_found_where_one_looks(window: MainWindow) -> None
     found = "all 220 used cells agree with llama.cpp's own state in position and sequences (12 ms)."
     window.apply_event(Audited("verified", "14:02:31", found))
     assert window.activity.text == f"Audit at 14:02:31: {found}"
-    assert window.activity._leaving.isActive(), "good news goes by itself, into the status line"
+    assert not window.activity.stays, "good news goes by itself, into the status line"
     assert window.status.text.endswith("map verified at operation 7, audited 14:02:31")
     window.apply_event(Audited("mismatch", "14:03:00", "the map and llama.cpp's own state disagree: cell 3."))
     assert "disagree: cell 3" in window.activity.text
-    assert not window.activity._leaving.isActive(), "a failure stays"
+    assert window.activity.stays, "a failure stays"
     assert "audited" not in window.status.text
 
 

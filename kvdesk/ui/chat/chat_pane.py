@@ -28,6 +28,7 @@ from kvdesk.ui.messages.find_bar import FindBar
 from kvdesk.ui.messages.message_edit import attachable_files, is_for_window
 from kvdesk.ui.messages.pinned_bar import PinnedBar
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
+from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.undo_notice import UndoNotice
 
@@ -144,7 +145,6 @@ class ChatPane(QWidget):
         stack = QVBoxLayout(below)
         stack.setContentsMargins(0, 0, 0, 0)
         stack.setSpacing(8)
-        stack.addWidget(self.deleted)
         stack.addWidget(self._banner)
         stack.addWidget(self.queue)
         stack.addWidget(self._composer)
@@ -165,6 +165,7 @@ class ChatPane(QWidget):
         column.addWidget(self.pinned)
         column.addWidget(self._stack, 1)
         column.addWidget(centred(below, theme.text_column))
+        self._floating = Floating(self.deleted, self, (self._stack,), lambda: self._stack)
         theme.changed.connect(self._fit_column)
         self.show_model(None)
 
@@ -190,6 +191,11 @@ class ChatPane(QWidget):
     @property
     def view(self) -> ChatView:
         return self._view
+
+    @property
+    def messages(self) -> QWidget:
+        """The area of the messages, whatever is shown there."""
+        return self._stack
 
     @property
     def composer(self) -> Composer:

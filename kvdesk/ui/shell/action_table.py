@@ -144,7 +144,7 @@ def _chat(
         *_arrangement(intents, there, why_not),
         Action(
             "chat.escape",
-            tr("Leave what is open, or stop the answer"),
+            tr("Leave what is open, stop the answer, or dismiss the newest notice"),
             lambda: helps.leave_tour() or intents.escape(),
             "Esc",
         ),

@@ -1,126 +1,216 @@
-"""A strip over the status line: what takes long and how far it is, with Cancel; and afterwards what came of it."""
+"""Notices over the bottom of a window: what takes long and how far it is, with Cancel; and what came of commands."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
-from PySide6.QtCore import QTimer, QUrl, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.protocol.chat import Working
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, set_tone
+from kvdesk.ui.widgets.controls import IconButton, ThinProgress, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 
 READ_MS: Final = 4_000
 READ_MS_PER_CHARACTER: Final = 60  # about 200 words a minute
+SHOWN: Final = 3  # results at a time; those that stay wait behind
+LONGEST: Final = 400  # characters of a sentence that are shown; a screen reader gets all of it
 
 
 class ActivityStrip(QWidget):
-    """Hidden while there is nothing to say."""
+    """A column of notices, the newest at the bottom. Hidden while there is nothing to say."""
 
     cancel_clicked = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._bar = ThinProgress(theme, tr("Work under way"))
-        self._text = ElidedLabel()
-        self._text.setProperty("scale", "small")
-        self._cancel = QPushButton(tr("Cancel"))
-        self._cancel.setProperty("scale", "small")
-        self._cancel.clicked.connect(self._on_cancel_clicked)
-        self._cancel.hide()
-        self._file = ""
-        self._show_file = QPushButton(tr("Show"))
-        self._show_file.setProperty("scale", "small")
-        self._show_file.setToolTip(tr("Open the folder of the file"))
-        self._show_file.clicked.connect(self._on_show_clicked)
-        self._show_file.hide()
-        self._close = IconButton(theme, "close", tr("Dismiss this message"))
-        self._close.clicked.connect(self.hide)
-        self._leaving = QTimer(self, singleShot=True)
-        self._leaving.timeout.connect(self._on_leaving)
-        row = QHBoxLayout()
-        row.setContentsMargins(12, 4, 8, 4)
-        row.setSpacing(8)
-        row.addWidget(self._text, 1)
-        row.addWidget(self._show_file)
-        row.addWidget(self._cancel)
-        row.addWidget(self._close)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self._bar)
-        column.addLayout(row)
+        self._theme = theme
+        self.setAccessibleName(tr("Notices"))
+        self._work = _Work(theme)
+        self._work.cancel.clicked.connect(self._on_cancel_clicked)
+        self._results: list[_Result] = []  # the newest last
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(8)
+        self._column.addWidget(self._work)
         self.hide()
 
     @property
     def text(self) -> str:
-        """The sentence shown, empty while the strip is hidden."""
-        return "" if self.isHidden() else self._text.full_text
+        """The newest sentence shown, empty while nothing is."""
+        if self._results:
+            return self._results[-1].sentence
+        return "" if self._work.isHidden() else self._work.text
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Everything that is shown, from top to bottom."""
+        work = () if self._work.isHidden() else (self._work.text,)
+        return (*work, *(one.sentence for one in self._results if not one.isHidden()))
+
+    @property
+    def stays(self) -> bool:
+        """Whether the newest result waits to be dismissed."""
+        return bool(self._results) and not self._results[-1].is_leaving
+
+    @property
+    def has_keyboard(self) -> bool:
+        """Whether the focus is on a notice."""
+        focused = cast("QWidget | None", self.window().focusWidget())
+        return focused is not None and self.isAncestorOf(focused)
 
     @property
     def cancel_button(self) -> QPushButton:
-        return self._cancel
-
-    @property
-    def show_button(self) -> QPushButton:
-        """Opens the folder of what was saved; hidden where nothing was."""
-        return self._show_file
+        return self._work.cancel
 
     def show_working(self, event: Working) -> None:
         """How far it is; `total` 0 ends the display."""
         if event.total <= 0:
-            if self._bar.share is not None:
-                self._bar.set_share(None)
-                self._cancel.hide()
-                self.hide()
-            return
-        self._leaving.stop()
-        self._bar.set_share(event.done / event.total)
-        said = tr("{what}: {done} of {total} tokens")
-        self._text.setText(said.format(what=event.what, done=f"{event.done:,}", total=f"{event.total:,}"))
-        set_tone(self._text, "secondary")
-        if self._cancel.isHidden():
-            self._cancel.setEnabled(True)
-        self._cancel.show()
-        self._show_file.hide()
-        self._close.hide()
-        self.show()
+            self._work.end()
+        else:
+            self._work.show_share(event)
+        self._arrange()
 
     def show_result(self, sentence: str, tone: str = "", file: str = "") -> None:
-        """The result of a command. A success hides after some seconds; a warning or an
-        error stays until it is dismissed. `file`: what was saved.
+        """The result of a command, which ends the display of work. A success hides after some seconds; a warning or an
+        error stays until it is dismissed. `file`: what was saved, whose folder can be opened.
         """
-        self._file = file
-        self._show_file.setVisible(bool(file))
-        self._bar.set_share(None)
-        self._cancel.hide()
-        self._close.show()
-        self._text.setText(sentence)
-        set_tone(self._text, tone)
+        self._work.end()
+        for known in self._results:
+            if known.sentence == sentence:
+                self._remove(known)
+                break
+        result = _Result(self._theme, sentence, tone, file)
+        result.dismissed.connect(lambda: self._dismiss(result))
+        result.left.connect(lambda: self._on_leaving(result))
+        self._results.append(result)
+        self._column.addWidget(result)
+        for old in self._results[:-SHOWN]:
+            if old.is_leaving:
+                self._remove(old)
+        self._arrange()
         announce(self, sentence, urgent=tone in ("warning", "danger"))
-        self.show()
-        self._leaving.stop()
-        if tone in ("", "good"):
-            self._leaving.start(READ_MS + READ_MS_PER_CHARACTER * len(sentence))
 
     @Slot()
-    def _on_leaving(self) -> None:
-        """Not under the pointer or with the keyboard: there it is being read, or about to be dismissed."""
-        if self.underMouse() or self._show_file.hasFocus():
-            self._leaving.start(READ_MS)
+    def dismiss(self) -> None:
+        """Take the newest result away; one that waited behind is shown again."""
+        if self._results:
+            self._dismiss(self._results[-1])
+
+    def _dismiss(self, result: _Result) -> None:
+        if result in self._results:  # not a second click while it goes
+            self._remove(result)
+            self._arrange()
+
+    def _remove(self, result: _Result) -> None:
+        self._results.remove(result)
+        self._column.removeWidget(result)
+        result.hide()
+        result.deleteLater()
+
+    def _arrange(self) -> None:
+        for i, result in enumerate(reversed(self._results)):
+            result.setVisible(i < SHOWN)
+        self.setVisible(bool(self.sentences))
+        self.updateGeometry()
+
+    def _on_leaving(self, result: _Result) -> None:
+        """Not under the pointer: there it is being read, or about to be dismissed."""
+        if self.underMouse() or result.close_button.hasFocus() or result.show_button.hasFocus():
+            result.leave_in(READ_MS)
         else:
-            self.hide()
-
-    @Slot()
-    def _on_show_clicked(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(self._file).absolute().parent)))
+            self._dismiss(result)
 
     @Slot()
     def _on_cancel_clicked(self) -> None:
-        self._cancel.setEnabled(False)
+        self._work.cancel.setEnabled(False)
         self.cancel_clicked.emit()
+
+
+class _Work(QFrame):
+    """What takes long."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("card", "notice")
+        self._bar = ThinProgress(theme, tr("Work under way"))
+        self._words = label("", tone="secondary", scale="small")
+        self._words.setWordWrap(True)
+        self.cancel = QPushButton(tr("Cancel"))
+        self.cancel.setProperty("scale", "small")
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self._words, 1)
+        row.addWidget(self.cancel)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 8, 8)
+        column.setSpacing(6)
+        column.addLayout(row)
+        column.addWidget(self._bar)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        return self._words.text()
+
+    def show_share(self, event: Working) -> None:
+        said = tr("{what}: {done} of {total} tokens")
+        self._bar.set_share(event.done / event.total)
+        self._words.setText(said.format(what=event.what, done=f"{event.done:,}", total=f"{event.total:,}"))
+        if self.isHidden():
+            self.cancel.setEnabled(True)
+            self.show()
+
+    def end(self) -> None:
+        self._bar.set_share(None)
+        self.hide()
+
+
+class _Result(QFrame):
+    """One sentence that can be dismissed."""
+
+    dismissed = Signal()
+    left = Signal()
+    """It was there long enough to be read."""
+
+    def __init__(self, theme: Theme, sentence: str, tone: str, file: str) -> None:
+        super().__init__()
+        self.setProperty("card", "notice")
+        self.sentence = sentence
+        short = sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST].rstrip()}…"
+        self.setToolTip(sentence if short != sentence else "")
+        self.setAccessibleName(sentence)
+        words = label(short, scale="small")
+        words.setWordWrap(True)
+        set_tone(words, tone)
+        self.show_button = QPushButton(tr("Show"))
+        self.show_button.setProperty("scale", "small")
+        self.show_button.setToolTip(tr("Open the folder of the file"))
+        self.show_button.clicked.connect(
+            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(file).absolute().parent)))
+        )
+        self.show_button.setVisible(bool(file))
+        self.close_button = IconButton(theme, "close", tr("Dismiss this message"))
+        self.close_button.clicked.connect(self.dismissed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 8, 8)
+        row.setSpacing(8)
+        row.addWidget(words, 1)
+        row.addWidget(self.show_button, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+        self._leaving = QTimer(self, singleShot=True)
+        self._leaving.timeout.connect(self.left)
+        if tone in ("", "good"):
+            self.leave_in(READ_MS + READ_MS_PER_CHARACTER * len(sentence))
+
+    @property
+    def is_leaving(self) -> bool:
+        """It goes without being dismissed."""
+        return self._leaving.isActive()
+
+    def leave_in(self, ms: int) -> None:
+        self._leaving.start(ms)

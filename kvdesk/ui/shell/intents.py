@@ -143,9 +143,13 @@ class Intents(QObject):
 
     @Slot()
     def escape(self) -> None:
-        """Leave another room, a question, the search, or a message that is edited; else stop the answer."""
+        """Leave another room, a question, the search, or a message that is edited; else stop the answer, or dismiss the
+        newest notice.
+        """
         question, conversations = self._parts.inspector.cache.question, self._parts.conversations
-        if not self._parts.rooms.shows_chats:
+        if self._parts.activity.has_keyboard:
+            self._parts.activity.dismiss()
+        elif not self._parts.rooms.shows_chats:
             self._parts.rooms.leave()
         elif conversations.folder_field.isVisible():
             conversations.folder_field.leave()
@@ -158,8 +162,10 @@ class Intents(QObject):
             pass
         elif self._parts.chat.view.is_editing:
             self._parts.chat.view.end_edit()
-        else:
+        elif self.is_answering:
             self.stop()
+        else:
+            self._parts.activity.dismiss()
 
     @Slot()
     @Slot(int)

@@ -8,7 +8,7 @@ Methods (facts; main thread only)
     show_branches(conversation_id, branches)         messages with others at their place, and all of those by id in the
                                             order they were made; after `show_messages`, which forgets them
     show_embedded(available)                whether there is an embedded model to open
-    show_result(sentence, tone, file)       over the status line, until dismissed; tone "good", "warning", "danger", "".
+    show_result(sentence, tone, file)       floats at the bottom, until dismissed; tone "good", "warning", "danger", "".
                                             file: what was saved, whose folder can be opened
     append_message(message), update_message(message) ignored for conversations that are not shown. For a turn append the
                                             typed message, then the answer with state "streaming" and no text
@@ -70,6 +70,7 @@ from kvdesk.ui.shell.window_place import WindowPlacement
 from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.shell.window_signals import WindowSignals
 from kvdesk.ui.widgets.controls import Rule
+from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.reading_order import focus_next
 from kvdesk.ui.widgets.theme import Theme
@@ -198,10 +199,18 @@ class MainWindow(WindowSignals):
         column.addWidget(self._rooms, 1)
         column.addWidget(Rule())
         column.addWidget(self._unsaved)
-        column.addWidget(self._strip)
         column.addWidget(self._status)
+        over = self._rooms, self._inspector, self._chat.messages
+        self._floating = Floating(self._strip, centre, over, self._under_notices)
+        self._rooms.switched.connect(self._floating.place)
         self.setCentralWidget(centre)
         self.setAnimated(False)  # there are no docks; a new size of the status line is no reason to animate anything
+
+    def _under_notices(self) -> QWidget:
+        """What notices float over: the inspector, the messages without it, or another room."""
+        if not self._rooms.shows_chats:
+            return self._rooms
+        return self._chat.messages if self._inspector.isHidden() else self._inspector
 
     @property
     def selected(self) -> ConversationId | None:

@@ -123,6 +123,7 @@ QFrame[card="queue"] {{ background: {c.raised}; border-radius: 8px; }}
 QFrame[card="effect"] {{ background: {c.raised}; border-radius: 8px; }}
 QFrame[card="history"] {{ background: {c.warning}; border-radius: 6px; }}
 QFrame[card="history"] QLabel {{ color: {c.window}; font-weight: 600; }}
+QFrame[card="notice"] {{ background: {c.raised}; border: 1px solid {handle}; border-radius: 8px; }}
 QFrame[card="ask"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; }}
 QFrame[card="palette"] {{ background: {c.raised}; border: 1px solid {handle}; border-radius: 10px; }}
 QFrame[rule="true"] {{ background: {c.line}; border: none; }}
