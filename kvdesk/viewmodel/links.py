@@ -85,13 +85,17 @@ def cells_of_text(
     span = next((span for span in spans.spans if span.message == message), None)
     if span is None:
         return ()
-    p0, p1 = positions_of_text(span, start, end)
+    return cells_of_positions(snapshot, spans.seq_id, *positions_of_text(span, start, end))
+
+
+def cells_of_positions(snapshot: CacheSnapshot, seq_id: int, p0: int, p1: int) -> tuple[CellRun, ...]:
+    """The cells, in every cache and stream, that hold positions `[p0, p1)` of a sequence."""
     found = []
     for c, cache in enumerate(snapshot.maps):
         for s, stream in enumerate(cache.streams):
-            if spans.seq_id // 64 >= stream.seq_bits.shape[1]:
+            if seq_id // 64 >= stream.seq_bits.shape[1]:
                 continue
-            cells = np.flatnonzero(holders(stream, spans.seq_id) & (stream.pos >= p0) & (stream.pos < p1))
+            cells = np.flatnonzero(holders(stream, seq_id) & (stream.pos >= p0) & (stream.pos < p1))
             if cells.size:
                 found.append(CellRun(c, s, cells))
     return tuple(found)

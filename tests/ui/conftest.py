@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import QEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -14,6 +15,7 @@ from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.session import Store
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets import announce as announcing
 from kvdesk.ui.widgets.theme import Theme
 from tests.garbage import garbage_between_tests  # noqa: F401 - a fixture
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
@@ -67,3 +69,16 @@ def record() -> Callable[[object], list[tuple[object, ...]]]:
         return sent
 
     return connect
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
+    """What a screen reader hears, and whether at once."""
+    heard: list[tuple[str, bool]] = []
+
+    def hear(event: QAccessibleAnnouncementEvent) -> None:
+        heard.append((event.message(), event.politeness() == QAccessible.AnnouncementPoliteness.Assertive))
+
+    monkeypatch.setattr(announcing, "_send", hear)
+    monkeypatch.setattr(announcing, "_is_heard", lambda: True)
+    return heard

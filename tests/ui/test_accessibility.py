@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -141,19 +141,6 @@ def test_tab_goes_round(used: MainWindow, qtbot: QtBot, place: str) -> None:
         qtbot.keyClick(now, Qt.Key.Key_Tab)
     missed = [f"{type(w).__name__} {w.accessibleName()}" for w in wanted - set(reached)]
     assert missed == []
-
-
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
-    """What a screen reader hears, and whether at once."""
-    heard: list[tuple[str, bool]] = []
-
-    def hear(event: QAccessibleAnnouncementEvent) -> None:
-        heard.append((event.message(), event.politeness() == QAccessible.AnnouncementPoliteness.Assertive))
-
-    monkeypatch.setattr(announcing, "_send", hear)
-    monkeypatch.setattr(announcing, "_is_heard", lambda: True)
-    return heard
 
 
 def test_an_answer_that_begins_and_ends_is_said(window: MainWindow, said: list[tuple[str, bool]]) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRect, QRectF, QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QColor,
@@ -38,9 +40,9 @@ from kvdesk.ui.map.key_bindings import ACTIONS, ARROWS, MOVES, moved
 from kvdesk.ui.map.layout import Strip, total_height
 from kvdesk.ui.map.legend_entries import MapLegend, grounds_of, key_of
 from kvdesk.ui.map.pages import PageCache
-from kvdesk.ui.map.painter import Edges, MapPainter
+from kvdesk.ui.map.painter import Edges, MapPainter, Masks, Outline
 from kvdesk.ui.map.pixels import edges_of
-from kvdesk.ui.map.selection import MapSelection
+from kvdesk.ui.map.selection import MapSelection, mask_of
 from kvdesk.ui.map.viewport import Viewport
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.links import CellRun
@@ -58,6 +60,10 @@ class CellMapView(QWidget):
     """Two lines about the cell under the mouse or the cursor, else about the selection; empty when there is neither."""
     cells_selected = Signal(int, int, int, int)
     """Cache, stream, first cell, last cell + 1 of what a person selected; (-1, -1, 0, 0) for no cell."""
+    pointed_at = Signal(int, int, int)
+    """Cache, stream and cell under the pointer or the cursor; (-1, -1, -1) for none."""
+    view_shown = Signal()
+    """Cells may have moved since the view before."""
     key_changed = Signal(object)
     """A `MapLegend`: what colours and marks mean now."""
     _due = Signal()
@@ -74,6 +80,8 @@ class CellMapView(QWidget):
         self._pages = PageCache()
         self._selection = MapSelection()
         self._edges: Edges = {}
+        self._lit_runs: tuple[CellRun, ...] = ()
+        self._lit: Masks = {}
         self._view: CacheView | None = None
         self._frame: MapFrame | None = None
         self._strips: tuple[Strip, ...] = ()
@@ -140,13 +148,15 @@ class CellMapView(QWidget):
             self._recency.note(time.monotonic(), view.snapshot.operation)
         if view is self._view and self._scene.colours == colours and self._scene.titles == titles:
             return
-        self._view = view
+        is_new, self._view = view is not self._view, view
         if self._scene.colours != colours or self._scene.titles != titles:
             self._scene = replace(self._scene, colours=dict(colours), titles=dict(titles))
         if self._wait_ms() <= 0:
             self.refresh()  # now: it is then painted together with what else the same events have changed
         else:
             self._invalidate()
+        if is_new:
+            self.view_shown.emit()
 
     def show_token_texts(self, texts: Mapping[int, str]) -> None:
         """The texts of token ids, by reference: the owner goes on adding to it."""
@@ -165,6 +175,19 @@ class CellMapView(QWidget):
             number = self._frame.find(runs[0].cache, runs[0].stream)
             if number is not None and len(runs[0].cells):
                 self._bring_into_view(number, int(runs[0].cells[0]))
+
+    @property
+    def lit(self) -> tuple[CellRun, ...]:
+        """The cells of what is looked at elsewhere, such as a message."""
+        return self._lit_runs
+
+    def light(self, runs: Sequence[CellRun]) -> None:
+        """Light these cells up, and no others; nothing scrolls."""
+        same = len(runs) == len(self._lit_runs) and all(map(_same_cells, runs, self._lit_runs))
+        if not same:
+            self._lit_runs = tuple(runs)
+            self._edges = self._make_edges()
+            self.update()
 
     def set_colour_by(self, mode: ColourBy) -> None:
         self._change_scene(mode=mode)
@@ -320,8 +343,17 @@ class CellMapView(QWidget):
         self.move_by(QPointF(0, -value - self._viewport.offset.y()))
 
     def _make_edges(self) -> Edges:
-        masks = ((i, strip, self._selection.mask(strip)) for i, strip in enumerate(self.strips))
-        return {i: edges_of(mask, strip.columns) for i, strip, mask in masks if mask is not None}
+        """The outlines of what is selected and of what is lit."""
+        edges: dict[int, Outline] = {}
+        lit: dict[int, NDArray[np.bool_]] = {}
+        for i, strip in enumerate(self.strips):
+            if (mask := mask_of(self._lit_runs, strip)) is not None:
+                lit[i], edges[i] = mask, edges_of(mask, strip.columns)
+            if (mask := mask_of(self._selection.runs, strip)) is not None:
+                selected = edges_of(mask, strip.columns)
+                edges[i] = edges[i] | selected if i in edges else selected
+        self._lit = lit
+        return edges
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         begun = time.perf_counter()
@@ -329,7 +361,7 @@ class CellMapView(QWidget):
         painter.fillRect(self.rect(), QColor(self._theme.colours.panel))
         if self._frame is not None and self._frame.strips:
             at = self._selection.at if self._at_mouse or self.hasFocus() else None
-            self._painter.paint(painter, self._frame, self._viewport, self._texts, self._edges, at)
+            self._painter.paint(painter, self._frame, self._viewport, self._texts, self._edges, at, self._lit)
             if self._overlay:
                 self._draw_overlay(painter)
             self._clock.painted((time.perf_counter() - begun) * 1e3)
@@ -373,6 +405,11 @@ class CellMapView(QWidget):
             self._selection.at = at
             self._describe()
             self.update()
+            strip = self.strips[at[0]] if at is not None and at[0] < len(self.strips) else None
+            if strip is None or at is None:
+                self.pointed_at.emit(-1, -1, -1)
+            else:
+                self.pointed_at.emit(strip.map_index, strip.stream_index, at[1])
 
     def _on_selection_changed(self) -> None:
         self._edges = self._make_edges()
@@ -522,3 +559,7 @@ class CellMapView(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._come_back(0)
+
+
+def _same_cells(one: CellRun, other: CellRun) -> bool:
+    return (one.cache, one.stream) == (other.cache, other.stream) and np.array_equal(one.cells, other.cells)

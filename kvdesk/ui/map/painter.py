@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPixmap, QPolygonF, QStaticText
 
 from kvdesk.graphemes import cut
+from kvdesk.ui.map import raster
 from kvdesk.ui.map.colour_tables import colour_table
 from kvdesk.ui.map.frame import MapFrame, StripFrame
 from kvdesk.ui.map.layout import LABEL_PX, NUMBER_GAP_PX, Strip, row_step
@@ -28,6 +29,8 @@ _INKS: Final = ("#000000", "#ffffff")
 
 Outline = NDArray[np.uint8]  # where the outline of the selection runs (`pixels.edges_of`)
 Edges = Mapping[int, Outline]  # by strip
+Masks = Mapping[int, NDArray[np.bool_]]  # cells, by strip
+_NO_MASKS: Final[Masks] = {}
 
 
 class MapPainter:
@@ -48,14 +51,16 @@ class MapPainter:
         texts: Mapping[int, str],
         edges: Edges,
         at: tuple[int, int] | None,
+        lit: Masks = _NO_MASKS,
     ) -> None:
-        """`at` is the strip and the cell with the cursor."""
+        """`at` is the strip and the cell with the cursor; `lit` are the cells of what is looked at elsewhere."""
         if self._ring_colours != self._theme.colours:
             self._ring_colours = self._theme.colours
             self._rings.clear()
         colour_of = colour_table(frame.scene.mode, self._theme.colours)
         self.n_drawn = sum(
-            _draw_cells(painter, part, viewport, colour_of, edges.get(i)) for i, part in enumerate(frame.strips)
+            _draw_cells(painter, part, viewport, colour_of, edges.get(i), lit.get(i))
+            for i, part in enumerate(frame.strips)
         )
         self._draw_labels(painter, frame.layout, viewport)
         pens = _pens(self._theme)
@@ -182,7 +187,12 @@ def _ring_at(strip: Strip, cell: int, viewport: Viewport) -> _Ring | None:
 
 
 def _draw_cells(
-    painter: QPainter, part: StripFrame, viewport: Viewport, colour_of: NDArray[np.uint32], edges: Outline | None
+    painter: QPainter,
+    part: StripFrame,
+    viewport: Viewport,
+    colour_of: NDArray[np.uint32],
+    edges: Outline | None,
+    lit: NDArray[np.bool_] | None,
 ) -> int:
     """The visible part of a strip as one image, in device pixels. Returns the number of its cells."""
     strip, pixels = part.strip, round(viewport.pixels(part.strip))
@@ -190,7 +200,8 @@ def _draw_cells(
     n_cells = (seen.rows - seen.row) * (seen.columns - seen.column)
     if not n_cells:
         return 0
-    argb = colour_of.take(picture(part.layer, strip.columns, seen, pixels, edges))
+    layer = part.layer if lit is None else raster.lit(part.layer, lit)
+    argb = colour_of.take(picture(layer, strip.columns, seen, pixels, edges))
     height, width = argb.shape
     image = QImage(argb.data, width, height, 4 * width, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(viewport.ratio)

@@ -213,3 +213,17 @@ def _fill(
         out[:] = codes
     else:
         np.copyto(out, codes, where=~free)
+
+
+def lit(layer: Layer, mask: NDArray[np.bool_]) -> Layer:
+    """The layer with these of its used cells in the colour of what was just written."""
+    return layer._replace(
+        code=_lit(layer.code, mask), second=None if layer.second is None else _lit(layer.second, mask)
+    )
+
+
+def _lit(code: NDArray[np.uint8], mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    wanted = mask[: code.size] & (code >= FIRST_GROUP)
+    bright = code - (code - np.uint8(FIRST_GROUP)) % np.uint8(N_SHADES) + np.uint8(FRESH_SHADE)
+    lit_code: NDArray[np.uint8] = np.where(wanted, bright, code)
+    return lit_code

@@ -56,18 +56,19 @@ class MapSelection:
         self.runs = tuple(run for run in runs if len(run.cells))
         self._anchor = None
 
-    def mask(self, strip: Strip) -> NDArray[np.bool_] | None:
-        """The selected cells of a strip, None where there are none."""
-        mask = None
-        for run in self.runs:
-            if (run.cache, run.stream) == (strip.map_index, strip.stream_index):
-                mask = np.zeros(strip.n_cells, np.bool_) if mask is None else mask
-                mask[run.cells[run.cells < strip.n_cells]] = True
-        return mask
-
     def _select(self, strip: Strip, one: int, other: int) -> None:
         cells = np.arange(min(one, other), max(one, other) + 1, dtype=np.int64)
         self.runs = (CellRun(strip.map_index, strip.stream_index, cells),)
+
+
+def mask_of(runs: Sequence[CellRun], strip: Strip) -> NDArray[np.bool_] | None:
+    """The cells of a strip that are in the runs, None where there are none."""
+    mask = None
+    for run in runs:
+        if (run.cache, run.stream) == (strip.map_index, strip.stream_index):
+            mask = np.zeros(strip.n_cells, np.bool_) if mask is None else mask
+            mask[run.cells[run.cells < strip.n_cells]] = True
+    return mask
 
 
 def stepped(strips: Sequence[Strip], at: tuple[int, int], columns: int, rows: int) -> tuple[int, int]:

@@ -58,6 +58,7 @@ class ProseView(QTextBrowser):
         self._highest = 0  # number of an item of a list
         self._has_quotes = False
         self._linked: list[QTextEdit.ExtraSelection] = []  # marked by `highlight`
+        self._pointed: list[QTextEdit.ExtraSelection] = []  # marked by `point_at`
         self._found: list[QTextEdit.ExtraSelection] = []  # marked by `mark`
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
@@ -148,22 +149,33 @@ class ProseView(QTextBrowser):
 
     def highlight(self, first: int, last: int) -> None:
         """Mark characters `[first, last)` of the source; none where the range is empty."""
-        marks = []
-        if first < last:
-            start, end = to_shown(self._offsets(), first, last)
-            mark = QTextEdit.ExtraSelection()
-            mark.cursor = QTextCursor(self.document())
-            mark.cursor.setPosition(start)
-            mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-            mark.format.setBackground(QColor(self._theme.colours.selection))
-            marks.append(mark)
-        self._linked = marks
-        self.setExtraSelections(self._found + self._linked)
+        self._linked = self._marks(first, last)
+        self._show_marks()
+
+    def point_at(self, first: int, last: int) -> None:
+        """The same, beside what is highlighted, for as long as a cell of them is hovered."""
+        self._pointed = self._marks(first, last)
+        self._show_marks()
+
+    def _marks(self, first: int, last: int) -> list[QTextEdit.ExtraSelection]:
+        if first >= last:
+            return []
+        start, end = to_shown(self._offsets(), first, last)
+        mark = QTextEdit.ExtraSelection()
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(start)
+        cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+        mark.cursor = cursor
+        mark.format.setBackground(QColor(self._theme.colours.selection))
+        return [mark]
+
+    def _show_marks(self) -> None:
+        self.setExtraSelections(self._found + self._linked + self._pointed)
 
     def mark(self, words: Sequence[str], at: int = -1) -> list[QPoint]:
         """Mark every place where one of the words stands, number `at` as where one is. Where all of them are."""
         self._found = word_marks(self.document(), words, self._theme.colours, at)
-        self.setExtraSelections(self._found + self._linked)
+        self._show_marks()
         return [self.cursorRect(found.cursor).topLeft() for found in self._found]
 
     @Slot(QUrl)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from math import ceil
-from typing import Final
+from typing import Final, cast
 
 from PySide6.QtCore import QPoint, Signal, Slot
 from PySide6.QtWidgets import QApplication, QWidget
@@ -43,6 +43,8 @@ class ChatView(MessageList):
     larger_clicked = Signal()
     policy_clicked = Signal()
     text_selected = Signal(str, int, int)
+    looked_at = Signal(str, bool)
+    """The message under the pointer, or with the keyboard (True), from now on; "" for none."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(self._made_for, theme.column_in, self._is_busy)
@@ -58,7 +60,10 @@ class ChatView(MessageList):
         self._why_not_saved: dict[str, str] = {}
         self._words: Sequence[str] = ()  # that are marked
         self._hit: tuple[MessageId, int] | None = None  # where one is of the places where they stand
+        self._pointed: set[MessageId] = set()  # messages with a mark of `point_at`
+        self._looked_at: tuple[MessageId, bool] | None = None  # and whether the keyboard is there
         self.setAccessibleName(tr("Messages"))
+        cast("QApplication", QApplication.instance()).focusChanged.connect(self._on_focus_changed)
         self._rendering = Throttle(self, RENDER_INTERVAL_MS, self._render)
 
     @property
@@ -164,6 +169,8 @@ class ChatView(MessageList):
         self._messages = {message.id: message for message in messages}
         self._branches, self._retention = {}, {}
         self._words, self._hit = (), None
+        self._pointed.clear()
+        self._look_at(None, by_keyboard=False)
         self._dirty.clear()
         self.reset([*self._messages], lambda name: _estimate(self._messages[name]))
         self.pinned_changed.emit()
@@ -232,6 +239,39 @@ class ChatView(MessageList):
         """Mark characters `[first, last)` of a message, and scroll to it; nothing where it is not shown."""
         if isinstance(widget := self.scroll_to(message), MessageWidget):
             widget.highlight(first, last)
+
+    def point_at(self, places: Mapping[MessageId, tuple[int, int]]) -> None:
+        """Mark characters of messages that have widgets, and none of others. Nothing scrolls."""
+        for name in self._pointed - set(places):
+            if widget := self.widget_of(name):
+                widget.point_at(0, 0)
+        for name, (first, last) in places.items():
+            if widget := self.widget_of(name):
+                widget.point_at(first, last)
+        self._pointed = set(places)
+
+    @Slot(str, bool)
+    def _on_hovered(self, message: str, over: bool) -> None:
+        if over:
+            self._look_at(MessageId(message), by_keyboard=False)
+        elif self._looked_at == (message, False):
+            self._look_at(None, by_keyboard=False)
+
+    @Slot("QWidget*", "QWidget*")
+    def _on_focus_changed(self, _before: QWidget | None, now: QWidget | None) -> None:
+        """The keyboard looks at a message as the pointer does; a click into the one that is hovered changes nothing."""
+        message = next((name for name, one in self._widgets().items() if now and one.isAncestorOf(now)), None)
+        known, by_keyboard = self._looked_at or (None, False)
+        if message is not None and not (message == known and not by_keyboard):
+            self._look_at(message, by_keyboard=True)
+        elif message is None and by_keyboard:
+            self._look_at(None, by_keyboard=False)
+
+    def _look_at(self, message: MessageId | None, *, by_keyboard: bool) -> None:
+        looked_at = None if message is None else (message, by_keyboard)
+        if looked_at != self._looked_at:
+            self._looked_at = looked_at
+            self.looked_at.emit(message or "", by_keyboard)
 
     def mark_found(self, words: Sequence[str], message: MessageId | None = None, at: int = -1) -> None:
         """Mark words wherever they stand, nowhere without any, and scroll to place number `at` of a message."""
@@ -349,6 +389,7 @@ class ChatView(MessageList):
         widget.compare_clicked.connect(self.compare_clicked)
         widget.menu_requested.connect(self.menu_requested)
         widget.text_selected.connect(self.text_selected)
+        widget.hovered.connect(self._on_hovered)
         widget.show_branches(self._branches.get(message.id, ()))
         widget.show_retention(self._retention.get(message.id, ""))
         widget.set_full(self._is_full(message))

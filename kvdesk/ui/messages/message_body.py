@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -70,9 +70,19 @@ class MessageBody(QWidget):
 
     def highlight(self, first: int, last: int) -> None:
         """Mark characters `[first, last)` of the source in the prose; none where the range is empty."""
+        for prose, start in self._prose():
+            prose.highlight(max(first - start, 0), max(last - start, 0))
+
+    def point_at(self, first: int, last: int) -> None:
+        """The same, beside what is highlighted."""
+        for prose, start in self._prose():
+            prose.point_at(max(first - start, 0), max(last - start, 0))
+
+    def _prose(self) -> Iterator[tuple[ProseView, int]]:
+        """The prose that is shown, and its offset in the source."""
         for (_, widget), start in zip(self._shown, self._starts, strict=True):
             if isinstance(widget, ProseView):
-                widget.highlight(max(first - start, 0), max(last - start, 0))
+                yield widget, start
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
         """Mark every place where one of the words stands in what is shown; where those are.

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QContextMenuEvent, QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
@@ -65,6 +65,7 @@ class MessageWidget(Gradual):
     text_selected = Signal(str, int, int)
     """Message, first character of it as the model reads it, last + 1; equal where nothing is selected."""
     menu_requested = Signal(str, QPoint)  # message; where, on the screen
+    hovered = Signal(str, bool)  # message; whether the pointer is over it from now on
 
     def __init__(
         self, theme: Theme, message: Message, parent: QWidget | None = None, *, gradually: bool = False
@@ -240,6 +241,11 @@ class MessageWidget(Gradual):
         before = len(attached_text(self._message.attachments))
         self._body.highlight(max(0, first - before), max(0, last - before))
 
+    def point_at(self, first: int, last: int) -> None:
+        """The same, beside what is highlighted, for as long as a cell of them is hovered."""
+        before = len(attached_text(self._message.attachments))
+        self._body.point_at(max(0, first - before), max(0, last - before))
+
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> QPoint:
         """Mark every place where one of the words stands, none without words; where number `at` is, or the first one.
         `unfold`: opens what hides it.
@@ -408,6 +414,14 @@ class MessageWidget(Gradual):
     @Slot()
     def _on_more_clicked(self) -> None:
         self.menu_requested.emit(self._message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self.hovered.emit(self._message.id, True)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.hovered.emit(self._message.id, False)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         self.menu_requested.emit(self._message.id, event.globalPos())

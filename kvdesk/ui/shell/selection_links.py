@@ -1,17 +1,23 @@
-"""Selected text selects its cells, selected cells mark their text, and either fills the form for operations in."""
+"""Selected text selects its cells, selected cells mark their text, and either fills the form for operations in. What is
+looked at on one side, by pointer or keyboard, lights up on the other for as long as that.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QObject, Slot
 
 from kvdesk.cache.metrics import holders
 from kvdesk.chat import MessageId, as_read
+from kvdesk.translation import tr
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
+from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.cache_state import CacheState
-from kvdesk.viewmodel.links import cells_of_text, positions_of_text, text_of_cells
+from kvdesk.viewmodel.links import CellRun, cells_of_positions, cells_of_text, positions_of_text, text_of_cells
 
 _INTERVAL_MS = 50  # a selection that is drawn with the mouse
 
@@ -26,6 +32,14 @@ class SelectionLinks(QObject):
         self._showing = Throttle(self, _INTERVAL_MS, self._show_cells)
         chat.text_selected.connect(self._on_text_selected)
         inspector.cell_map.cells_selected.connect(self._on_cells_selected)
+        self._message: MessageId | None = None  # that is looked at
+        self._announces = False  # to a screen reader
+        self._lighting = Throttle(self, _INTERVAL_MS, self._light_cells)
+        self._cell = -1, -1, -1  # that is pointed at: cache, stream, cell
+        self._pointing = Throttle(self, _INTERVAL_MS, self._point_at_text)
+        chat.looked_at.connect(self._on_looked_at)
+        inspector.cell_map.view_shown.connect(self._on_view_shown)
+        inspector.cell_map.pointed_at.connect(self._on_pointed_at)
 
     @Slot(str, int, int)
     def _on_text_selected(self, message: str, first: int, last: int) -> None:
@@ -43,6 +57,52 @@ class SelectionLinks(QObject):
         span = next((span for span in spans.spans if span.message == message), None)
         if span is not None and first < last:
             self._inspector.cache.operations.set_range(spans.seq_id, *positions_of_text(span, first, last))
+
+    @Slot(str, bool)
+    def _on_looked_at(self, message: str, by_keyboard: bool) -> None:
+        self._message = MessageId(message) if message else None
+        self._announces = by_keyboard
+        if message:
+            self._lighting.request()
+        else:
+            self._lighting.now()
+
+    @Slot()
+    def _on_view_shown(self) -> None:
+        if self._message is not None:
+            self._lighting.request()
+
+    def _light_cells(self) -> None:
+        """The cells of the message that is looked at."""
+        view, selected, cells = self._state.view, self._state.selected, self._inspector.cell_map
+        spans = self._state.spans.get(selected) if selected else None
+        span = next((span for span in spans.spans if span.message == self._message), None) if spans else None
+        if view is None or spans is None or span is None or not cells.isVisible():
+            cells.light(())
+            return
+        runs = cells_of_positions(view.snapshot, spans.seq_id, span.p0, span.p1)
+        cells.light(runs)
+        if self._announces:
+            self._announces = False
+            announce(cells, _words(runs))
+
+    @Slot(int, int, int)
+    def _on_pointed_at(self, cache: int, stream: int, cell: int) -> None:
+        self._cell = cache, stream, cell
+        if cell < 0:
+            self._pointing.now()
+        else:
+            self._pointing.request()
+
+    def _point_at_text(self) -> None:
+        """The word of the cell that is pointed at, where the shown conversation has it in sight."""
+        (cache, stream, cell), view = self._cell, self._state.view
+        places: dict[MessageId, tuple[int, int]] = {}
+        spans = self._state.spans.get(self._state.selected) if self._state.selected else None
+        if cell >= 0 and view is not None and spans is not None:
+            found = text_of_cells({spans.seq_id: spans}, view.snapshot, cache, stream, cell, cell + 1)
+            places = {one.message: (one.start, one.end) for one in found if one.exact}
+        self._chat.point_at(places)
 
     @Slot(int, int, int, int)
     def _on_cells_selected(self, cache: int, stream: int, first: int, last: int) -> None:
@@ -72,3 +132,13 @@ class SelectionLinks(QObject):
         if best[0]:
             positions = cells.pos[first:last][holders(cells, best[2])[first:last]]
             self._inspector.cache.operations.set_range(best[2], int(np.min(positions)), int(np.max(positions)) + 1)
+
+
+def _words(runs: Sequence[CellRun]) -> str:
+    """How many cells a message has, and where."""
+    n = sum(len(run.cells) for run in runs)
+    if not n:
+        return tr("None of its tokens is in the cache.")
+    first, last = min(int(run.cells[0]) for run in runs), max(int(run.cells[-1]) for run in runs)
+    words = tr("It has cell {first} of the map.") if n == 1 else tr("It has {n} cells of the map, {first} to {last}.")
+    return words.format(n=f"{n:,}", first=f"{first:,}", last=f"{last:,}")

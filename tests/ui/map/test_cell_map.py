@@ -344,3 +344,16 @@ def test_a_small_room_never_takes_the_gap_between_cells(cells: CellMapView, them
         x = round(strip.x + (column + 1) * strip.cell) - 1
         assert image.pixelColor(x, 1).name() == QColor(theme.colours.panel).name()
         assert image.pixelColor(x - 2, 1).name() == theme.conversation_colour(0).name()
+
+
+def test_lit_cells_are_brighter_in_their_own_colour(cells: CellMapView, qtbot: QtBot) -> None:
+    show(cells, cache_view(operation=500, runs=OLD), qtbot)
+    before = [colour_at(cells, index) for index in (4, 14, 600)]
+    cells.light((CellRun(0, 0, np.array([3, 4, 5, 13, 14, 15, 600])),))
+    lit = [colour_at(cells, index) for index in (4, 14, 600)]
+    assert lit[0] != before[0]
+    assert lit[1] != before[1]
+    assert lit[0] != lit[1], "of two conversations"
+    assert lit[2] == before[2], "a free cell has nothing to light"
+    cells.light(())
+    assert [colour_at(cells, index) for index in (4, 14, 600)] == before
