@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from kvdesk.cache.compare import LogitsComparison
 from kvdesk.cache.recording import Recording
@@ -31,6 +31,10 @@ class ContextInfo:
     kv_unified: bool
     k_bytes: int
     v_bytes: int
+
+
+ANSWER_ID: Final = "chatcmpl-"
+"""The id of an answer over HTTP is this and the name of the request, under which its cells are leased."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -11,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.chat import new_conversation_id, new_message_id
+from kvdesk.protocol.cache import ANSWER_ID
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
 from kvdesk.server.answering import Choice, timings, usage
 from kvdesk.server.completion import FINGERPRINT, Service, chat_logprobs, key_of
@@ -63,7 +63,7 @@ class ChatCompletion:
             for i in range(request.n)
         ]
         self._common = {
-            "id": f"chatcmpl-{uuid.uuid4().hex}",
+            "id": f"{ANSWER_ID}{conversation}",  # its cells are leased under this name
             "created": int(time.time()),
             "model": model.name,
             "system_fingerprint": FINGERPRINT,

@@ -6,6 +6,8 @@ stands out from the background of its theme. Knows no widgets.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import log
 from typing import Final
 
 DARK_CONVERSATIONS: Final = (
@@ -29,7 +31,11 @@ LIGHT_CONVERSATIONS: Final = (
     "#6b717c",
 )
 N_COLOURS: Final = len(DARK_CONVERSATIONS)
-N_BRANCH_SHADES: Final = 3  # of a conversation's colour: its first branch has the colour itself
+N_BRANCH_SHADES: Final = 6  # of a conversation's colour: its first branch has the colour itself
+_STEP: Final = 1.37  # contrast of neighbouring shades
+# Luminance + 0.05 of the darkest shade in each theme: more than that of free cells, and not black.
+_LEAST: Final = 0.11
+_LEAST_LIGHT: Final = 0.085
 
 # Scales of one quantity, low to high: after viridis, lightness rising (falling in the light theme) all the way.
 DARK_RAMP: Final = ("#46559b", "#2b8c97", "#4cb67e", "#a5d65a", "#fde74c")
@@ -48,29 +54,49 @@ def conversation_colour(index: int, dark: bool) -> str:
 
 def branch_index(colour: int, branch: int) -> int:
     """The index for `branch_colour` of a branch (from 1 on) of a conversation of this colour; below N_COLOURS for the
-    first, `N_COLOURS * N_BRANCH_SHADES` such numbers in all. The third and later ones take turns."""
-    shade = 0 if branch <= 1 else 1 + branch % (N_BRANCH_SHADES - 1)
-    return colour % N_COLOURS + N_COLOURS * shade
+    first, `N_COLOURS * N_BRANCH_SHADES` such numbers in all. A conversation takes the lowest free number for a new
+    branch, so that six of them never look alike.
+    """
+    return colour % N_COLOURS + N_COLOURS * (max(branch - 1, 0) % N_BRANCH_SHADES)
 
 
 def request_index(seq_id: int) -> int:
     """The index for `branch_colour` of a request of another program: it has no conversation, so that of its sequence,
-    from the other end of the colours than those of chats.
+    from the other end of the colours than those of chats. Never silver: grey are cells of nobody.
     """
-    return N_COLOURS - 1 - seq_id % N_COLOURS
+    return N_COLOURS - 2 - seq_id % (N_COLOURS - 1)
 
 
+@lru_cache(maxsize=256)
 def branch_colour(index: int, ground: str, ink: str, dark: bool) -> str:
     """The colour of a branch as #rrggbb: the conversation's own, or that with `ground` or `ink` in it, so that branches
-    differ by lightness alone and are told apart in grey."""
+    differ by lightness alone and are told apart in grey. Each next branch is as far from those before as can be.
+    """
     colour = conversation_colour(index, dark)
-    match index // N_COLOURS % N_BRANCH_SHADES:
-        case 0:
-            return colour
-        case 1:
-            return mix(colour, ground, 0.38)
-        case _:
-            return mix(colour, ground, 0.62) if dark else mix(colour, ink, 0.45)
+    shade = index // N_COLOURS % N_BRANCH_SHADES
+    if not shade:
+        return colour
+    darker, lighter = (ground, ink) if dark else (ink, ground)
+    own = _luminance(colour) + 0.05
+    least = _LEAST if dark else _LEAST_LIGHT
+    below = min(int(log(own / least, _STEP)), N_BRANCH_SHADES - 1)
+    steps = [0, *(step for step in range(-below, N_BRANCH_SHADES - below) if step)]
+    for at in range(1, len(steps)):  # the farthest of the rest comes next
+        farthest = max(range(at, len(steps)), key=lambda n: min(abs(steps[n] - known) for known in steps[:at]))
+        steps[at], steps[farthest] = steps[farthest], steps[at]
+    step = steps[shade]
+    return _with_luminance(colour, lighter if step > 0 else darker, own * _STEP**step)
+
+
+def _with_luminance(colour: str, other: str, wanted: float) -> str:
+    """As much of the other colour in the first as gives it this luminance + 0.05."""
+    low, high = 0.0, 1.0
+    rises = _luminance(other) > _luminance(colour)
+    for _ in range(10):
+        share = (low + high) / 2
+        is_above = _luminance(mix(colour, other, share)) + 0.05 > wanted
+        low, high = (low, share) if is_above == rises else (share, high)
+    return mix(colour, other, high)
 
 
 def ramp_colour(share: float, dark: bool) -> str:

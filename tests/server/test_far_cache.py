@@ -17,7 +17,7 @@ from kvdesk.backends.openai.far_cache import FarCache, check
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.host.host import Host
-from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, RecordingTaken, TakeRecording
+from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, Lease, RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import (
     BackendReady,
     CloseConversation,
@@ -245,6 +245,24 @@ def test_a_chat_goes_on_there_and_its_second_turn_is_in_the_cache(window: Window
         said = "".join(e.text for e in window.events if isinstance(e, TextDelta) and e.answer == command.answer)
         messages.append(Message(command.answer, conversation, None, "assistant", said))
     assert ended.stats.reused_tokens > 30, "all before, cached on the other side"
+    assert window.view is not None
+    mine = [lease for lease in window.view.leases if lease.conversation == conversation]
+    assert sum(not lease.inactive for lease in mine) == 1, "its cells are the chat's own here, in its colour"
+    assert all(not lease.client for lease in mine)
+    assert len({lease.branch for lease in mine}) == len(mine)
+
+
+def test_requests_of_a_chat_are_its_branches_and_keep_their_numbers() -> None:
+    cache, mine = FarCache(lambda _event: None, "far"), ConversationId("mine")
+    one, two = (Lease(ConversationId(name), seq, client="kvdesk") for seq, name in enumerate(("r1", "r2")))
+    stranger = Lease(ConversationId("r9"), 7, client="curl")
+    cache.know("chatcmpl-r1", mine)
+    assert cache._own_leases((one, stranger)) == (Lease(mine, 0), stranger)
+    cache.know("chatcmpl-r2", mine)
+    assert cache._own_leases((one, two)) == (Lease(mine, 0, inactive=True), Lease(mine, 1, branch=2))
+    assert cache._own_leases((two,)) == (Lease(mine, 1, branch=2),), "it keeps its number"
+    cache.know("42", mine)
+    assert cache._own_leases((replace(one, conversation=ConversationId("42")),))[0].client, "no kvdesk's id"
 
 
 def test_a_key_that_may_not_look_chats_only(running: Running) -> None:

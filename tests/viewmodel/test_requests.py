@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kvdesk.chat import ConversationId, MessageId, TurnStats
 from kvdesk.protocol.chat import EngineRestarted, TextDelta, TurnEnded, TurnStarted
+from kvdesk.viewmodel.palette import N_COLOURS, request_index
 from kvdesk.viewmodel.requests import MOST_ROWS, RequestLog
 
 WHY = "The prompt differs from what was held."
@@ -46,3 +47,8 @@ def test_a_restart_interrupts_what_ran() -> None:
     log.apply(EngineRestarted("It stopped.", ""))
     assert [row.state for row in log.rows] == ["interrupted"]
     assert replace(log.rows[0], n_prompt=0).cached_text.startswith("30 of 0")
+
+
+def test_no_request_is_silver_as_cells_of_nobody_are() -> None:
+    found = {request_index(seq) for seq in range(64)}
+    assert found == set(range(N_COLOURS - 1))

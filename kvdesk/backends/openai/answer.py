@@ -19,6 +19,7 @@ from kvdesk.translation import tr
 
 MOST_TEXT: Final = 16 << 20
 """Characters of an answer."""
+MOST_ID: Final = 200
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -34,6 +35,7 @@ class Answer:
     continued: str = ""
     n_chunks: int = 0
     n_chars: int = 0
+    id: str = ""
     finish: str = ""
     usage: Mapping[str, Any] = field(default_factory=dict)
     timings: Mapping[str, Any] = field(default_factory=dict)
@@ -54,6 +56,8 @@ class Answer:
         if chunk.get("error"):
             said = said_by(data.encode("utf-8", "replace"))
             raise ServerError(tr("The server has ended the answer.") + (f" {said}" if said else ""), data[:2000])
+        if not self.id and isinstance(name := chunk.get("id"), str):
+            self.id = name[:MOST_ID]
         for name in ("usage", "timings"):
             if isinstance(value := chunk.get(name), dict):
                 setattr(self, name, value)

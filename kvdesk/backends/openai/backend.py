@@ -312,7 +312,11 @@ class OpenAIBackend:
             self._put(TextDelta(command.conversation, command.answer, rest, ()))
 
     def _said(self, command: Generate, answer: Any, data: str) -> None:
-        if text := answer.take(data):
+        is_first = not answer.id
+        text = answer.take(data)
+        if is_first and self._far is not None:
+            self._far.know(answer.id, command.conversation)
+        if text:
             self._put(TextDelta(command.conversation, command.answer, text, ()))
         elif (read := answer.read) is not None and not answer.n_chars:
             self._put(PrefillProgress(command.conversation, command.answer, *read))

@@ -23,10 +23,13 @@ from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
 from kvdesk.cache.packing import Operation
 from kvdesk.cache.recording import Recorder
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
+from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import (
+    ANSWER_ID,
     Audited,
     CacheView,
     ContextReady,
+    Lease,
     LoadSample,
     MemoryLedger,
     OperationDone,
@@ -44,6 +47,7 @@ SILENT_S: Final = 30.0
 """The other side says every ten seconds that it is there."""
 AGAIN_S: Final = (1.0, 2.0, 5.0, 10.0)
 """Seconds before the first further attempts to connect, and before every one after them."""
+MOST_OWN: Final = 10_000
 MOST_EVENT: Final = 64 << 20
 MOST_CELLS: Final = 1 << 22
 _SHOWN: Final = (
@@ -65,6 +69,16 @@ class FarCache:
         self._recorder: Recorder | None = None
         self._done: list[OperationDone] = []
         self._unknown: set[str] = set()
+        self._own: dict[str, ConversationId] = {}  # chats of this kvdesk, by the names of their requests there
+        self._branches: dict[str, int] = {}
+
+    def know(self, answer: str, conversation: ConversationId) -> None:
+        """An answer with this id is one of a chat of this kvdesk: its cells are that chat's from now on."""
+        name = answer.removeprefix(ANSWER_ID)
+        if name != answer and self._own.get(name) != conversation:
+            self._own[name] = conversation
+            if len(self._own) > MOST_OWN:
+                del self._own[next(iter(self._own))]
 
     def recording(self) -> RecordingTaken | None:
         """What was seen of the cells since the connection began; None before the first view."""
@@ -137,8 +151,11 @@ class FarCache:
             case CacheView():
                 self._record(event.snapshot)
                 said = replace(event.snapshot.verification, by=self._name)
-                event = replace(event, snapshot=replace(event.snapshot, verification=said))
+                leases = self._own_leases(event.leases)
+                event = replace(event, snapshot=replace(event.snapshot, verification=said), leases=leases)
             case OperationDone():
+                if event.conversation in self._own:
+                    event = replace(event, conversation=self._own[event.conversation])
                 self._done.append(event)
             case SpeedSample() | LoadSample():
                 event = replace(event, at_s=time.monotonic())
@@ -146,6 +163,30 @@ class FarCache:
                 self._put(LogLine("warning", tr("The engine of {name} was started again.").format(name=self._name)))
         if isinstance(event, _SHOWN):
             self._put(event)
+
+    def _own_leases(self, leases: tuple[Lease, ...]) -> tuple[Lease, ...]:
+        """The requests of chats of this kvdesk as branches of those, the newest as the one that goes on."""
+        there = {
+            lease.conversation: self._own[lease.conversation] for lease in leases if lease.conversation in self._own
+        }
+        newest = {mine: name for name, mine in self._own.items() if name in there}
+        self._branches = {name: number for name, number in self._branches.items() if name in there}
+        for name, mine in there.items():
+            if name not in self._branches:
+                taken = {self._branches.get(other) for other, of in there.items() if of == mine}
+                self._branches[name] = next(n for n in range(1, len(there) + 2) if n not in taken)
+        return tuple(
+            replace(
+                lease,
+                conversation=there[lease.conversation],
+                client="",
+                branch=self._branches[lease.conversation],
+                inactive=newest[there[lease.conversation]] != lease.conversation,
+            )
+            if lease.conversation in there
+            else lease
+            for lease in leases
+        )
 
     def _record(self, snapshot: CacheSnapshot) -> None:
         """One operation for each view: what happened between two of them is one change."""

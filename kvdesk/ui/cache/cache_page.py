@@ -30,7 +30,8 @@ from kvdesk.viewmodel.readout import positions_of, totals
 from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
 
 _ABOUT: Final = marked(
-    "One square is one token, in its chat's colour; grey is free. The model reads up to the dashed line."
+    "One square is one token, in its chat's colour; grey is free. "
+    "The model reads up to the dashed line, the stronger grey too."
 )
 
 

@@ -60,10 +60,13 @@ class ConversationDelegate(QStyledItemDelegate):
         self._paint_ground(painter, option)
         row: Row = index.data(ROW_ROLE)
         self._paint_more(painter, option, index)
+        state: QStyle.StateFlag = option.state
+        colours = self._theme.colours
+        ink = QColor(colours.text if state & QStyle.StateFlag.State_Selected else colours.secondary)
         if row.conversation is None:
-            self._paint_folder(painter, option.rect, row)
+            self._paint_folder(painter, option.rect, row, ink)
         else:
-            self._paint_chat(painter, option.rect, index, row)
+            self._paint_chat(painter, option.rect, index, row, ink)
         painter.restore()
 
     def more_rect(self, row: QRect) -> QRect:
@@ -85,7 +88,7 @@ class ConversationDelegate(QStyledItemDelegate):
         selected = bool(state & QStyle.StateFlag.State_Selected)
         if selected or state & QStyle.StateFlag.State_MouseOver:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(colours.hover if selected else colours.raised))
+            painter.setBrush(QColor(colours.selection if selected else colours.raised))
             painter.drawRoundedRect(rect.adjusted(0, 1, 0, -1), 6, 6)
         if selected and state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(QColor(colours.accent), 1))
@@ -112,20 +115,18 @@ class ConversationDelegate(QStyledItemDelegate):
             return True
         return super().helpEvent(event, view, option, index)
 
-    def _paint_folder(self, painter: QPainter, rect: QRect, row: Row) -> None:
-        colours = self._theme.colours
-        arrow = self._theme.icon("chevron-down" if row.is_open else "chevron-right", colours.secondary)
+    def _paint_folder(self, painter: QPainter, rect: QRect, row: Row, ink: QColor) -> None:
+        arrow = self._theme.icon("chevron-down" if row.is_open else "chevron-right", ink.name())
         arrow.paint(painter, QRect(rect.left() + 6, rect.center().y() - 7, 16, 16))
-        self._paint_number(painter, rect, f"{row.n:,}")
+        self._paint_number(painter, rect, f"{row.n:,}", ink)
         painter.setFont(self._theme.text)
-        painter.setPen(QColor(colours.secondary))
+        painter.setPen(ink)
         room = rect.adjusted(_TITLE_X, 0, -self._right_px(), 0)
         metrics = QFontMetrics(self._theme.text)
         name = metrics.elidedText(row.folder, Qt.TextElideMode.ElideRight, room.width())
         painter.drawText(room, _MIDDLE | drawing_flags(name), name)
 
-    def _paint_chat(self, painter: QPainter, rect: QRect, index: Index, row: Row) -> None:
-        colours = self._theme.colours
+    def _paint_chat(self, painter: QPainter, rect: QRect, index: Index, row: Row, ink: QColor) -> None:
         cells, number = int(index.data(CELLS_ROLE)), int(index.data(COLOUR_ROLE))
         inner = rect.adjusted(_left(index), 0, 0, 0)
         colour = self._theme.conversation_colour(number)
@@ -138,19 +139,19 @@ class ConversationDelegate(QStyledItemDelegate):
             painter.drawEllipse(QPointF(inner.left() + 22.5, inner.center().y() - 2 + 6 * place), 2.5, 2.5)
         held = "▍" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else ""
         more = self._theme.px(_MORE_PX)
-        self._paint_number(painter, rect, held)
+        self._paint_number(painter, rect, held, ink)
         if row.conversation is not None and row.conversation.pinned:
             room = QFontMetrics(self._theme.mono_small).horizontalAdvance(f"{held} ") if held else 0
             pin = QRect(rect.right() - more - room - _PIN_PX, rect.center().y() - _PIN_PX // 2, _PIN_PX, _PIN_PX)
-            self._theme.icon("pin", colours.secondary).paint(painter, pin)
+            self._theme.icon("pin", ink.name()).paint(painter, pin)
         painter.setFont(self._theme.text)
-        painter.setPen(QColor(colours.text if index.data(Qt.ItemDataRole.EditRole) else colours.secondary))
+        painter.setPen(QColor(self._theme.colours.text) if index.data(Qt.ItemDataRole.EditRole) else ink)
         title = "\n".join(self._lines(index, rect.width()))
         painter.drawText(inner.adjusted(_TITLE_X, 0, -8, 0), _MIDDLE | drawing_flags(title), title)
 
-    def _paint_number(self, painter: QPainter, rect: QRect, number: str) -> None:
+    def _paint_number(self, painter: QPainter, rect: QRect, number: str, ink: QColor) -> None:
         painter.setFont(self._theme.mono_small)
-        painter.setPen(QColor(self._theme.colours.secondary))
+        painter.setPen(ink)
         right = rect.adjusted(0, 0, -self._theme.px(_MORE_PX), 0)
         painter.drawText(right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number)
 

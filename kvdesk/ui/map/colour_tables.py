@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.ui.map import raster
-from kvdesk.ui.map.colours import HOLDER_WORDS, N_STEPS, ColourBy
+from kvdesk.ui.map.colours import HOLDER_WORDS, N_PAGE_OWNERS, N_STEPS, ColourBy
 from kvdesk.ui.widgets.colours import Colours
 from kvdesk.viewmodel.palette import N_BRANCH_SHADES, N_COLOURS, branch_colour, conversation_colour, mix, ramp_colour
 
@@ -30,7 +30,7 @@ def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
             n = len(HOLDER_WORDS)
             return [ramp_colour(i / (n - 1), dark) for i in range(n)]
         case ColourBy.PAGE:
-            pairs = [(hue, mix(hue, colours.panel, 0.4)) for hue in _owners(colours)]
+            pairs = [(hue, mix(hue, colours.panel, 0.4)) for hue in _owners(colours)[: N_PAGE_OWNERS + 1]]
             return [mix(colours.secondary, colours.panel, 0.5), *(shade for pair in pairs for shade in pair)]
 
 

@@ -15,10 +15,12 @@ from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.protocol.cache import MessageSpans
 from kvdesk.translation import marked, tr
 from kvdesk.ui.map.raster import NO_SEQUENCE, PARTIAL, Runs, second_sequence
+from kvdesk.viewmodel.palette import N_COLOURS
 
 N_STEPS: Final = 48  # groups of a continuous scale
 UNKNOWN: Final = 0  # group of cells that no conversation, message or page is known of
 N_MESSAGE_COLOURS: Final = 8
+N_PAGE_OWNERS: Final = 3 * N_COLOURS  # colours of a pair of pages: further branches repeat them
 HOLDER_WORDS: Final = ("1", "2", "3", "4", "5–8", "9+")
 _HOLDER_FROM: Final = np.array([2, 3, 4, 5, 9])
 
@@ -69,7 +71,7 @@ class Scales:
     """Upper ends of the continuous scales, chosen so that they seldom change; those of other modes stay as they are.
 
     position   the next power of two above the highest position in the cache, at least 256
-    age        the power of ten from the number of operations on, at least 100
+    age        operations since the oldest cell was written, rounded up to two digits, at least 100
     """
 
     position: int = 256
@@ -85,11 +87,19 @@ def scales_of(snapshot: CacheSnapshot, mode: ColourBy) -> Scales:
         highest = max((span.pos_max for span in snapshot.sequences), default=0)
         return Scales(position=1 << max(8, max(0, highest).bit_length()))
     if mode is ColourBy.AGE:
-        age = 100
-        while age < snapshot.operation:
-            age *= 10
-        return Scales(age=age)
+        oldest = max(
+            (_oldest(stream, snapshot.operation) for cache in snapshot.maps for stream in cache.streams), default=0
+        )
+        digits = 10 ** max(0, len(str(oldest)) - 2)
+        return Scales(age=max(100, -(-oldest // digits) * digits))
     return _AT_FIRST
+
+
+def _oldest(stream: StreamMap, operation: int) -> int:
+    """Operations since the oldest used cell was written; 0 without one."""
+    high = stream.high_water
+    written = stream.written_at_op[:high][stream.pos[:high] >= 0]
+    return max(0, operation - int(written.min())) if written.size else 0
 
 
 def conversation_groups(colours: Mapping[int, int]) -> NDArray[np.uint8]:
@@ -121,8 +131,8 @@ def groups_of(
             return np.clip(stream.pos[:high] * step, 0, N_STEPS - 1).astype(np.uint8), None
         case ColourBy.AGE:
             age = np.maximum(operation - stream.written_at_op[:high], 0).astype(np.float32)
-            step = np.float32((N_STEPS - 1) / np.log(scales.age + 1))
-            return np.uint8(N_STEPS - 1) - np.minimum(np.log1p(age) * step, N_STEPS - 1).astype(np.uint8), None
+            share = np.sqrt(np.minimum(age / np.float32(scales.age), 1))
+            return np.uint8(N_STEPS - 1) - (share * np.float32(N_STEPS - 1)).astype(np.uint8), None
         case ColourBy.MESSAGE:
             return _by_message(stream, runs, scene.spans), None
         case ColourBy.SEQUENCES:
@@ -131,7 +141,9 @@ def groups_of(
         case ColourBy.PAGE:
             if page is None or page.size != stream.size:
                 return np.zeros(high, np.uint8), None
-            colour = np.repeat(owners[runs.owner], runs.lengths)
+            owner = owners[runs.owner]
+            owner = np.where(owner == UNKNOWN, owner, 1 + (owner - 1) % np.uint8(N_PAGE_OWNERS)).astype(np.uint8)
+            colour = np.repeat(owner, runs.lengths)
             odd = (page[:high] & 1).astype(np.uint8)
             return np.where(page[:high] < 0, np.uint8(UNKNOWN), colour * np.uint8(2) + odd + np.uint8(1)), None
 

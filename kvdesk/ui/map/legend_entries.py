@@ -50,29 +50,29 @@ class MapLegend:
 def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
     """All that the key of a frame depends on: while it is equal, so is the key."""
     names = tuple(cache.name for cache in snapshot.maps)
-    shades = max(frame.scene.colours.values(), default=0) // N_COLOURS
-    return frame.scene.mode, frame.scales, frame.is_shifted, frame.has_holes, names, frame.scene.pages, shades
+    colours = tuple(sorted(set(frame.scene.colours.values())))
+    return frame.scene.mode, frame.scales, frame.is_shifted, frame.has_holes, names, frame.scene.pages, colours
 
 
 def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
     """The key of a frame: its scale first, then the marks that it has, then what is drawn over it."""
     mode, scene = frame.scene.mode, frame.scene
-    example = _code(_EXAMPLES[mode])
+    example, other = _examples(frame)
     entries = [*_scale(frame)]
     entries.append(Entry("colour", tr("free"), (raster.FREE,)))
-    entries.append(Entry("colour", tr("free in n_kv"), (raster.FREE_IN_SPAN,)))
+    entries.append(Entry("colour", tr("free, read too"), (raster.FREE_IN_SPAN,)))
     if frame.has_holes:
         entries.append(Entry("colour", tr("hole"), (raster.HOLE,)))
     entries.append(Entry("mark", tr("just written"), (example + raster.FRESH_SHADE,), raster.FRESH))
     if mode is ColourBy.CONVERSATION:
-        entries.append(Entry("split", tr("shared"), (example, _code(2))))
+        entries.append(Entry("split", tr("shared"), (example, other)))
     elif mode is not ColourBy.SEQUENCES:
         entries.append(Entry("mark", tr("shared"), (example,), raster.SHARED))
     if any(cache.name == "window" for cache in snapshot.maps):
         entries.append(Entry("mark", tr("overwritten next"), (example + raster.DIM,), raster.HIDDEN))
     if frame.is_shifted:
         entries.append(Entry("mark", tr("K-shift pending"), (example,), raster.SHIFTED))
-    entries += [Entry("head", tr("head")), Entry("n_kv", "n_kv")]
+    entries += [Entry("head", tr("head")), Entry("n_kv", tr("read to here: n_kv"))]
     names = [cache.name if len(snapshot.maps) > 1 else "" for cache in snapshot.maps]
     pages = "\n".join(page_words(overlay, name) for overlay, name in zip(scene.pages, names, strict=False))
     return MapLegend(mode, tuple(entries), pages)
@@ -99,11 +99,27 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
             pages = Entry("split", tr("alternating pages"), (_code(3), _code(4)))
             return pages, Entry("mark", tr("page not full"), (_code(3),), raster.PARTIAL)
         case ColourBy.CONVERSATION:
-            shades = max(frame.scene.colours.values(), default=0) // N_COLOURS
-            if not shades:
+            shown = _branches(frame)
+            if not shown:
                 return ()
-            codes = tuple(_code(1 + N_COLOURS * shade) for shade in range(shades + 1))
-            return (Entry("ramp", tr("branches of a chat"), codes, ends=("1", "2" if shades == 1 else "3 …")),)
+            codes, ends = tuple(_code(1 + colour) for colour in shown), ("1", f"{len(shown)}")
+            return (Entry("ramp", tr("branches of a chat"), codes, ends=ends),)
+
+
+def _branches(frame: MapFrame) -> list[int]:
+    """The colours of the branches of the chat that has most of them, from the first on; none without branches."""
+    colours = set(frame.scene.colours.values())
+    last = max((colour for colour in colours if colour >= N_COLOURS), default=None)
+    return [] if last is None else [*range(last % N_COLOURS, last + 1, N_COLOURS)]
+
+
+def _examples(frame: MapFrame) -> tuple[int, int]:
+    """Codes to show marks on: those of two chats that are there, where chats are coloured."""
+    mode, colours = frame.scene.mode, [*dict.fromkeys(colour % N_COLOURS for colour in frame.scene.colours.values())]
+    if mode is not ColourBy.CONVERSATION or not colours:
+        return _code(_EXAMPLES[mode]), _code(2)
+    others = colours[1:] or [(colours[0] + 1) % N_COLOURS]
+    return _code(1 + colours[0]), _code(1 + others[0])
 
 
 def _code(group: int) -> int:

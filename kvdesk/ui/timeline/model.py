@@ -165,14 +165,15 @@ class TimelineDelegate(QStyledItemDelegate):
         theme, colours = self._theme, self._theme.colours
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if state & QStyle.StateFlag.State_Selected:
+        selected = bool(state & QStyle.StateFlag.State_Selected)
+        if selected:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(colours.selection if state & QStyle.StateFlag.State_HasFocus else colours.hover))
+            painter.setBrush(QColor(colours.selection))
             painter.drawRoundedRect(rect.adjusted(0, 0, 0, -1), 4, 4)
         mono = QFontMetrics(theme.mono_small)
         digit = mono.horizontalAdvance("0")
         painter.setFont(theme.mono_small)
-        painter.setPen(QColor(colours.secondary))
+        painter.setPen(QColor(colours.text if selected else colours.secondary))
         middle = Qt.AlignmentFlag.AlignVCenter
         number = QRect(rect.left() + 4, rect.top(), 9 * digit, rect.height())
         painter.drawText(number, middle | Qt.AlignmentFlag.AlignRight, f"{row.last:,}")
@@ -188,7 +189,8 @@ class TimelineDelegate(QStyledItemDelegate):
             painter.setBrush(theme.conversation_colour(colour))
             painter.drawEllipse(left, rect.center().y() - 2, 6, 6)
         painter.setFont(theme.small)
-        painter.setPen(QColor(colours.text if entry and entry.operation.name != DECODE else colours.secondary))
+        plain = not selected and (entry is None or entry.operation.name == DECODE)
+        painter.setPen(QColor(colours.secondary if plain else colours.text))
         end = cells.right() - mono.horizontalAdvance(n_cells) - 8
         room = QRect(left + 14, rect.top(), end - left - 14, rect.height())
         text = QFontMetrics(theme.small).elidedText(_words(row, entry), Qt.TextElideMode.ElideRight, room.width())

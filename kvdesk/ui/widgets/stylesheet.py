@@ -130,16 +130,14 @@ QFrame[rule="true"] {{ background: {c.line}; border: none; }}
 
 QListView, QTableView, QTreeView {{ background: transparent; border: none; outline: none; }}
 QTreeView::item {{ padding: 2px 0; }}
-QTreeView::item:selected {{ background: {c.hover}; color: {c.text}; }}
-QTreeView::item:selected:focus {{ background: {c.selection}; }}
+QTreeView::item:selected {{ background: {c.selection}; color: {c.text}; }}
 QTableView {{ selection-background-color: transparent; }}
 QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
 QTableView#models::item {{ padding: 0 8px; }}
 QTreeView#models::item {{ padding: 4px 8px; }}
 QTreeView#models QHeaderView::section,
 QTableView#models QHeaderView::section {{ padding-left: 8px; padding-right: 8px; }}
-QTableView#models::item:selected, QTableView#requests::item:selected {{ background: {c.hover}; }}
-QTableView#models::item:selected:focus {{ background: {c.selection}; }}
+QTableView#models::item:selected, QTableView#requests::item:selected {{ background: {c.selection}; }}
 QHeaderView {{ background: transparent; border: none; }}
 QHeaderView::section {{ background: transparent; color: {c.secondary}; border: none;
     border-bottom: 1px solid {c.line}; padding: 2px 4px; font-size: {small}px; }}

@@ -6,11 +6,13 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.protocol.cache import CacheView
-from kvdesk.ui.map.colours import ColourBy, Scene
+from kvdesk.ui.map import raster
+from kvdesk.ui.map.colours import N_STEPS, ColourBy, Scene, scales_of
 from kvdesk.ui.map.frame import make_frame, strips_of
 from kvdesk.ui.map.legend import Legend
 from kvdesk.ui.map.legend_entries import MapLegend, key_of
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.palette import branch_index
 from tests.ui.samples import cache_view
 
 
@@ -24,7 +26,7 @@ def words(found: MapLegend) -> list[str]:
 
 def test_the_key_names_what_the_map_can_show() -> None:
     whole = cache_view(runs=((0, 10, (0,), 0, 0),))
-    marks = ["free", "free in n_kv", "just written", "shared", "head", "n_kv"]
+    marks = ["free", "free, read too", "just written", "shared", "head", "read to here: n_kv"]
     assert words(key(ColourBy.CONVERSATION, whole)) == marks
     view = cache_view()
     assert words(key(ColourBy.CONVERSATION, view)) == [*marks[:2], "hole", *marks[2:]]
@@ -50,3 +52,26 @@ def test_every_mode_fits_into_three_lines_of_a_narrow_pane(mode: ColourBy, theme
         picture.pixelColor(x, y).name() for x in range(0, picture.width(), 3) for y in range(0, picture.height(), 3)
     }
     assert QColor(theme.colours.cell_span).name() in inks
+
+
+def colours_of(found: MapLegend, words: str) -> list[int]:
+    """The groups of a swatch."""
+    entry = next(entry for entry in found.entries if entry.words == words)
+    return [(code - raster.FIRST_GROUP) // raster.N_SHADES for code in entry.codes]
+
+
+def test_marks_are_shown_in_the_colours_of_the_chats_that_are_there() -> None:
+    view, orange, green = cache_view(), 1, 2
+    scene = Scene(colours={0: branch_index(orange, 1), 3: branch_index(orange, 4), 1: branch_index(green, 1)})
+    found = key_of(make_frame(view, strips_of(view, 400, 1.0), scene, (0, 0)), view.snapshot)
+    assert colours_of(found, "shared") == [1 + orange, 1 + green]
+    branches = [1 + branch_index(orange, n) for n in (1, 2, 3, 4)]
+    assert colours_of(found, "branches of a chat") == branches, "of the chat that has them"
+
+
+def test_the_scale_of_ages_ends_at_the_oldest_cell() -> None:
+    view = cache_view(operation=1_606, runs=((0, 10, (0,), 0, 6), (10, 20, (0,), 10, 1_600)))
+    assert scales_of(view.snapshot, ColourBy.AGE).age == 1_600
+    frame = make_frame(view, strips_of(view, 400, 1.0), Scene(ColourBy.AGE), (0, 0))
+    old, young = int(frame.strips[0].layer.code[0]), int(frame.strips[0].layer.code[10])
+    assert (young - old) // raster.N_SHADES > N_STEPS // 2, "told apart over the whole scale"
