@@ -224,11 +224,33 @@ class CellMapView(QWidget):
 
     @Slot()
     def zoom_in(self) -> None:
-        self.zoom_at(QPointF(self.rect().center()), 1.25)
+        self._zoom_to_target(1.25)
 
     @Slot()
     def zoom_out(self) -> None:
-        self.zoom_at(QPointF(self.rect().center()), 0.8)
+        self._zoom_to_target(0.8)
+
+    def _zoom_to_target(self, factor: float) -> None:
+        """Zoom without a pointer: the cursor stays in sight, else the selection, else the used cell nearest to the
+        middle.
+        """
+        middle, target = QPointF(self.rect().center()), None
+        if self._frame is not None:
+            target = self._selection.at
+            if target is None and self._selection.runs:
+                run = self._selection.runs[0]
+                number = self._frame.find(run.cache, run.stream)
+                target = None if number is None else (number, int(run.cells[len(run.cells) // 2]))
+            if target is None:
+                centre = self._viewport.to_map(middle)
+                target = self._frame.nearest_used(centre.x(), centre.y())
+        if target is None or target[0] >= len(self.strips):
+            self.zoom_at(middle, factor)
+            return
+        strip = self.strips[target[0]]
+        x, y = strip.corner(target[1])
+        self.zoom_at(self._viewport.to_widget(x + strip.cell / 2, y + strip.cell / 2), factor)
+        self._bring_into_view(*target)
 
     @Slot()
     def reset_zoom(self) -> None:

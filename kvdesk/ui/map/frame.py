@@ -55,6 +55,22 @@ class MapFrame:
     def n_cells(self) -> int:
         return sum(part.strip.n_cells for part in self.strips)
 
+    def nearest_used(self, x: float, y: float) -> tuple[int, int] | None:
+        """Strip and cell of the used cell nearest to a point; None where every cell is free."""
+        best, nearest = None, float("inf")
+        for i, part in enumerate(self.strips):
+            used = np.flatnonzero(part.layer.code >= raster.FIRST_GROUP)
+            if not used.size:
+                continue
+            strip, half = part.strip, part.strip.cell / 2
+            across = strip.x + used % strip.columns * strip.cell + half - x
+            down = strip.y + used // strip.columns * strip.cell + half - y
+            distance = across**2 + down**2
+            at = int(distance.argmin())
+            if distance[at] < nearest:
+                best, nearest = (i, int(used[at])), float(distance[at])
+        return best
+
     def find(self, cache: int, stream: int) -> int | None:
         """Number of the strip that shows a stream."""
         for i, part in enumerate(self.strips):

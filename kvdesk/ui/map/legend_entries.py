@@ -72,7 +72,7 @@ def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
         entries.append(Entry("mark", tr("overwritten next"), (example + raster.DIM,), raster.HIDDEN))
     if frame.is_shifted:
         entries.append(Entry("mark", tr("K-shift pending"), (example,), raster.SHIFTED))
-    entries += [Entry("head", tr("head")), Entry("n_kv", tr("read to here: n_kv"))]
+    entries += [Entry("head", tr("head")), Entry("n_kv", tr("read to here"))]
     names = [cache.name if len(snapshot.maps) > 1 else "" for cache in snapshot.maps]
     pages = "\n".join(page_words(overlay, name) for overlay, name in zip(scene.pages, names, strict=False))
     return MapLegend(mode, tuple(entries), pages)
@@ -93,7 +93,7 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
             )
         case ColourBy.MESSAGE:
             codes = tuple(_code(i) for i in range(1, N_MESSAGE_COLOURS + 1))
-            unknown = Entry("colour", tr("unknown message"), (_code(0),))
+            unknown = Entry("colour", tr("unknown"), (_code(0),))
             return Entry("ramp", tr("messages"), codes, ends=(tr("first"), tr("next …"))), unknown
         case ColourBy.PAGE:
             pages = Entry("split", tr("alternating pages"), (_code(3), _code(4)))

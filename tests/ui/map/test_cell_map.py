@@ -346,6 +346,20 @@ def test_a_small_room_never_takes_the_gap_between_cells(cells: CellMapView, them
         assert image.pixelColor(x - 2, 1).name() == theme.conversation_colour(0).name()
 
 
+def test_zooming_without_a_pointer_goes_to_the_cursor_else_to_used_cells(cells: CellMapView, qtbot: QtBot) -> None:
+    show(cells, cache_view(runs=OLD), qtbot)
+    for _ in range(6):
+        cells.zoom_in()
+    assert cells.rect().contains(cells.cell_rect(0, 29)), "not the free cells in the middle"
+    cells.reset_zoom()
+    cells.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.keyClick(cells, Qt.Key.Key_End)
+    for _ in range(6):
+        qtbot.keyClick(cells, Qt.Key.Key_Plus)
+    assert cells.zoom > 1
+    assert cells.rect().contains(cells.cell_rect(0, 1023)), "the cursor"
+
+
 def test_lit_cells_are_brighter_in_their_own_colour(cells: CellMapView, qtbot: QtBot) -> None:
     show(cells, cache_view(operation=500, runs=OLD), qtbot)
     before = [colour_at(cells, index) for index in (4, 14, 600)]

@@ -26,7 +26,7 @@ def words(found: MapLegend) -> list[str]:
 
 def test_the_key_names_what_the_map_can_show() -> None:
     whole = cache_view(runs=((0, 10, (0,), 0, 0),))
-    marks = ["free", "free, read too", "just written", "shared", "head", "read to here: n_kv"]
+    marks = ["free", "free, read too", "just written", "shared", "head", "read to here"]
     assert words(key(ColourBy.CONVERSATION, whole)) == marks
     view = cache_view()
     assert words(key(ColourBy.CONVERSATION, view)) == [*marks[:2], "hole", *marks[2:]]
