@@ -49,7 +49,8 @@ def storable(text: str) -> str:
 class TurnStats:
     """What one answer cost. Times in milliseconds, speeds in tokens per second; 0.0 where nothing was measured.
 
-    `why` says in words why so much was prefilled and not more or less; `vocab` is the fingerprint of the vocabulary
+    `why` says in words why so much was prefilled and not more or less, `time_why` why the first token came when it did;
+    `vocab` is the fingerprint of the vocabulary
     that the answer's token ids belong to. Of an answer that was continued all is that of the last request; the
     `earlier_` ones are what those before it took, to be added. With `seed` as the sampler's seed the same prompt gets
     the same answer; -1: nothing was left to chance, or it is not known. `marks` are those around reasoning in the
@@ -68,6 +69,7 @@ class TurnStats:
     high_water: int = 0
     n_kv: int = 0
     why: str = ""
+    time_why: str = ""
     vocab: str = ""
     earlier_prefilled: int = 0
     earlier_generated: int = 0

@@ -6,6 +6,7 @@ Owns the reading and nothing else: what to make of the number is decided in `thr
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -90,6 +91,17 @@ def _is_runnable(task: Path) -> bool:
         return (task / "stat").read_bytes().rpartition(b")")[2].lstrip().startswith(b"R")
     except OSError:  # it has ended
         return False
+
+
+def major_faults() -> int:
+    """Pages of memory that this process had to wait for until they were read from a disk: parts of a model's file, or
+    what was swapped out. 0 where the system does not tell (Windows counts others with them).
+    """
+    if sys.platform == "win32":
+        return 0
+    import resource  # Windows has none
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_majflt
 
 
 def system_counter() -> Callable[[], float]:

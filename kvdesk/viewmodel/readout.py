@@ -180,6 +180,11 @@ def stats_tip(stats: TurnStats) -> str:
     )
 
 
+def reasons(stats: TurnStats) -> str:
+    """Why the first token came when it did, then why so much of the prompt was in the cache: a line each."""
+    return "\n".join(part for part in (stats.time_why, stats.why) if part)
+
+
 def seconds(ms: float) -> str:
     return f"{ms / 1000:.2f} s" if ms < 10_000 else f"{ms / 1000:.0f} s"
 

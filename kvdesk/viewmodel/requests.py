@@ -12,6 +12,7 @@ from kvdesk.chat import ConversationId, MessageId, MessageState
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import Event
 from kvdesk.translation import marked, tr
+from kvdesk.viewmodel.readout import reasons
 
 MOST_ROWS: Final = 200
 """The latest requests that are listed."""
@@ -89,7 +90,7 @@ class RequestLog:
             case TurnEnded() if (row := self._rows.get(event.answer)) is not None:
                 stats = event.stats
                 self._rows[event.answer] = replace(
-                    row, state=event.state, n_generated=stats.generated_tokens, why=stats.why, note=event.note
+                    row, state=event.state, n_generated=stats.generated_tokens, why=reasons(stats), note=event.note
                 )
                 return True
             case EngineRestarted() | EngineDied():

@@ -108,6 +108,7 @@ class Engine:
         self._job: tuple[Command, Iterator[Working]] | None = None
         self._jobs: deque[tuple[Command, Iterator[Working]]] = deque()
         self._cancelled = False
+        self._loaded = (0.0, 0.0)  # when the last model began to be loaded, and was (time.perf_counter)
         self._watchers: set[str] = set()
         self._shown_operation = -1
         self._shown_at = 0.0
@@ -206,7 +207,9 @@ class Engine:
     def _handle(self, command: Command, at_s: float) -> None:
         match command:
             case LoadModel():
+                began = time.perf_counter()
                 self._load(command)
+                self._loaded = began, time.perf_counter()
             case RebuildContext():
                 self._rebuild(command)
             case Generate():
@@ -421,7 +424,9 @@ class Engine:
         if self.session is None:
             self._scheduler.abandon(self._waiting.popleft()[0], "failed", tr(NO_MODEL))
             return
-        if self._scheduler.start(*self._waiting[0]):
+        command, submitted_at = self._waiting[0]
+        began, ended = self._loaded
+        if self._scheduler.start(command, submitted_at, max(0.0, ended - max(began, submitted_at))):
             self._waiting.popleft()
         else:
             self._blocked = True

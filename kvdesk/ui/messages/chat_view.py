@@ -312,6 +312,12 @@ class ChatView(MessageList):
         if isinstance(widget := self.scroll_to(MessageId(message)), MessageWidget):
             widget.show_arrival()
 
+    def close_reasons(self) -> bool:
+        """Close what "Why?" has opened; False where nothing is open."""
+        closed = [widget.close_why() for widget in self.widgets]
+        self.arrange()
+        return any(closed)
+
     def clear_highlights(self) -> None:
         for widget in self.widgets:
             widget.highlight(0, 0)

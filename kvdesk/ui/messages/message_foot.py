@@ -12,7 +12,7 @@ from kvdesk.chat import FEW_TOKENS, Message, ended_early, finish_of
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.readout import stats_line, stats_tip
+from kvdesk.viewmodel.readout import reasons, stats_line, stats_tip
 
 _GAP_PX: Final = 8  # between the buttons and the line
 
@@ -89,7 +89,7 @@ class MessageFoot(QWidget):
         self._again.clicked.connect(self.again_clicked)
         self._ask = QToolButton()
         self._ask.setText(tr("Why?"))
-        self._ask.setToolTip(tr("Why this many tokens were prefilled"))
+        self._ask.setToolTip(tr("Why the first token came when it did, and what was reused; Esc closes it"))
         self._ask.setProperty("link", "true")
         self._ask.setProperty("scale", "small")
         self._ask.setCheckable(True)
@@ -124,6 +124,17 @@ class MessageFoot(QWidget):
         """Why the answer ended and what it cost."""
         return self._line
 
+    @property
+    def why(self) -> str:
+        """The reasons as they are shown; "" while they are not."""
+        return "" if self._why.isHidden() else self._why.text()
+
+    def close_why(self) -> bool:
+        """Whether they were shown until now."""
+        was_open = self._ask.isChecked()
+        self._ask.setChecked(False)
+        return was_open
+
     def show_answer(self, answer: Message, *, is_last: bool, why_not_continued: str) -> None:
         """Only the last answer can be made again or continued. `why_not_continued`: by this engine; "" where it can."""
         stats = answer.stats
@@ -133,7 +144,7 @@ class MessageFoot(QWidget):
         self._line = "  ·  ".join(part for part in words if part)
         self._short = words[1] if finish_of(answer) == "end" and words[1] else self._line
         self._stats.setToolTip(stats_tip(stats) if stats else "")
-        why = stats.why if stats else ""
+        why = reasons(stats) if stats else ""
         self._why.setText(why)
         self._ask.setVisible(bool(why))
         self._copy.setVisible(bool(answer.text))

@@ -159,6 +159,15 @@ class MessageWidget(Gradual):
         return self._foot.text if self._foot is not None else ""
 
     @property
+    def why(self) -> str:
+        """Why it took so long and what was reused; "" while that is not shown."""
+        return self._foot.why if self._foot is not None else ""
+
+    def close_why(self) -> bool:
+        """Whether the reasons were shown until now."""
+        return self._foot is not None and self._foot.close_why()
+
+    @property
     def retention(self) -> str:
         """The word for a message that is evicted from the context, or will be next; empty for others."""
         return "" if self._retention.isHidden() else self._retention.text()

@@ -143,8 +143,8 @@ class Intents(QObject):
 
     @Slot()
     def escape(self) -> None:
-        """Leave another room, a question, the search, or a message that is edited; else stop the answer, or dismiss the
-        newest notice.
+        """Leave another room, a question, the search, or a message that is edited; stop the answer; close "Why?", and
+        dismiss the newest notice.
         """
         question, conversations = self._parts.inspector.cache.question, self._parts.conversations
         if self._parts.activity.has_keyboard:
@@ -165,6 +165,7 @@ class Intents(QObject):
         elif self.is_answering:
             self.stop()
         else:
+            self._parts.chat.view.close_reasons()
             self._parts.activity.dismiss()
 
     @Slot()

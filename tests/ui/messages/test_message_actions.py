@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import FinishReason, Message, MessageId, MessageState
@@ -366,3 +366,15 @@ def test_a_pin_has_one_line() -> None:
     assert one_line("## A\n\nb  c") == "A b c"
     assert one_line("---") == "---"
     assert len(one_line("word " * 500)) <= 160
+
+
+def test_why_speaks_of_the_time_first_and_esc_closes_it(window: MainWindow) -> None:
+    stats = replace(STATS, why="All was reused.", time_why="First token after 8.5 s: 259 tokens read at 30 tok/s.")
+    widget = shown(window, QUESTION, replace(ANSWER, stats=stats))
+    assert widget.why == ""
+    (ask,) = [b for b in widget.findChildren(QToolButton) if b.text() == "Why?"]
+    ask.click()
+    assert widget.why.splitlines() == [stats.time_why, stats.why]
+    window.intents.escape()
+    assert widget.why == ""
+    assert not ask.isChecked()

@@ -344,13 +344,14 @@ class CacheManager:
         lender, n_lent = self._index.lender(sequence, wanted)
         whose = sequence.conversation if moved else None
         offer = self.swapper.offer(wanted, max(reusable, n_lent), whose, sequence.sharing)
+        from_disk = offer is not None and offer.saved.blob is None
         blob = None if offer is None else self.swapper.saved_states.take(offer.saved)
         lost = "" if self._keep_branch(sequence, reusable) else self._why_no_sequence
         if reusable < len(sequence.tokens):
             self.swapper.checkpoint(sequence)  # for memories that cannot share: this branch may be gone on with
         if offer is not None and blob is not None and not self._restore(sequence, offer.saved, blob):
             self._cut(sequence, offer.n_tokens)
-            return self._acquired_saved(sequence, offer.saved)
+            return self._acquired_saved(sequence, offer.saved)._replace(saved="disk" if from_disk else "memory")
         if lender is not None and n_lent >= reusable + MIN_REUSE_TOKENS:
             held = list(lender.tokens)
             self._borrow(sequence, lender, n_lent)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.cache import Lease, MessageSpan
@@ -28,6 +28,7 @@ class Acquired(NamedTuple):
 
     source      where it came from, in words; "" for the sequence itself
     checkpoint  it is a state that was saved on the way, to go back to
+    saved       where it was as a saved state; "": it was none
     held, texts where another sequence lent it: the tokens and the texts of the messages that one had
     """
 
@@ -36,6 +37,7 @@ class Acquired(NamedTuple):
     checkpoint: bool = False
     held: Sequence[int] = ()
     texts: tuple[str, ...] = ()
+    saved: Literal["", "memory", "disk"] = ""
 
 
 class CacheSequence(Protocol):

@@ -12,6 +12,7 @@ from kvdesk.backends.local.llama.sampler import Sampler
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
+from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.stop_strings import StopStrings
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
@@ -31,6 +32,7 @@ class Request:
     n_asked  tokens that were to be read at the start
     untold   sampled tokens whose text has not been sent yet
     notes    what is to be said when the request ends: which messages were evicted
+    clocks   what is measured until the first token; `time_why`: what it says, "" before
     stops    strings that end the answer; None where there are none
     """
 
@@ -39,9 +41,9 @@ class Request:
     whole: Prompt
     reused: int
     sampler: Sampler
-    submitted_at: float
     why: str
     vocab: Vocab
+    clocks: FirstTokenClocks
     evicted: EvictedMessages = NONE_EVICTED
     pauses: tuple[int, ...] = ()
     skipped: int = 0
@@ -54,6 +56,7 @@ class Request:
     first_at: float = 0.0
     last_at: float = 0.0
     tell_at: float = 0.0
+    time_why: str = ""
     prompt: list[int] = field(init=False)
     n_asked: int = field(init=False)
     stops: StopStrings | None = field(init=False, default=None)
@@ -160,7 +163,7 @@ class Request:
             reused_tokens=self.reused,
             prefilled_tokens=prefilled,
             generated_tokens=self.n_new,
-            ttft_ms=(self.first_at - self.submitted_at) * 1e3 if self.first_at else 0.0,
+            ttft_ms=(self.first_at - self.clocks.submitted_at) * 1e3 if self.first_at else 0.0,
             prefill_tok_s=prefilled / self.prefill_s if self.prefill_s else 0.0,
             decode_tok_s=n_gaps / decode_s if n_gaps > 0 and decode_s > 0 else 0.0,
             seq_id=self.sequence.seq_id,
@@ -168,6 +171,7 @@ class Request:
             high_water=high_water,
             n_kv=n_kv,
             why=self.why,
+            time_why=self.time_why,
             vocab=self.vocab.fingerprint,
             seed=self.sampler.seed,
             marks=self.whole.marks,

@@ -21,6 +21,7 @@ from kvdesk.backends.local.llama.grammar_sampler import sampler_of
 from kvdesk.backends.local.llama.logprob_sampler import with_logprobs
 from kvdesk.backends.local.llama.sampler import plan_sampling
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
+from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, OverflowManager, Step
@@ -66,6 +67,7 @@ class Scheduler:
         self._requests: list[Request] = []
         self._answers: set[MessageId] = set()  # of `_requests`
         self._expected: set[MessageId] = set()  # answers that wait or run
+        self._held_back: set[MessageId] = set()  # of those that wait: until another has ended
         self._told: dict[MessageId, list[str]] = {}  # of answers that wait: what was evicted for them already
         self._lock = threading.Lock()
         self._stopping: set[MessageId] = set()
@@ -126,13 +128,20 @@ class Scheduler:
         with self._lock:
             self._expected.add(answer)
 
-    def start(self, command: Generate, submitted_at: float) -> bool:
-        """Render, compare with what the sequence holds, remove only the divergent tail.
+    def start(self, command: Generate, submitted_at: float, load_s: float = 0.0) -> bool:
+        """Render, compare with what the sequence holds, remove only the divergent tail. load_s: of the time since
+        `submitted_at` a model was loaded.
 
         False: there is no sequence or no room for it while others run; try again when one has ended.
         """
         if self.ended_unbegun(command):
             return True
+        clocks = FirstTokenClocks(submitted_at, load_s, held_back=command.answer in self._held_back)
+        started = self._start(command, clocks)
+        (self._held_back.discard if started else self._held_back.add)(command.answer)
+        return started
+
+    def _start(self, command: Generate, clocks: FirstTokenClocks) -> bool:
         cache_manager, vocab = self._cache_manager, self._context.model.vocab
         try:
             if self._overflow_manager is None:
@@ -140,6 +149,7 @@ class Scheduler:
             plan = plan_sampling(command.sampling, vocab)
             fit = self._overflow_manager.fit(command)
             prompt = fit.tokens
+            clocks.rendered()
             cache_manager.take_over(command.conversation, command.client, prompt)
             if self._requests and not cache_manager.can_lease(command.conversation):
                 return False
@@ -152,6 +162,7 @@ class Scheduler:
             held = list(sequence.tokens)
             self._idle_requests.save(sequence, prompt, lenders=False)
             acquired = self._acquire(command, sequence, prompt)
+            clocks.acquired(saved=acquired.saved)
             self._idle_requests.save(sequence, prompt, lenders=True)
             if not cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
                 if self._requests:
@@ -172,7 +183,7 @@ class Scheduler:
         reused = acquired.n_tokens
         why = reuse_reason(self._context.model, cache_manager, sequence, acquired, held, prompt, command)
         request = Request(
-            command, sequence, fit.whole, reused, sampler, submitted_at, why, vocab, fit.evicted,
+            command, sequence, fit.whole, reused, sampler, why, vocab, clocks, fit.evicted,
             skipped=fit.skipped, n_continued=len(fit.generated), generated=list(fit.generated),
             notes=self._told.pop(command.answer, []),
         )  # fmt: skip
@@ -272,6 +283,7 @@ class Scheduler:
         """End a request that never began."""
         with self._lock:
             self._forget(command.answer)
+        self._held_back.discard(command.answer)
         self._told.pop(command.answer, None)
         self._emit(TurnEnded(command.conversation, command.answer, state, _NOTHING, note))
 
@@ -460,6 +472,7 @@ class Scheduler:
         for request, batch in batches:
             row += len(batch.tokens)
             if not request.n_new:
+                request.clocks.beside |= len(batches) > 1
                 self.events.tell_progress(request, decoded.ms[0] / 1e3)
             if batch.output[-1]:
                 self._sample(request, row)
@@ -486,6 +499,7 @@ class Scheduler:
         now = time.perf_counter()
         if not request.first_at:
             request.first_at = now
+            request.time_why = request.clocks.reason(request, self._speed_model.readings)
         if token < 0 or request.vocab.is_eog(token):
             self.finish(request, *request.ending)
             return

@@ -11,6 +11,7 @@ from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.policies.batch_times import BatchTimes
 from kvdesk.policies.compaction_gain import Reads, SpanCost
+from kvdesk.policies.first_token import ReadingSpeeds
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.settings import ContextSettings
 
@@ -19,12 +20,13 @@ _GUESS_MS = 4.0  # for a token of a prompt, until one was measured
 _Key = tuple[object, ...]
 
 
-MeasuredSpeeds = dict[_Key, tuple[BatchTimes, SpanCost]]
+MeasuredSpeeds = dict[_Key, tuple[BatchTimes, SpanCost, ReadingSpeeds]]
 """What was measured with one model, by what the speed of a decode depends on: it holds for later contexts too."""
 
 
 class SpeedModel:
-    """The speeds of one context. `times` and `cost` are of its settings, and kept in `speeds` with those of others.
+    """The speeds of one context. `times`, `cost` and `readings` are of its settings, and kept in `speeds` with those of
+    others.
 
     reads  bytes that a decode reads, for the cost of a cell before it was measured
     """
@@ -33,7 +35,8 @@ class SpeedModel:
         self._emit = emit
         self._by_settings = speeds
         self._n_kv, self._n_visible = 256, 256.0  # of the last decode
-        self.times, self.cost = speeds.setdefault(_key(settings), (BatchTimes(skips=reads.skips), SpanCost(reads)))
+        new = BatchTimes(skips=reads.skips), SpanCost(reads), ReadingSpeeds()
+        self.times, self.cost, self.readings = speeds.setdefault(_key(settings), new)
 
     def decoded(self, decode: MirroredDecode) -> None:
         """Learn from decodes that the mirror has followed, and tell of each."""

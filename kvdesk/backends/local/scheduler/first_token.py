@@ -1,0 +1,67 @@
+"""What is measured of a request until its first token: clocks, the load of other programs, pages read from the disk.
+
+Runs on the engine's thread; costs some 0.1 ms a request. What it means is said in `policies.first_token`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Literal
+
+from kvdesk.policies.first_token import Delay, ReadingSpeeds, first_token_reason
+from kvdesk.policies.load import LoadMeter, major_faults
+
+if TYPE_CHECKING:
+    from kvdesk.backends.local.scheduler.request import Request
+
+
+class FirstTokenClocks:
+    """Begins when the request is started. `submitted_at`: time.perf_counter() when it was sent; `load_s`: seconds of
+    the time since then in which a model was loaded; `held_back`: it was tried before, and others had to end first.
+    """
+
+    def __init__(self, submitted_at: float, load_s: float = 0.0, *, held_back: bool = False) -> None:
+        self.submitted_at = submitted_at
+        self.beside = False
+        """Whether tokens of others were computed in the same batches."""
+        self._load_s, self._held_back = load_s, held_back
+        self._begun_at = self._rendered_at = self._acquired_at = time.perf_counter()
+        self._saved: Literal["", "memory", "disk"] = ""
+        self._faults = major_faults()
+        self._meter = LoadMeter()
+        self._meter.read(self._begun_at)
+
+    def rendered(self) -> None:
+        """The prompt is rendered and tokenized."""
+        self._rendered_at = self._acquired_at = time.perf_counter()
+
+    def acquired(self, saved: Literal["", "memory", "disk"]) -> None:
+        """The beginning of the prompt is in the cache; `saved`: where its state was."""
+        self._acquired_at, self._saved = time.perf_counter(), saved
+
+    def reason(self, request: Request, readings: ReadingSpeeds) -> str:
+        """The first token is sampled: why it came when it did. The speed of the reading is learned."""
+        now = time.perf_counter()
+        waited_s = max(0.0, self._begun_at - self.submitted_at - self._load_s)
+        n_read = request.n_asked - request.reused
+        tok_s = n_read / request.prefill_s if request.prefill_s else 0.0
+        delay = Delay(
+            all_s=now - self.submitted_at,
+            n_read=n_read,
+            tok_s=tok_s,
+            usual_tok_s=readings.usual(n_read),
+            queue_s=waited_s if self._held_back else 0.0,
+            load_s=self._load_s,
+            wait_s=0.0 if self._held_back else waited_s,
+            saved=self._saved,
+            restore_s=self._acquired_at - self._rendered_at if self._saved else 0.0,
+            prompt_s=self._rendered_at - self._begun_at,
+            beside=self.beside,
+            others=self._meter.read(now),
+            n_processors=os.cpu_count() or 1,
+            n_faults=major_faults() - self._faults,
+        )
+        if not self.beside:
+            readings.learn(n_read, tok_s)
+        return first_token_reason(delay)

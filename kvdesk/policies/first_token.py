@@ -1,0 +1,136 @@
+"""Why the first token came when it did: what was measured on the way to it, as a sentence that begins with the time.
+
+Owns the bounded history of reading speeds that "usually" means, and the words. A cause is named only where it was
+measured; where none was, the sentence has the numbers alone. Pure: clocks and counters come in as numbers.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from kvdesk.message import FEW_TOKENS
+from kvdesk.translation import tr
+
+SLOWER: Final = 0.75
+"""A prompt was read slowly where its speed is below this share of the usual one."""
+QUICKER: Final = 1.33
+BUSY_CORES: Final = 0.5
+"""Processors' worth of time that others took while the prompt was read, from which it is said."""
+MANY_FAULTS: Final = 1_000
+"""Pages read from the disk meanwhile, from which it is said: 4 MB at least."""
+
+_KEPT = 32  # readings remembered
+_ENOUGH = 3  # readings of about the same length that make one "usual"
+_ALIKE = 4.0  # times longer or shorter than another prompt that it is compared with
+_NOTICED_S = 0.1  # a part of the time that is shorter is left out
+_NOTICED = 0.1  # so is one that is a smaller share of all
+
+
+class ReadingSpeeds:
+    """How fast prompts of one model were read lately, with the settings of one context."""
+
+    def __init__(self) -> None:
+        self._read: deque[tuple[int, float]] = deque(maxlen=_KEPT)
+
+    def learn(self, n_tokens: int, tok_s: float) -> None:
+        """A prompt of so many new tokens was read at this speed. A few tokens say nothing."""
+        if n_tokens >= FEW_TOKENS and tok_s > 0:
+            self._read.append((n_tokens, tok_s))
+
+    def usual(self, n_tokens: int) -> float:
+        """The median for prompts of about this length; 0.0 while too few are known."""
+        alike = [tok_s for n, tok_s in self._read if n_tokens / _ALIKE <= n <= n_tokens * _ALIKE]
+        return statistics.median(alike) if len(alike) >= _ENOUGH else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """What was measured between sending and the first token. Seconds; 0 where it did not happen.
+
+    all_s       the whole time
+    queue_s     waited until other answers had ended; `load_s`: while the model was loaded; `wait_s`: for anything else
+    saved       where the state was that was brought back in `restore_s`
+    prompt_s    the template was rendered, and its text tokenized
+    n_read      tokens of the prompt that were read at `tok_s`; `usual_tok_s`: 0 where it is not known
+    beside      other answers were read or written in the same batches
+    others      processors' worth of time that other programs took meanwhile, of `n_processors`; None: not measured
+    n_faults    pages of memory that had to be read from the disk meanwhile
+    """
+
+    all_s: float
+    n_read: int
+    tok_s: float
+    usual_tok_s: float = 0.0
+    queue_s: float = 0.0
+    load_s: float = 0.0
+    wait_s: float = 0.0
+    saved: Literal["", "memory", "disk"] = ""
+    restore_s: float = 0.0
+    prompt_s: float = 0.0
+    beside: bool = False
+    others: float | None = None
+    n_processors: int = 1
+    n_faults: int = 0
+
+
+def first_token_reason(delay: Delay) -> str:
+    """The sentence; empty where there was no first token."""
+    if delay.all_s <= 0:
+        return ""
+    parts = [*_before(delay), _reading(delay)]
+    head = tr("First token after {seconds}: {parts}").format(seconds=_seconds(delay.all_s), parts=", ".join(parts))
+    causes = _causes(delay)
+    return (tr("{said}: {causes}.") if causes else tr("{said}.")).format(said=head, causes=tr(" and ").join(causes))
+
+
+def _before(delay: Delay) -> list[str]:
+    """What came before the first token was read, where it took a part of the time that one notices."""
+    parts = (
+        (delay.load_s, tr("{seconds} while the model was loaded")),
+        (delay.queue_s, tr("{seconds} in the queue behind another answer")),
+        (delay.wait_s, tr("{seconds} until other work had ended")),
+        (delay.restore_s if delay.saved == "disk" else 0.0, tr("{seconds} to read its saved state from the disk")),
+        (delay.restore_s if delay.saved == "memory" else 0.0, tr("{seconds} to bring back its saved state")),
+        (delay.prompt_s, tr("{seconds} for the chat template and the tokens")),
+    )
+    least = max(_NOTICED_S, _NOTICED * delay.all_s)
+    return [words.format(seconds=_seconds(took)) for took, words in parts if took >= least]
+
+
+def _reading(delay: Delay) -> str:
+    n = f"{delay.n_read:,}"
+    if delay.n_read < FEW_TOKENS or not delay.tok_s:
+        return tr("1 token read") if delay.n_read == 1 else tr("%n tokens read", delay.n_read)
+    if not delay.usual_tok_s:
+        return tr("{n} tokens read at {tok_s} tok/s").format(n=n, tok_s=_speed(delay.tok_s))
+    if SLOWER * delay.usual_tok_s <= delay.tok_s <= QUICKER * delay.usual_tok_s:
+        return tr("{n} tokens read at {tok_s} tok/s, as usual on this computer").format(n=n, tok_s=_speed(delay.tok_s))
+    return tr("{n} tokens read at {tok_s} tok/s, usually {usual} on this computer").format(
+        n=n, tok_s=_speed(delay.tok_s), usual=_speed(delay.usual_tok_s)
+    )
+
+
+def _causes(delay: Delay) -> list[str]:
+    """Why it was read slowly. Where nobody knows whether it was slow, what others took is still worth knowing."""
+    if delay.n_read < FEW_TOKENS or delay.tok_s >= SLOWER * delay.usual_tok_s > 0:
+        return []
+    found = []
+    if delay.beside:
+        found.append(tr("other answers were computed at the same time"))
+    if delay.others is not None and delay.others >= BUSY_CORES:
+        words = tr("other programs used {used} of {n} processors")
+        found.append(words.format(used=f"{min(delay.others, delay.n_processors):.1f}", n=delay.n_processors))
+    if delay.n_faults >= MANY_FAULTS:
+        found.append(tr("{n} pages of memory were read from the disk").format(n=f"{delay.n_faults:,}"))
+    return found
+
+
+def _seconds(seconds: float) -> str:
+    return tr("{seconds} s").format(seconds=f"{seconds:.2f}" if seconds < 1 else f"{seconds:.1f}")
+
+
+def _speed(tok_s: float) -> str:
+    return f"{tok_s:.1f}" if tok_s < 10 else f"{tok_s:,.0f}"
