@@ -11,12 +11,16 @@ operation names, -1 while it has no sequence.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.cache.compare import Comparison
 from kvdesk.chat import ConversationId
 from kvdesk.protocol import calls
+from kvdesk.translation import marked
+
+TO_COMPARE: Final = marked("to compare the next token")
+"""Why the journal has calls before and after an operation by hand: its effect on the next token is measured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from typing import Final
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId, TurnStats
 from kvdesk.protocol.cache import (
     CacheView,
     ContextInfo,
@@ -126,6 +126,7 @@ class CacheState:
     spans: dict[ConversationId, MessageSpans] = field(default_factory=dict)
     retention: dict[ConversationId, Mapping[MessageId, str]] = field(default_factory=dict)  # see `MessageRetention`
     history: History = field(default_factory=History)
+    turns: dict[ConversationId, TurnStats] = field(default_factory=dict)  # what the last answer of each one took
 
     # --- changes --------------------------------------------------------------------------------------------------
 
@@ -177,6 +178,8 @@ class CacheState:
         """
         before = dict(self.answering)
         for message in messages:
+            if message.stats is not None and message.stats.prompt_tokens:
+                self.turns[message.conversation] = message.stats
             if message.state == "streaming":
                 self.answering[message.id] = message.conversation
             else:
@@ -303,6 +306,8 @@ class CacheState:
     def _count_turn(self, event: TurnEnded) -> Changed:
         """Without views: a conversation holds what the turn took, and the cells that no other one is known to hold."""
         name, stats = event.conversation, event.stats
+        if stats.prompt_tokens:
+            self.turns[name] = stats
         is_request = name in self.requests  # it has no row
         self.requests.discard(name)
         if self.view is not None or self.context is None or is_request:
@@ -320,6 +325,11 @@ class CacheState:
     def running(self) -> frozenset[ConversationId]:
         """The conversations that are being answered: each until its last answer has ended."""
         return frozenset(self.answering.values())
+
+    @property
+    def turn(self) -> TurnStats | None:
+        """What the last answer of the shown conversation took; None before the first."""
+        return self.turns.get(self.selected) if self.selected is not None else None
 
     def missing(self, feature: Feature) -> str:
         """What to say where the back end does not have it; empty where it has."""

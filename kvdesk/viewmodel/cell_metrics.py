@@ -15,11 +15,19 @@ from kvdesk.cache.snapshot import StreamMap
 from kvdesk.translation import marked
 from kvdesk.viewmodel import palette
 
+USED: Final = marked("Cells in use")
+HIGH_WATER: Final = marked("High water (H)")
+READ: Final = marked("Read per new token")
+GAPS: Final = marked("Gaps in between")
+SHARED: Final = marked("Shared cells")
+"""One name each, wherever the window shows the number; llama.cpp's own word is in the definition."""
+
 
 @dataclass(frozen=True, slots=True)
 class CellMetric:
     """One number of a stream.
 
+    export      its name in exported tables, "" where it is the same
     unit        of what `read` returns
     definition  shown on hover
     of          computes it: an int where it counts something, a share of 1 where the unit is "%"
@@ -34,6 +42,7 @@ class CellMetric:
     of: Callable[[StreamMap], int | float]
     over_time: Callable[[Iterable[float]], float] | None = None
     ink: tuple[str, str] = palette.SILVER
+    export: str = ""
 
     def read(self, cells: StreamMap) -> int | float:
         """The number of a stream, in the metric's unit."""
@@ -48,31 +57,34 @@ def _highest(values: Iterable[float]) -> float:
 CELL_METRICS: Final = (
     CellMetric(marked("capacity"), marked("cells"), marked("N: the cells of the stream"), lambda cells: cells.size),
     CellMetric(
-        marked("used"),
+        USED,
         marked("cells"),
         marked("U: non-empty cells (the engine's `used`)"),
         lambda cells: cells.used,
         sum,
         palette.GREEN,
+        "used",
     ),
     CellMetric(
-        marked("high water"),
+        HIGH_WATER,
         marked("cells"),
         marked("H: index of the last non-empty cell + 1 (`used_max_p1`)"),
         lambda cells: cells.high_water,
         _highest,
+        export="high water",
     ),
     CellMetric(
-        "n_kv",
+        READ,
         marked("cells"),
-        marked("min(N, max(256, H rounded up to 256)): the cells that attention reads"),
+        marked("n_kv = min(N, max(256, H rounded up to 256)): the cells that attention reads"),
         metrics.n_kv,
     ),
     CellMetric(
-        marked("hole ratio"),
+        GAPS,
         "%",
-        marked("(H - U) / H, 0 when H is 0: free cells that attention still reads"),
+        marked("Hole ratio (H - U) / H, 0 when H is 0: free cells that attention still reads"),
         metrics.hole_ratio,
+        export="hole ratio",
     ),
     CellMetric(
         marked("free runs"),
@@ -95,7 +107,7 @@ CELL_METRICS: Final = (
         metrics.external_fragmentation,
     ),
     CellMetric(
-        marked("shared cells"),
+        SHARED,
         marked("cells"),
         marked("Cells that more than one sequence holds: stored once"),
         metrics.shared_cells,

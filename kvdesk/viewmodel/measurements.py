@@ -267,7 +267,7 @@ class Measurements:
         cells = tuple(
             GraphSpec(
                 unit,
-                tuple(Curve(m.name, self.cells[m.name], m.ink) for m in DRAWN if m.unit == unit),
+                tuple(Curve(m.name, self.cells[m.name], m.ink, export=m.export) for m in DRAWN if m.unit == unit),
                 under_map=unit == "cells",
             )
             for unit in dict.fromkeys(metric.unit for metric in DRAWN)

@@ -11,7 +11,7 @@ from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
 from kvdesk.chat import FEW_TOKENS
 from kvdesk.protocol.cache import CacheView
 from kvdesk.translation import marked, tr
-from kvdesk.viewmodel.cell_metrics import CELL_METRICS, CellMetric
+from kvdesk.viewmodel.cell_metrics import CELL_METRICS, HIGH_WATER, READ, CellMetric
 from kvdesk.viewmodel.measurements import CacheBytes, Measurements
 from kvdesk.viewmodel.percentiles import ROLLING, Percentiles
 
@@ -373,13 +373,13 @@ def _moving(measured: Measurements) -> Group:
         (Column(tr("before")), Column(tr("after"))),
         (
             Row(
-                tr("high water"),
+                tr(HIGH_WATER),
                 tr("H, the highest of all streams"),
                 (number(high[0], tr("cells")), number(high[1], tr("cells"))),
             ),
             Row(
-                "n_kv",
-                tr("The cells that attention reads"),
+                tr(READ),
+                tr("n_kv: the cells that attention reads"),
                 (number(comparison.n_kv_before, tr("cells")), number(comparison.n_kv_after, tr("cells"))),
             ),
             Row(

@@ -11,6 +11,7 @@ from kvdesk.ui.cache.metric_table import MetricTable
 from kvdesk.ui.cache.numbers_panel import NumbersPanel
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cell_metrics import USED
 from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.metric_groups import Group, Row, metric_groups, number
 from tests.ui.samples import CONTEXT, STATS, cache_view, stream
@@ -34,14 +35,14 @@ def test_all_metrics_of_a_view() -> None:
     texts = found(metric_groups(measured(), cache_view(), {0: "Village"}))
     expected = {
         "Cells/capacity": ["1,024 cells"],
-        "Cells/used": ["220 cells"],
-        "Cells/high water": ["240 cells"],
-        "Cells/n_kv": ["256 cells"],
-        "Cells/hole ratio": ["8.3 %"],
+        "Cells/Cells in use": ["220 cells"],
+        "Cells/High water (H)": ["240 cells"],
+        "Cells/Read per new token": ["256 cells"],
+        "Cells/Gaps in between": ["8.3 %"],
         "Cells/free runs": ["2 runs"],
         "Cells/largest free run": ["784 cells"],
         "Cells/external fragmentation": ["2.5 %"],
-        "Cells/shared cells": ["32 cells"],
+        "Cells/Shared cells": ["32 cells"],
         "Cells/sharing factor": ["1.15 ×"],
         "Sequences/Village": ["180", "0", "76", "0", "0"],
         "Sequences/no conversation": ["72", "1", "184", "0", "0"],
@@ -64,7 +65,7 @@ def test_all_metrics_of_a_view() -> None:
 def test_everything_has_a_definition_and_nothing_is_known_at_first() -> None:
     groups = metric_groups(Measurements(), None, {})
     assert all(row.definition for group in groups for row in group.rows)
-    assert found(groups)["Cells/used"] == ["–"]
+    assert found(groups)["Cells/Cells in use"] == ["–"]
     assert found(groups)["Bytes/allocated"] == ["–", "–"]
 
 
@@ -82,7 +83,7 @@ def test_window_and_base_cache_apart_and_the_fullest_of_many_streams() -> None:
     view = CacheView(CacheSnapshot(1, maps, (), span, 64, 64, Verification("verified", 1)), ())
     groups = metric_groups(Measurements(), view, {0: "Village"})
     assert [column.name for column in groups[0].columns] == ["base", "window"]
-    assert found(groups)["Cells/used"] == ["20 cells", "8 cells"]
+    assert found(groups)["Cells/Cells in use"] == ["20 cells", "8 cells"]
     assert [row.name for row in groups[1].rows] == ["Village · base", "Village · window"]
     assert found(groups)["Sequences/Village · window"][2] == "25", "of 8 cells one is out of the window"
     many = tuple(stream(16, [(0, n, (i,), 0, 1)]) for i, n in enumerate((1, 9, 3, 4, 7)))
@@ -101,12 +102,12 @@ def test_groups_fold_and_cost_nothing_folded(theme: Theme, qtbot: QtBot) -> None
     qtbot.addWidget(panel)
     panel.show()
     panel.show_view(cache_view(), {0: "Village"})
-    assert panel.text_of("used") == "220"
+    assert panel.text_of(USED) == "220"
     assert not panel.tables[0].isVisible()
     assert panel.tables[0].group.rows == ()
     qtbot.keyClick(panel.all_section.button, Qt.Key.Key_Space)
     assert panel.tables[0].isVisible()
-    assert found((panel.tables[0].group,))["Cells/used"] == ["220 cells"]
+    assert found((panel.tables[0].group,))["Cells/Cells in use"] == ["220 cells"]
     assert panel.tables[2].group.rows == (), "still folded"
     panel.sections[2].button.click()
     assert panel.tables[2].group.rows
@@ -118,9 +119,9 @@ def test_definitions_are_reached_with_the_keyboard(theme: Theme, qtbot: QtBot) -
     qtbot.addWidget(table)
     table.show_group(metric_groups(measured(), cache_view(), {})[0])
     table.show()
-    assert table.accessibleDescription().startswith("capacity: 1,024 cells; used: 220 cells")
+    assert table.accessibleDescription().startswith("capacity: 1,024 cells; Cells in use: 220 cells")
     qtbot.keyClick(table, Qt.Key.Key_Down)
-    assert table.accessibleDescription() == "used: 220 cells\nU: non-empty cells (the engine's `used`)"
+    assert table.accessibleDescription() == "Cells in use: 220 cells\nU: non-empty cells (the engine's `used`)"
     qtbot.keyClick(table, Qt.Key.Key_Up)
     qtbot.keyClick(table, Qt.Key.Key_Up)
     assert table.accessibleDescription().startswith("capacity")

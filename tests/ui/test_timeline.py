@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE
 from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.timeline.rows import Shown, TimelineRows
+from kvdesk.ui.widgets.controls import IconButton
 from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.history import view_of
 from tests.cache.journals import FACTS, Player
@@ -329,3 +331,80 @@ def test_a_row_says_all_of_itself_under_the_mouse(window: MainWindow, player: Pl
         assert tip.startswith(f"{row.last:,}: {entry.operation.name}")
         assert entry.operation.reason in tip or row.n > 1
         assert f"Cells changed: {row.n_cells:,}, in " in tip
+
+
+def by_hand(names: str, start: int = 1) -> list[Entry]:
+    """p is a call that compares the next token, d a decode, h an operation by hand."""
+    reasons = {"p": "to compare the next token", "h": "by hand"}
+    return [
+        replace(one, operation=replace(one.operation, reason=reasons.get(c, "")))
+        for c, one in zip(names, entries(names, start), strict=True)
+    ]
+
+
+def test_the_calls_that_compare_stand_with_their_operation_by_hand() -> None:
+    rows = TimelineRows()
+    rows.add(by_hand("ddpphppxpphpp"))
+    folded = [rows.row(Shown.FOLDED, i) for i in range(rows.count(Shown.FOLDED))]
+    assert [(row.first, row.last, row.main) for row in folded] == [(1, 2, 2), (3, 7, 5), (8, 8, 8), (9, 13, 11)]
+    assert rows.row_of(Shown.FOLDED, 6) == 1
+    assert rows.count(Shown.OTHERS) == 11
+
+
+def test_a_group_unfolds_and_folds_again() -> None:
+    rows = TimelineRows()
+    rows.add(by_hand("dddxpph"))
+    assert rows.count(Shown.FOLDED) == 3
+    assert not rows.toggle(1), "one operation is no group"
+    assert rows.toggle(2)
+    assert rows.toggle(0)
+    found = [rows.row(Shown.FOLDED, i) for i in range(rows.count(Shown.FOLDED))]
+    assert [(row.main, row.n, row.opened, row.inner) for row in found] == [
+        (1, 1, True, False),
+        (2, 1, False, True),
+        (3, 1, False, True),
+        (4, 1, False, False),
+        (5, 1, True, False),
+        (6, 1, False, True),
+        (7, 1, False, True),
+    ]
+    rows.add(by_hand("p", start=8))
+    assert rows.row(Shown.FOLDED, 7).inner, "what comes later of an unfolded group is unfolded too"
+    assert rows.toggle(0)
+    assert rows.toggle(2)
+    assert [rows.row(Shown.FOLDED, i).n for i in range(rows.count(Shown.FOLDED))] == [3, 1, 4]
+
+
+def test_rows_are_as_high_as_their_reasons_and_groups_open_by_key(
+    window: MainWindow, qtbot: QtBot, player: Player
+) -> None:
+    window.inspector.show_tab("Timeline")
+    page = window.inspector.timeline
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    qtbot.waitUntil(lambda: not page.model.is_counting)
+    n = page.model.rowCount()
+    heights = {page.model.rows.row(Shown.FOLDED, i).lines: page.view.rowHeight(i) for i in range(n)}
+    assert [heights[lines] for lines in sorted(heights)] == sorted(set(heights.values()))
+    group = next(i for i in range(n) if page.model.rows.row(Shown.FOLDED, i).n > 1)
+    page.view.setCurrentIndex(page.model.index(group))
+    assert "folded group" in page.model.data(page.model.index(group), Qt.ItemDataRole.AccessibleTextRole)
+    size = page.model.rows.row(Shown.FOLDED, group).n
+    page.view.activated.emit(page.model.index(group))
+    assert page.model.rowCount() == n + size - 1
+    page.view.activated.emit(page.model.index(group))
+    assert page.model.rowCount() == n
+
+
+def test_the_bar_and_arrow_go_to_the_ends(window: MainWindow, player: Player) -> None:
+    window.inspector.show_tab("Timeline")
+    page = window.inspector.timeline
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    buttons = {b.accessibleName(): b for b in page.scrubber.findChildren(IconButton)}
+    buttons["To the first operation"].click()
+    first = page.scrubber.slider.minimum()
+    assert page.at == first
+    assert not buttons["To the first operation"].isEnabled()
+    buttons["One operation forward"].click()
+    assert page.at == first + 1
+    buttons["To the last operation"].click()
+    assert page.at == page.scrubber.slider.maximum()

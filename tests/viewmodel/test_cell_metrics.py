@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kvdesk.viewmodel import measurements
-from kvdesk.viewmodel.cell_metrics import CELL_METRICS, DRAWN
+from kvdesk.viewmodel.cell_metrics import CELL_METRICS, DRAWN, GAPS, USED
 from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.metric_groups import metric_groups
 from tests.ui.samples import cache_view
@@ -19,13 +19,13 @@ def test_every_metric_is_a_number_with_its_definition() -> None:
 
 
 def test_a_metric_over_time_is_drawn_and_exported(monkeypatch: pytest.MonkeyPatch) -> None:
-    holes = replace(next(one for one in CELL_METRICS if one.name == "hole ratio"), over_time=max)
+    holes = replace(next(one for one in CELL_METRICS if one.name == GAPS), over_time=max)
     monkeypatch.setattr(measurements, "DRAWN", (*DRAWN, holes))
     measured = Measurements()
     measured.add_view(cache_view(), at_s=1.0)
     drawn = {curve.name: (spec.unit, curve.series.last) for spec in measured.graphs for curve in spec.curves}
-    assert drawn["used"] == ("cells", 220)
-    unit, share = drawn["hole ratio"]
+    assert drawn[USED] == ("cells", 220)
+    unit, share = drawn[GAPS]
     assert unit == "%"
     assert share == pytest.approx(100 * 20 / 240)
     assert {"used", "high water", "hole ratio"} <= {series.name for series in measured.all_series()}

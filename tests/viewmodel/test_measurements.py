@@ -9,6 +9,7 @@ from kvdesk.cache.compare import compare_snapshots
 from kvdesk.chat import FEW_TOKENS
 from kvdesk.protocol.cache import LoadSample, OperationDone, SpeedSample
 from kvdesk.protocol.operations import Effect
+from kvdesk.viewmodel.cell_metrics import HIGH_WATER, USED
 from kvdesk.viewmodel.measurements import MAX_MARKS, Measurements
 from tests.ui.samples import CONTEXT, STATS, cache_view
 
@@ -93,7 +94,7 @@ def test_bytes_of_what_is_used_and_of_the_span() -> None:
     k = measured.k_bytes
     assert (k.allocated, k.occupied, k.live) == (6_000_000, 6_000_000 * 220 / 1024, 6_000_000 / 4)
     assert measured.kv_mb.last == pytest.approx(2 * k.occupied / 1e6)
-    assert (measured.cells["used"].last, measured.cells["high water"].last) == (220, 240)
+    assert (measured.cells[USED].last, measured.cells[HIGH_WATER].last) == (220, 240)
 
 
 def test_a_compaction_is_measured_before_and_after() -> None:
@@ -142,4 +143,4 @@ def test_what_another_model_measured_is_forgotten_and_the_series_go_on() -> None
     assert [named.name for named in measured.all_series() if len(named.series) or named.series.last is not None] == []
     assert (measured.gaps.n, measured.k_bytes.allocated, measured.start_s) == (0, 0.0, None)
     measured.add_view(cache_view(), CONTEXT, 9.0)
-    assert (measured.start_s, measured.cells["used"].times.tolist()) == (9.0, [9.0])
+    assert (measured.start_s, measured.cells[USED].times.tolist()) == (9.0, [9.0])

@@ -51,7 +51,6 @@ class CachePage(QWidget):
         self.numbers = NumbersPanel(theme, measured)
         self.overview = Overview(theme)
         self.overview.all_clicked.connect(self.all_clicked)
-        self._measured = measured
         self._shows_all = False
         self.rulers = Rulers(theme)
         self.trends = Trends(theme, measured)
@@ -120,7 +119,7 @@ class CachePage(QWidget):
             return
         snapshot, leases = state.view.snapshot, state.leases
         if not self._shows_all:
-            self.overview.show_numbers(totals(snapshot), self._measured.turn)
+            self.overview.show_numbers(totals(snapshot), state.turn)
             return
         colours, titles = state.looks(leases)
         self.numbers.show_view(state.view, titles)

@@ -15,20 +15,22 @@ from kvdesk.ui.cache.metric_table import MetricTable
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.metric_groups import Group, metric_groups
 from kvdesk.viewmodel.readout import Totals, totals
 
 _METRICS: Final = (
-    (marked("used"), marked("Cells that at least one sequence holds (the engine's `used`)")),
-    (marked("high water"), marked("H: index of the last non-empty cell + 1 (`used_max_p1`)")),
-    ("n_kv", marked("The cells that attention reads: min(N, max(256, H rounded up to 256))")),
+    (USED, marked("Cells that at least one sequence holds (the engine's `used`)")),
+    (HIGH_WATER, marked("H, the high-water mark: index of the last non-empty cell + 1 (`used_max_p1`)")),
+    (READ, marked("n_kv: the cells that attention reads: min(N, max(256, H rounded up to 256))")),
     (
-        marked("holes"),
+        GAPS,
         marked("Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads"),
     ),
-    (marked("shared"), marked("Cells that more than one sequence holds: stored once")),
+    (SHARED, marked("Cells that more than one sequence holds: stored once")),
 )
+_BOTTOM: Final = Qt.AlignmentFlag.AlignBottom  # all of the width: it wraps
 _OPENED: Final = (marked("Cells"), marked("Speed"))
 
 
@@ -87,11 +89,11 @@ class NumbersPanel(QWidget):
 
     def show_totals(self, totals: Totals) -> None:
         texts = {
-            "used": (f"{totals.used:,}", tr("of {capacity} cells").format(capacity=f"{totals.capacity:,}")),
-            "high water": (f"{totals.high_water:,}", tr("cells")),
-            "n_kv": (f"{totals.n_kv:,}", tr("cells")),
-            "holes": (f"{100 * totals.hole_ratio:.1f}", tr("% of H")),
-            "shared": (f"{totals.shared:,}", tr("cells")),
+            USED: (f"{totals.used:,}", tr("of {capacity}").format(capacity=f"{totals.capacity:,}")),
+            HIGH_WATER: (f"{totals.high_water:,}", tr("cells")),
+            READ: (f"{totals.n_kv:,}", tr("cells")),
+            GAPS: (f"{100 * totals.hole_ratio:.1f}", tr("% of H")),
+            SHARED: (f"{totals.shared:,}", tr("cells")),
         }
         for name, (text, unit) in texts.items():
             value = self._values[name]
@@ -123,13 +125,14 @@ class NumbersPanel(QWidget):
         grid.setVerticalSpacing(0)
         for column, (name, definition) in enumerate(_METRICS):
             caption = label(tr(name), tone="secondary", scale="small")
+            caption.setWordWrap(True)
             value = NumberLabel("–", widest="8,888")
             self._theme.give_font(value, "mono")
             unit = label(tr("cells"), tone="secondary", scale="small")
             for row, widget in enumerate((caption, value, unit)):
                 widget.setToolTip(tr(definition))
                 widget.setAccessibleDescription(tr(definition))
-                grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignLeft)
+                grid.addWidget(widget, row, column, _BOTTOM if row == 0 else Qt.AlignmentFlag.AlignLeft)
             self._values[name], self._units[name] = value, unit
             grid.setColumnStretch(column, 1)
         return grid

@@ -11,24 +11,25 @@ from kvdesk.chat import TurnStats
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cell_metrics import GAPS, READ, USED
 from kvdesk.viewmodel.readout import Totals
 
 SHOW_ALL: Final = marked("Show more")
 _NUMBERS: Final = (
     (
-        marked("Cells in use"),
+        USED,
         marked("Each holds one token that the model need not read again (llama.cpp's `used`)"),
     ),
     (
         marked("Reused last time"),
-        marked("Tokens of the last prompt that were in the cache already; the others had to be read"),
+        marked("Tokens of this chat's last prompt that were in the cache already; the others had to be read"),
     ),
     (
-        marked("Read per new token"),
+        READ,
         marked("Cells that attention reads (`n_kv`), up to the dashed line in the map"),
     ),
     (
-        marked("Gaps in between"),
+        GAPS,
         marked("Free cells before the last used one, in % of the cells up to there; attention reads them too"),
     ),
 )
@@ -75,7 +76,7 @@ class Overview(QWidget):
         return {caption: f"{value.text()} {unit.text()}".strip() for (caption, _), value, unit in pairs}
 
     def show_numbers(self, totals: Totals, turn: TurnStats | None) -> None:
-        """The cache as it is, and what the last answer cost; None before the first."""
+        """The cache as it is, and what the last answer of the shown chat cost; None before the first."""
         reused = (
             ("–", "")
             if turn is None

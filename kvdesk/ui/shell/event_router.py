@@ -139,6 +139,8 @@ class EventRouter(QObject):
         self._chat.view.show_retention(self._state.retention_of(conversation))
         self._state.take_messages(messages)
         self._show_running()
+        if self._state.view is not None:
+            self._writing.request()
 
     def append_message(self, message: Message) -> None:
         if self._state.take_messages([message]):

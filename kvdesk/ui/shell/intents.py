@@ -164,8 +164,7 @@ class Intents(QObject):
             self._parts.chat.view.end_edit()
         elif self.is_answering:
             self.stop()
-        else:
-            self._parts.chat.view.close_reasons()
+        elif not self._parts.chat.view.close_reasons():
             self._parts.activity.dismiss()
 
     @Slot()

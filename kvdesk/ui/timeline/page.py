@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QFontMetrics, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -31,7 +31,7 @@ from kvdesk.errors import UserError
 from kvdesk.translation import tr
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.operations.effect_view import EffectView
-from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE, TimelineDelegate, TimelineModel
+from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE, TimelineDelegate, TimelineHead, TimelineModel
 from kvdesk.ui.timeline.rows import Shown
 from kvdesk.ui.timeline.scrubber import Scrubber
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
@@ -45,6 +45,7 @@ from kvdesk.viewmodel.palette import N_COLOURS
 
 ASK_MS: Final = 500  # a recording is asked for at most this often
 _DRAW_MS: Final = 50
+_MOST_FITTED: Final = 20_000  # rows that may be of different heights
 
 
 class Journals(NamedTuple):
@@ -302,7 +303,7 @@ class TimelinePage(QWidget):
         if index.isValid() and self._choosing:
             self._scrubber.stop()
             row, _ = index.data(ROW_ROLE)
-            self.show_operation(row.last)
+            self.show_operation(row.main)
 
     @Slot()
     def _on_filter_changed(self) -> None:
@@ -422,13 +423,28 @@ class TimelinePage(QWidget):
         view.verticalHeader().setDefaultSectionSize(row)
         view.setMinimumHeight(3 * row)
         view.verticalScrollBar().setSingleStep(row)
+        self._fit_lines(view, 0, self._model.rowCount() - 1)
+
+    def _fit_lines(self, view: QTableView, first: int, last: int) -> None:
+        """Rows whose text takes several lines are higher. Of a very long journal none are."""
+        if self._model.rowCount() > _MOST_FITTED:
+            return
+        row, line = self._theme.px(ROW_PX), QFontMetrics(self._theme.small).lineSpacing()
+        for i in range(first, last + 1):
+            if (lines := self._model.rows.row(self._model.shown, i).lines) > 1:
+                view.setRowHeight(i, row + (lines - 1) * line)
 
     def _make_list(self, theme: Theme) -> QTableView:
         """A table of one column: unlike a list view it does not ask the model about every row to lay them out."""
         view = QTableView()
         passes_typing_on(view)
         view.setModel(self._model)
-        view.setItemDelegate(TimelineDelegate(theme, self._colour_of, view))
+        delegate = TimelineDelegate(theme, self._colour_of, view)
+        delegate.folded.connect(self._model.toggle)
+        view.setItemDelegate(delegate)
+        view.activated.connect(lambda index: self._model.toggle(index.row()))
+        self._model.rowsInserted.connect(lambda _parent, first, last: self._fit_lines(view, first, last))
+        self._model.modelReset.connect(lambda: self._fit_lines(view, 0, self._model.rowCount() - 1))
         view.setAccessibleName(tr("Operations"))
         view.setShowGrid(False)
         view.setTabKeyNavigation(False)
@@ -484,7 +500,11 @@ class TimelinePage(QWidget):
         column.addWidget(self._scrubber)
         column.addWidget(self._which, 0, Qt.AlignmentFlag.AlignLeft)
         column.addLayout(tools)
-        column.addWidget(self._list, 3)
+        listed = QVBoxLayout()
+        listed.setSpacing(0)
+        listed.addWidget(TimelineHead(self._theme, self._model, self._list))
+        listed.addWidget(self._list, 1)
+        column.addLayout(listed, 3)
         column.addWidget(scroll, 2)
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -27,9 +27,13 @@ class Scrubber(QWidget):
         self._slider.setAccessibleName(tr("Operation that is shown"))
         self._slider.setEnabled(False)
         self._slider.valueChanged.connect(self.moved)
-        self._back = IconButton(theme, "step-back", tr("One operation back"))
+        self._first = IconButton(theme, "step-back", tr("To the first operation"))
+        self._back = IconButton(theme, "chevron-left", tr("One operation back"))
         self._play = IconButton(theme, "play", tr("Play the operations from here on"))
-        self._forward = IconButton(theme, "step-forward", tr("One operation forward"))
+        self._forward = IconButton(theme, "chevron-right", tr("One operation forward"))
+        self._last = IconButton(theme, "step-forward", tr("To the last operation"))
+        self._first.clicked.connect(lambda: self._go(self._slider.minimum()))
+        self._last.clicked.connect(lambda: self._go(self._slider.maximum()))
         self._back.clicked.connect(lambda: self._step(-1))
         self._forward.clicked.connect(lambda: self._step(1))
         self._play.clicked.connect(self.toggle_play)
@@ -44,7 +48,7 @@ class Scrubber(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
-        for widget in (self._back, self._play, self._forward):
+        for widget in (self._first, self._back, self._play, self._forward, self._last):
             row.addWidget(widget)
         row.addWidget(self._slider, 1)
         row.addWidget(self._speed)
@@ -65,8 +69,10 @@ class Scrubber(QWidget):
         self._slider.setPageStep(max(1, (last - first) // 20))
         self._slider.setValue(at)
         self._slider.blockSignals(False)
-        self._back.setEnabled(at > first)
-        self._forward.setEnabled(at < last)
+        for button in (self._first, self._back):
+            button.setEnabled(at > first)
+        for button in (self._forward, self._last):
+            button.setEnabled(at < last)
         self._play.setEnabled(last > first)
         if at >= last:
             self.stop()
@@ -86,6 +92,10 @@ class Scrubber(QWidget):
             self.moved.emit(self._slider.minimum())
         self._timer.start()
         self._show_play()
+
+    def _go(self, number: int) -> None:
+        self.stop()
+        self.moved.emit(number)
 
     def _step(self, by: int) -> None:
         self.stop()

@@ -383,9 +383,8 @@ def test_half_a_character_at_the_end_is_told_when_it_is_whole() -> None:
     assert ids_of_text(Bytes(), (120, 0xC3), "x") == (120, 0xC3)  # type: ignore[arg-type]
     assert ids_of_text(Bytes(), (120, 0xC3), "x\ufffd") == (120, 0xC3)  # type: ignore[arg-type]
     asked = Generate(ConversationId("c"), MessageId("a"), (), HALF)
-    request = Request(
-        asked, None, Prompt([1], ()), 0, None, "", Bytes(), FirstTokenClocks(0.0), generated=[120, 0xC3], n_continued=2
-    )  # type: ignore[arg-type]
+    of = asked, None, Prompt([1], ()), 0, None, "", Bytes(), FirstTokenClocks(0.0)
+    request = Request(*of, generated=[120, 0xC3], n_continued=2)  # type: ignore[arg-type]
     request.sampled(0xA9, 1.0)
     assert request.take_text() == ("é", (0xA9,))
     assert request.n_new == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QToolButton
@@ -13,7 +14,7 @@ from kvdesk.protocol.chat import BackendReady, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import Feature
 from kvdesk.settings import Settings
 from kvdesk.ui.shell.main_window import MainWindow
-from tests.ui.samples import CONTEXT, MODEL, ONE, STATS, cache_view, message
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]
 INSTRUMENTS = "bar", "operations", "numbers", "rulers", "trends"
@@ -36,6 +37,18 @@ def test_a_first_start_shows_the_map_and_four_numbers(window: MainWindow, qtbot:
     }
     for button in page.findChildren(QPushButton):
         assert not button.isVisible() or button is page.overview.all_button
+
+
+def test_what_was_reused_last_time_is_that_of_the_shown_chat(window: MainWindow, qtbot: QtBot) -> None:
+    window.session.settings.change(**dict(Settings()))
+    window.apply_event(cache_view())
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Yes", stats=STATS)))
+    other = replace(STATS, prompt_tokens=37, reused_tokens=26)
+    window.apply_event(TurnEnded(TWO, message("b", "assistant", "").id, "complete", other))
+    overview = window.inspector.cache.overview
+    qtbot.waitUntil(lambda: overview.texts["Reused last time"] == "128 of 140 tokens")
+    window.show_conversations(CONVERSATIONS, TWO)
+    qtbot.waitUntil(lambda: overview.texts["Reused last time"] == "26 of 37 tokens")
 
 
 def test_one_click_shows_all_instruments_and_the_settings_remember_it(window: MainWindow, qtbot: QtBot) -> None:

@@ -42,6 +42,7 @@ from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from kvdesk.ui.widgets.reading_order import in_reading_order
+from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, USED
 from kvdesk.viewmodel.readout import stats_line
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 
@@ -209,9 +210,9 @@ def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None
     assert "map verified at operation 7" in window.status.text
     assert "2 threads" in window.status.text
     assert "KV 2.6 of 12.0 MB" in window.status.text
-    qtbot.waitUntil(lambda: window.inspector.numbers.text_of("used") == "220", timeout=2000)
-    assert window.inspector.numbers.text_of("high water") == "240"
-    assert window.inspector.numbers.text_of("holes") == "8.3"
+    qtbot.waitUntil(lambda: window.inspector.numbers.text_of(USED) == "220", timeout=2000)
+    assert window.inspector.numbers.text_of(HIGH_WATER) == "240"
+    assert window.inspector.numbers.text_of(GAPS) == "8.3"
     assert [(row.title, row.pos_min, row.pos_max) for row in window.inspector.rulers.rows] == [
         ("A village far away", 0, 179),
         ("Caches", 0, 71),

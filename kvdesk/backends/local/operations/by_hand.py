@@ -24,6 +24,7 @@ from kvdesk.chat import ConversationId
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
 from kvdesk.policies.compaction_gain import SpanCost
 from kvdesk.protocol.operations import (
+    TO_COMPARE,
     BatchRefused,
     ClearCache,
     Compact,
@@ -70,9 +71,6 @@ class _Before:
 
     snapshot: CacheSnapshot
     asked: dict[int, Asked]
-
-
-_TO_COMPARE = marked("to compare the next token")
 
 
 class CacheOperations:
@@ -123,7 +121,7 @@ class CacheOperations:
         """Carry it out and tell of it. Raises UserError, RefusedCall, EngineError; nothing is lost then."""
         journal = self._journal
         kept = None if isinstance(operation, Undo) else self.blobs.take()
-        with journal.purpose(None, tr(_TO_COMPARE)):
+        with journal.purpose(None, tr(TO_COMPARE)):
             before = self._look(measured)
         with journal.operation(operation.name, self._conversation(operation), tr(BY_HAND)) as told:
             done = self._do(operation)
@@ -135,7 +133,7 @@ class CacheOperations:
                 self.blobs.keep(told.number, kept)
             told.undoable = told.number in self.blobs.numbers
             audited = self._context.auditor.audit().state == "verified"
-            with journal.purpose(None, tr(_TO_COMPARE)):
+            with journal.purpose(None, tr(TO_COMPARE)):
                 told.effect = self._effect(before, done, audited=audited)
 
     # --- each -----------------------------------------------------------------------------------------------------
