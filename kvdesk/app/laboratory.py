@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from PySide6.QtCore import QObject, QUrl, Signal, Slot
+from PySide6.QtCore import QFile, QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
 from kvdesk import paths
@@ -100,6 +100,7 @@ class Laboratory(QObject):
         page.cancel_requested.connect(self._on_cancel_requested)
         page.results_asked.connect(self._on_results_asked)
         page.report_requested.connect(self._on_report_requested)
+        page.delete_requested.connect(self._on_delete_requested)
         self._show_models()
         run = self._run
         if run is not None:  # it began on a page before this one
@@ -139,6 +140,14 @@ class Laboratory(QObject):
         elif not QDesktopServices.openUrl(QUrl.fromLocalFile(str(file))):
             self._complain(tr("No program opens it; the report is {file}").format(file=file))
 
+    @Slot(object)
+    def _on_delete_requested(self, results: tuple[PastResult, ...]) -> None:
+        """To the trash of the system, where they can be taken out again."""
+        for past in results:
+            if past.folder.exists() and not move_to_trash(past.folder):
+                self._complain(tr("It could not be moved to the trash: {folder}").format(folder=past.folder))
+        self._show_results(results[0].record.request.experiment_id)
+
     # --- what the child tells -----------------------------------------------------------------------------------------
 
     @Slot()
@@ -155,7 +164,7 @@ class Laboratory(QObject):
                 self._speeds.pop(run.request.model, None)
                 self._end(run, run.unsaved)
                 self._show_results(run.request.experiment_id, run.kept)
-                self._tell_elsewhere(finished.result.verdict.sentence, "good")
+                self._tell_elsewhere(finished.result.verdict.short, "good")
             case Failed() as failed:
                 self._end(run, self._why or failed.sentence, failed.detail)
                 self._tell_elsewhere(self._why or failed.sentence, "warning")
@@ -271,6 +280,11 @@ def _show_questions(page: LabPage, found: list[Question], run: ExperimentRun | N
     page.show_questions(found)
     if run is not None:
         page.choose(run.request.experiment_id)
+
+
+def move_to_trash(folder: Path) -> bool:
+    """Whether it is there now."""
+    return bool(QFile(str(folder)).moveToTrash())
 
 
 def past_results(experiment_id: str) -> list[PastResult]:

@@ -147,7 +147,8 @@ def _tell(record: Record) -> None:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     for figure in result.figures:
         print(f"{figure.name}: {figure}")
-    print("", *result.remarks, str(record.finished.load), "", result.verdict.sentence, sep="\n")
+    print("", *result.remarks, str(record.finished.load), "", sep="\n")
+    print(*dict.fromkeys((result.verdict.short, result.verdict.sentence)), sep="\n")
 
 
 def _compare(first: Path, second: Path) -> int:
@@ -164,7 +165,7 @@ def _compare(first: Path, second: Path) -> int:
         )
     for name, ratio, *both in comparison(a, b).rows:
         print(f"{name}: {both[0]} | {both[1]} | second over first: {ratio}")
-    print(f"A: {a.finished.result.verdict.sentence}\nB: {b.finished.result.verdict.sentence}")
+    print(f"A: {a.finished.result.verdict.short}\nB: {b.finished.result.verdict.short}")
     print(same_verdict(a, b))
     return 0
 

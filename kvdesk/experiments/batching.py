@@ -327,6 +327,10 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                     ).format(n=values["prompt"], pieces=PIECES[SMALL], writers=WRITERS, gap=gap, read=read),
                 )
             ),
+            tr(
+                "{n} answers together write {gain:.2g} times the tokens a second; a prompt in {pieces} pieces makes"
+                " their longest gap {gap:.2g} times as long."
+            ).format(n=most, gain=gains[most].value, pieces=PIECES[SMALL], gap=gap.value),
         ),
         figures=tuple(f for f in (*gains.values(), streams, sooner, gap, read) if f is not None),
         plots=(_plot(held),),

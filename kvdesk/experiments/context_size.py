@@ -193,6 +193,17 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                     ).format(n_batch=batches[0], calls_over=calls[batches[0]], n_ubatch=UBATCH),
                 )
             ),
+            (
+                tr("Yes: in {most:,} cells a token takes {over:.2g} times as long as in {least:,}.")
+                if slower
+                else tr("No: {most:,} cells cost memory ({least_mb:,.1f} to {most_mb:,.1f} MB) and no time.")
+            ).format(
+                most=sizes[-1],
+                least=least,
+                over=over[sizes[-1]].value,
+                least_mb=megabytes[least],
+                most_mb=megabytes[sizes[-1]],
+            ),
         ),
         figures=(
             *(f for size, f in over.items() if size != least),

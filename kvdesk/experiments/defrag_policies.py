@@ -367,12 +367,21 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         whole=cells[Way.IN_ORDER],
         grouped=cells[Way.GROUPED],
     )
+    best = min(acted, key=lambda ratio: ratio.value) if acted else None
+    answer = tr("There was nothing to compact.")
+    if best is not None:
+        policy = next(name for name, ratio in waited.items() if ratio is best)
+        answer = tr("Compaction pays: {policy}, the day takes {ratio:.2g} of its time.")
+        if not shorter:
+            answer = tr("Compaction does not pay here: at best ({policy}) the day takes {ratio:.2g} of its time.")
+        answer = answer.format(policy=tr(policy), ratio=best.value)
     flash = tr("on") if values["flash_attention"] else tr("off")
     return Result(
         Verdict(
             f"compaction {pays}; in pauses {'it is waited for' if felt else 'nobody waits'};"
             f" filling holes moves {'fewer' if fewer else 'no fewer'} cells",
             said,
+            answer,
         ),
         figures=(*waited.values(), middle, over(IDLE, NEVER, P95), *moved.values(), *noticed.values()),
         plots=(_plot(samples),),

@@ -221,6 +221,11 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
             f"slower: {' and '.join(kinds) or 'none'}; "
             + "; ".join(f"{name} {'heals' if heals[layout] else 'does not heal'}" for layout, name in CURES.items()),
             f"{answer} {rest.format(n=N_TEXT, said=said)}",
+            (
+                tr("Yes: a scattered cache is up to {ratio:.2g} times slower ({kinds}).")
+                if kinds
+                else tr("No: a scattered cache is at most {ratio:.2g} times slower.")
+            ).format(ratio=max(ratio.value for ratio in worst.values()), kinds="; ".join(map(tr, kinds))),
         ),
         figures=tuple(ratio for (_, layout), ratio in largest.items() if layout != COMPACT),
         plots=(

@@ -274,7 +274,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     )
     key, said = _answer(found, both)
     return Result(
-        Verdict(key, said),
+        Verdict(key, said, _short(found, both)),
         figures=tuple(f for pair in measured if pair != BASE for f in (found[pair].kl, found[pair].perplexity)),
         plots=(_kl_plot(by, measured), _speed_plot(found, values)),
         tables=(Table(tr("Types of K and V"), columns, tuple(rows)),),
@@ -368,6 +368,26 @@ def _answer(found: Mapping[Pair, Found], both: Sequence[Pair]) -> tuple[str, str
     apart = apart.format(type=kind.value, k=k_only.kl, v=v_only.kl, more=more)
     rest = tr("f16 in other batches, which is rounding alone, gives {kl}").format(kl=rounding)
     return f"{key}; {more} matters more", f"{'; '.join(said)}; {apart}; {rest}."
+
+
+def _short(found: Mapping[Pair, Found], both: Sequence[Pair]) -> str:
+    """The answer without intervals: what each type takes and changes, and of which of both it depends."""
+    if not both:
+        return tr("This model takes no quantized K and V together.")
+    rounding, base = found[ROUNDING].kl.value, found[BASE].cell
+    parts = []
+    for pair in both:
+        loss = tr("no measurable loss")
+        if found[pair].kl.value > SAME * rounding:
+            loss = tr("{n:.2g} times the change of rounding").format(n=found[pair].kl.value / max(rounding, 1e-12))
+        said = tr("{type}: {share:.0%} of the memory, {loss}")
+        parts.append(said.format(type=pair.k.value, share=found[pair].cell / base if base else 0.0, loss=loss))
+    kind = both[-1].k
+    k_only, v_only = found.get(Pair(kind, F16)), found.get(Pair(F16, kind))
+    if k_only is None or v_only is None:
+        return f"{'; '.join(parts)}."
+    more = "K" if k_only.kl.value > v_only.kl.value else "V"
+    return tr("{parts}; {more} matters more.").format(parts="; ".join(parts), more=more)
 
 
 def _title(pair: Pair) -> str:

@@ -297,7 +297,13 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         )
     )
     return Result(
-        Verdict(f"{'the map is wrong; ' * wrong}{'; '.join(keys)}", sentence),
+        Verdict(
+            f"{'the map is wrong; ' * wrong}{'; '.join(keys)}",
+            sentence,
+            tr("Moving cells takes kvdesk at most {times:.2g} times the least time that it can take.").format(
+                times=1 / max(slowest.value, 1e-9)
+            ),
+        ),
         figures=(*near.values(), new, threads, get, slow_get, scattered, alone),
         plots=(_plot(times, sizes),),
         tables=(_limits(times, most, near), _rates(times, most)),

@@ -107,6 +107,11 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 without=powers[WITHOUT],
                 cached=powers[WITH],
             ),
+            (
+                tr("No: without the cache {most} tokens take {ratio:.2g} times as long.")
+                if faster
+                else tr("Yes: without the cache {most} tokens take {ratio:.2g} of the time.")
+            ).format(most=lengths[-1], ratio=longest.value),
         ),
         figures=(*ratios, *powers.values()),
         plots=(Plot(tr("Seconds for a text"), tr("tokens written"), tr("seconds"), tuple(series), log=True),),

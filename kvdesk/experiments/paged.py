@@ -193,6 +193,10 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
         Verdict(
             f"blocks compute {_word(blocks_over)}; the tree computes {_word(tree_over)}; waste is {wasteful} holes",
             said,
+            tr(
+                "Blocks of 16 would compute {blocks:.2g} times the prompt tokens, and {empty:.0%} of their slots would"
+                " be empty; holes were {holes:.0%} here."
+            ).format(blocks=blocks_over.value, empty=empty.value, holes=holes.value),
         ),
         figures=(blocks_over, tree_over, empty, holes),
         plots=(_plot(by, sizes),),

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from html import escape
+from textwrap import wrap
 
 from kvdesk.protocol.experiment import Plot, Point, Series
+from kvdesk.viewmodel.ticks import log_ticks
 
 WIDTH, HEIGHT = 760, 360
 LEFT, RIGHT, TOP, BOTTOM = 70, 16, 34, 48
 LINE = 18  # of the legend
 N_COLOURS = 8
+NAME_CHARS = 16  # of a name on the axis, in a line
 
 STYLE = """
 .plot { font: 12px Inter, system-ui, sans-serif; max-width: 100%; height: auto; }
@@ -26,17 +29,19 @@ STYLE = """
 """
 
 
-def svg(plot: Plot) -> str:
-    """The plot, self-contained: its style is inside."""
+def svg(plot: Plot, names: Sequence[str] = ()) -> str:
+    """The plot, self-contained: its style is inside. `names`: of the series of all plots that belong together, so that
+    one has the same colour in each.
+    """
     height = HEIGHT + LINE * len(plot.series)
-    body = "\n".join(_body(plot))
+    body = "\n".join(_body(plot, names or [series.name for series in plot.series]))
     return (
         f'<svg class="plot" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}"'
         f' height="{height}" role="img"><title>{escape(plot.title)}</title><style>{STYLE}</style>\n{body}\n</svg>'
     )
 
 
-def _body(plot: Plot) -> Iterator[str]:
+def _body(plot: Plot, names: Sequence[str]) -> Iterator[str]:
     points = [point for series in plot.series for point in series.points]
     if not points:
         return
@@ -47,15 +52,19 @@ def _body(plot: Plot) -> Iterator[str]:
     for tick in y.ticks():
         yield _line(LEFT, y(tick), WIDTH - RIGHT, y(tick), "grid")
         yield _text(LEFT - 8, y(tick) + 4, f"{tick:,.6g}", "end")
-    for tick in x.ticks():
+    named = {float(i): name for i, name in enumerate(plot.x_names)}
+    for tick in named or x.ticks():
         yield _line(x(tick), HEIGHT - BOTTOM, x(tick), HEIGHT - BOTTOM + 5, "axis")
-        yield _text(x(tick), HEIGHT - BOTTOM + 18, f"{tick:,.6g}", "middle")
+        for n, part in enumerate(wrap(named.get(tick, f"{tick:,.6g}"), NAME_CHARS)[:2]):
+            yield _text(x(tick), HEIGHT - BOTTOM + 18 + 12 * n, part, "middle")
     yield _line(LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM, "axis")
-    yield _text((LEFT + WIDTH) / 2, HEIGHT - 12, plot.x_label, "middle")
+    if not named:
+        yield _text((LEFT + WIDTH) / 2, HEIGHT - 12, plot.x_label, "middle")
     middle = (TOP + HEIGHT - BOTTOM) / 2
     yield _text(16, middle, plot.y_label, "middle", f' transform="rotate(-90 16 {middle:.0f})"')
     for i, series in enumerate(plot.series):
-        colour = f"c{i % N_COLOURS}{' again' if i >= N_COLOURS else ''}"
+        place = names.index(series.name)
+        colour = f"c{place % N_COLOURS}{' again' if place >= N_COLOURS else ''}"
         yield from _series(series, x, y, colour)
         at = HEIGHT + LINE * i + 6
         yield _line(LEFT, at - 4, LEFT + 24, at - 4, colour, ' stroke-width="2"')
@@ -99,10 +108,9 @@ class _Scale:
         return self._start + (self._place(value) - low) / (high - low) * (self._end - self._start)
 
     def ticks(self) -> list[float]:
-        """Round numbers inside: about six, or the powers and halves of ten."""
+        """Round numbers inside."""
         if self._log:
-            powers = range(math.floor(math.log10(self._low)), math.ceil(math.log10(self._high)) + 1)
-            return [m * 10.0**p for p in powers for m in (1, 2, 5) if self._low <= m * 10.0**p <= self._high]
+            return log_ticks(self._low, self._high)
         raw = (self._high - self._low) / 6
         power = 10 ** math.floor(math.log10(raw))
         step = power * next(m for m in (1, 2, 5, 10) if m * power >= raw)

@@ -161,7 +161,15 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         left=left,
     )
     return Result(
-        Verdict("; ".join(parts), sentence),
+        Verdict(
+            "; ".join(parts),
+            sentence,
+            tr("A sequence {starts}; behind its last position {gaps}, and going back is {back}.").format(
+                starts=tr("may start anywhere") if starts else tr("may not start anywhere"),
+                gaps=tr("a gap is taken") if gaps else tr("there may be no gap"),
+                back=tr("taken") if back else tr("refused"),
+            ),
+        ),
         figures=(Figure(tr("calls taken"), n_taken), Figure(tr(DIFFERENCE), difference)),
         tables=(
             Table(

@@ -164,6 +164,11 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 chat=over["chat"],
                 branch=branch,
             ),
+            (
+                tr("Yes: without sharing, a chat's first token takes {ratio:.2g} times as long.")
+                if saves
+                else tr("No: without sharing, a chat's first token takes {ratio:.2g} times as long.")
+            ).format(ratio=over["chat"].value),
         ),
         figures=tuple(over.values()),
         plots=(Plot(tr("Time to the first token"), tr("prompt, in order"), tr("ms"), tuple(series)),),

@@ -87,6 +87,14 @@ def _token(context: RawContext, bench: Bench, held: list[int]) -> float:
     return median(seconds)
 
 
+def _short(*, cures: bool, same: bool) -> str:
+    if not cures:
+        return tr("There is nothing to cure: after a compaction a token takes {compacted:.2g} of its time.")
+    if same:
+        return tr("No: a compaction cures as much ({compacted:.2g} of the time of a token; rebuilt: {read:.2g}).")
+    return tr("A compaction brings a token to {compacted:.2g} of its time, a rebuild to {read:.2g}.")
+
+
 def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     by = {(s.series, int(s.x), s.round): s.y for s in samples}
     rounds = sorted({s.round for s in samples})
@@ -108,7 +116,6 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         for way in WAYS
     )
     points = tuple(Point(i, cost[way].value, cost[way].low, cost[way].high) for i, way in enumerate(WAYS))
-    names = ", ".join(f"{i} {tr(way)}" for i, way in enumerate(WAYS))
     return Result(
         Verdict(
             f"compaction {'cures' if cures else 'cures nothing'}, a rebuild {'cures the same' if same else 'differs'}",
@@ -127,9 +134,14 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 restored_cost=cost[RESTORED],
                 read_cost=cost[READ],
             ),
+            _short(cures=cures, same=same).format(compacted=ratio[COMPACTED].value, read=ratio[READ].value),
         ),
         figures=(*ratio.values(), *cost.values()),
-        plots=(Plot(tr("Cost of each way"), names, "s", (Series(tr("seconds"), points),)),),
+        plots=(
+            Plot(
+                tr("Cost of each way"), tr("way"), "s", (Series(tr("seconds"), points),), x_names=tuple(map(tr, WAYS))
+            ),
+        ),
         tables=(Table(tr("Ways"), (tr("way"), tr("a token over before"), tr(COST), tr("pays after tokens")), rows),),
         remarks=uncertain(
             (ratio[COMPACTED], 1 - SAME),

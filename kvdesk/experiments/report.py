@@ -15,7 +15,7 @@ from pathlib import Path
 from kvdesk import paths
 from kvdesk.experiments.plot import svg
 from kvdesk.experiments.statistics import median
-from kvdesk.protocol.experiment import Figure, Record, Sample, Table, record_to_json, series_title
+from kvdesk.protocol.experiment import Figure, Record, Sample, Table, number, record_to_json, series_title
 from kvdesk.translation import installed, tr
 
 _TIME, _STAMP, _STAMP_LENGTH = "%Y%m%d-%H%M%S", re.compile(r"\d{8}-\d{6}", re.ASCII), 15
@@ -52,7 +52,7 @@ def write(record: Record, folder: Path) -> Path:
     (folder / "result.json").write_bytes(record_to_json(record))
     (folder / "samples.csv").write_text(_csv(record.samples), "utf-8")
     for i, plot in enumerate(record.finished.result.plots):
-        (folder / f"plot-{i + 1}.svg").write_text(svg(plot), "utf-8")
+        (folder / f"plot-{i + 1}.svg").write_text(svg(plot, record.finished.result.series_names), "utf-8")
     page = folder / "report.html"
     page.write_text(html(record), "utf-8")
     return page
@@ -75,9 +75,11 @@ def html(record: Record) -> str:
 def _body(record: Record) -> Iterator[str]:
     result, request = record.finished.result, record.request
     yield f"<h1>{escape(record.title)}</h1><p>{escape(record.question)}</p>"
-    yield f'<p class="verdict">{escape(result.verdict.sentence)}</p>'
+    yield f'<p class="verdict">{escape(result.verdict.short)}</p>'
+    if result.verdict.answer:
+        yield f"<p>{escape(result.verdict.sentence)}</p>"
     for plot in result.plots:
-        yield f'<div class="scroll">{svg(plot)}</div>'
+        yield f'<div class="scroll">{svg(plot, result.series_names)}</div>'
     for table in result.tables:
         yield _table(table)
     if result.figures:
@@ -106,9 +108,8 @@ def _heading(text: str) -> str:
 def _cells(figure: Figure) -> tuple[str, str]:
     unit = f" {figure.unit}" if figure.unit else ""
     known = figure.low is not None and figure.high is not None
-    return f"{figure.value:.4g}{unit}", tr("{low:.4g} to {high:.4g}").format(
-        low=figure.low, high=figure.high
-    ) + unit if known else "–"
+    interval = tr("{low} to {high}").format(low=number(figure.low, 4), high=number(figure.high, 4)) if known else "–"
+    return f"{number(figure.value, 4)}{unit}", interval + unit if known else interval
 
 
 def _spread(samples: Iterable[Sample]) -> Table:

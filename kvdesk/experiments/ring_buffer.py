@@ -259,6 +259,18 @@ class _Found:
 READERS: Final = (Policy.ALL, Policy.RING, Policy.SLIDE, Policy.SINKS, Policy.RECOMPUTE)
 
 
+def _short(n_known: int, n_lost: int, ring: float) -> str:
+    if not n_known:
+        return tr("With this model the codes tell nothing of what a window loses.")
+    if not n_lost:
+        return tr(
+            "A window forgets none of {n} codes; a bare ring reads on with {ring:.2g} times the perplexity."
+        ).format(n=n_known, ring=ring)
+    return tr("A window forgets {lost} of {n} codes; a bare ring also raises the perplexity {ring:.2g} times.").format(
+        lost=n_lost, n=n_known, ring=ring
+    )
+
+
 def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     found = _Found(samples)
     quality = {policy: found.perplexity(policy, Policy.ALL) for policy in READERS[1:]}
@@ -294,7 +306,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         )
     )
     return Result(
-        Verdict("; ".join(keys), sentence),
+        Verdict("; ".join(keys), sentence, _short(n_known, len(lost), ring.value)),
         figures=(*quality.values(), ring, moved, *time.values(), compacted),
         plots=(_plot(found),),
         tables=(_policies(found, quality), _codes(found)),

@@ -142,6 +142,11 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         Verdict(
             f"{'ids differ' if differ else 'ids do not differ'}; {'refused' if at == n_seq_max + 1 else 'not refused'}",
             f"{_said(differ).format(ratio=recycled)} {limit}",
+            (
+                tr("Yes: with recycled ids a request takes {ratio:.2g} times as long.")
+                if differ
+                else tr("No: which id a request has makes no difference to its time.")
+            ).format(ratio=recycled.value),
         ),
         figures=tuple(ratio for ratio in ratios.values() if ratio.value),
         plots=(_plot(samples),),

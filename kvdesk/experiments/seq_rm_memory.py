@@ -67,6 +67,16 @@ def _resident_mb() -> float:
     return float(info.rss - getattr(info, "shared", 0)) / 1e6
 
 
+def _short(*, known: bool, frees: bool) -> str:
+    if not known:
+        return tr(
+            "The filled cells hold too little to tell ({held:.2g} MB); cells in use: {filled:,.0f} to {left:,.0f}."
+        )
+    if frees:
+        return tr("Yes: it frees {freed:.2g} of {held:.2g} MB.")
+    return tr("No: it frees {freed:.2g} of {held:.2g} MB.")
+
+
 def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     by_round: dict[int, dict[tuple[str, float], float]] = {}
     for sample in samples:
@@ -87,8 +97,8 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     memory = ("gives memory" if frees else "keeps memory") if known else "too little memory to tell"
     cells = left.value < filled.value
     points = tuple(Point(i, step.value, step.low, step.high) for i, step in enumerate(steps))
-    labels = ", ".join(f"{i} {tr(name)}" for i, name in enumerate(STEPS))
-    plot = Plot(tr("Private resident memory"), labels, "MB", (Series("MB", points),))
+    names = tuple(map(tr, STEPS))
+    plot = Plot(tr("Private resident memory"), tr("when"), "MB", (Series("MB", points),), x_names=names)
     return Result(
         Verdict(
             f"{'frees' if cells else 'keeps'} cells, {memory}",
@@ -100,6 +110,9 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 kv=kv.value,
                 closed=closed,
                 grown=grown,
+            ),
+            _short(known=known, frees=frees).format(
+                freed=max(0.0, freed.value), held=held.value, filled=filled.value, left=left.value
             ),
         ),
         figures=(filled, left, kv, held, made, freed, grown, closed),

@@ -93,8 +93,16 @@ PROGRAMS = (
 
 PARAMETERS = (
     Parameter("requests", marked("Requests"), 6, 3, 12, 6, marked("Requests of the same size, one after another")),
-    Parameter("prompt", marked("Prompt"), 4, 1, 64, 4, marked("Tokens in each prompt; 4 in the story")),
-    Parameter("tokens", marked("Answer"), 15, 2, 128, 6, marked("Tokens written for each request; 15 in the story")),
+    Parameter(
+        "prompt",
+        marked("Prompt"),
+        4,
+        1,
+        64,
+        4,
+        marked("Tokens in each prompt; 4 in the report of six requests that this is about"),
+    ),
+    Parameter("tokens", marked("Answer"), 15, 2, 128, 6, marked("Tokens written for each request; 15 in that report")),
     Parameter(
         "threads",
         marked("Too many threads"),
@@ -322,13 +330,17 @@ def _verdict(rows: list[Row]) -> Verdict:
     if others:
         said = "; ".join(tr("{name}: {ratio} times").format(name=tr(row.name), ratio=row) for row in others)
         found = tr("The last request over the first: {said}.").format(said=said)
-        return Verdict(f"grows: {', '.join(row.name for row in others)}", f"{found} {rest}")
+        worst = max(others, key=lambda row: row.ratio.value)
+        answer = tr("Requests become slower: the last takes {ratio:.2g} times the first ({name}).")
+        answer = answer.format(ratio=worst.ratio.value, name=tr(worst.name))
+        return Verdict(f"grows: {', '.join(row.name for row in others)}", f"{found} {rest}", answer)
     if not record.grows:
         found = tr(
             "None of the suspects makes equal requests slower: at most the last takes {most} times the "
             "first ({name}), and {record} times where earlier tokens are kept and sent again."
         ).format(most=most, name=tr(most.name), record=record)
-        return Verdict("nothing grows", f"{found} {rest}")
+        answer = tr("No suspect makes equal requests slower: at most {ratio:.2g} times.").format(ratio=most.ratio.value)
+        return Verdict("nothing grows", f"{found} {rest}", answer)
     found = tr(
         "Equal requests become slower where the tokens of earlier requests are kept and all are sent "
         "again at each step: the last takes {record} times the first, all mistakes together "
@@ -341,7 +353,8 @@ def _verdict(rows: list[Row]) -> Verdict:
         most=most,
         name=tr(most.name),
     )
-    return Verdict("the record sent again", f"{found} {rest}")
+    answer = tr("Because all earlier tokens are sent again: the last request takes {ratio:.2g} times the first.")
+    return Verdict("the record sent again", f"{found} {rest}", answer.format(ratio=record.ratio.value))
 
 
 def _remarks(values: Values, rows: list[Row]) -> tuple[str, ...]:

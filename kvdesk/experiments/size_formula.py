@@ -92,6 +92,14 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         yield Sample(ESTIMATE, i, needed.k + needed.v + needed.r + needed.s, unit="B")
 
 
+def _short(*, hidden: bool, kv_heads: bool) -> str:
+    if hidden:
+        return tr("Yes: the formula gives what is allocated.")
+    if kv_heads:
+        return tr("Only with K/V heads: with the hidden size it gives {hidden:.2g} times what is allocated.")
+    return tr("No: it gives {hidden:.2g} times what is allocated, with K/V heads {kv_heads:.2g} times.")
+
+
 def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     numbers = {(sample.series, int(sample.x)): sample.y for sample in samples}
     shapes = {i: shape for i, shape in enumerate(_shapes(values)) if (ALLOCATED, i) in numbers}
@@ -132,7 +140,13 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         for name in (ALLOCATED, *FORMULAS)
     )
     return Result(
-        Verdict(f"{key}; the estimate is {'right' if right[ESTIMATE] else 'wrong'}", sentence),
+        Verdict(
+            f"{key}; the estimate is {'right' if right[ESTIMATE] else 'wrong'}",
+            sentence,
+            _short(hidden=right[HIDDEN], kv_heads=right[KV_HEADS]).format(
+                hidden=worst[HIDDEN], kv_heads=worst[KV_HEADS]
+            ),
+        ),
         figures=tuple(
             Figure(tr("{name} over allocated, where it is worst").format(name=tr(name)), worst[name])
             for name in FORMULAS

@@ -181,6 +181,16 @@ class Judged(NamedTuple):
         return self.word if self.grows else f"not {self.word}"
 
 
+def _short(judged: Sequence[Judged], minutes: float) -> str:
+    grows = [tr(part.word) for part in judged if part.grows]
+    if grows:
+        return tr("Yes: in {minutes:.2g} minutes it becomes {words}.").format(minutes=minutes, words=", ".join(grows))
+    if unknown := [tr(part.word) for part in judged if part.undecided]:
+        said = tr("In {minutes:.2g} minutes it cannot be told whether it becomes {words}.")
+        return said.format(minutes=minutes, words=tr(" or ").join(unknown))
+    return tr("No: in {minutes:.2g} minutes nothing grows with time.").format(minutes=minutes)
+
+
 def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     by: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
@@ -217,6 +227,7 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
                     ),
                 )
             ),
+            _short(judged, end),
         ),
         figures=tuple(f for f in (speed, memory, holes, used) if f is not None),
         plots=(

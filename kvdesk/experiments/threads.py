@@ -130,6 +130,9 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
                 read_quiet=best[f"{READ}, {QUIET}"],
                 read_loaded=best[f"{READ}, {ONE}"],
             ),
+            tr(
+                "Tokens are written fastest with {quiet} threads on a quiet machine, {loaded} beside a busy one."
+            ).format(quiet=best[quiet], loaded=best[loaded]),
         ),
         figures=tuple(f for (name, count), f in over.items() if count != best[name]),
         plots=(Plot(tr("One token by number of threads"), tr("threads"), "ms", tuple(series)),),

@@ -5,6 +5,7 @@ Everything here can be written as JSON and read again without loss. Knows nothin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -133,6 +134,13 @@ def series_title(series: str) -> str:
 # --- what it ends with ------------------------------------------------------------------------------------------------
 
 
+def number(value: float, digits: int = 3) -> str:
+    """With so many significant digits, whole numbers in full, thousands grouped: 0.0123, 1,024, 12,345."""
+    if math.isfinite(value) and (value == int(value) or abs(value) >= 10**digits):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A number and its 95 % confidence interval, where it has one."""
@@ -146,8 +154,8 @@ class Figure:
     def __str__(self) -> str:
         interval = ""
         if self.low is not None and self.high is not None:
-            interval = tr(" (95 %: {low:.3g} to {high:.3g})").format(low=self.low, high=self.high)
-        return f"{self.value:.3g}{' ' if self.unit else ''}{self.unit}{interval}"
+            interval = tr(" (95 %: {low} to {high})").format(low=number(self.low), high=number(self.high))
+        return f"{number(self.value)}{' ' if self.unit else ''}{self.unit}{interval}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +174,14 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Lines over one x axis; `log`: both axes are logarithmic."""
+    """Lines over one x axis; `log`: both axes are logarithmic; `x_names`: what x 0, 1, … are called, () for numbers."""
 
     title: str
     x_label: str
     y_label: str
     series: tuple[Series, ...]
     log: bool = False
+    x_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +193,17 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer. key: the same for the same answer, whatever the numbers; sentence: with the numbers it rests on."""
+    """The answer. key: the same for the same answer, whatever the numbers; sentence: with the numbers it rests on;
+    answer: in one short sentence, without intervals, "" in results that were kept before there was one.
+    """
 
     key: str
     sentence: str
+    answer: str = ""
+
+    @property
+    def short(self) -> str:
+        return self.answer or self.sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +215,11 @@ class Result:
     plots: tuple[Plot, ...] = ()
     tables: tuple[Table, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    @property
+    def series_names(self) -> tuple[str, ...]:
+        """Of all plots, each once: a series has the colour of its place in every one of them."""
+        return tuple(dict.fromkeys(series.name for plot in self.plots for series in plot.series))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from kvdesk.protocol.experiment import Figure, Parameter, Point, Record, Sample, Series, Table, series_title
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Point,
+    Record,
+    Sample,
+    Series,
+    Table,
+    number,
+    series_title,
+)
 from kvdesk.translation import tr
 
 REPORT = "report.html"
@@ -85,7 +96,7 @@ class PastResult:
 
     @property
     def form(self) -> str:
-        return tr("short") if self.record.request.short else tr("whole")
+        return tr("short") if self.record.request.short else tr("long")
 
     @property
     def model(self) -> str:
@@ -139,11 +150,10 @@ class LiveCurves:
 def figure_cells(figure: Figure) -> tuple[str, str]:
     """Its value with the unit, and its interval."""
     unit = f" {figure.unit}" if figure.unit else ""
+    value = f"{number(figure.value, 4)}{unit}"
     if figure.low is None or figure.high is None:
-        return f"{figure.value:.4g}{unit}", "–"
-    return f"{figure.value:.4g}{unit}", tr("{low} to {high}{unit}").format(
-        low=f"{figure.low:.4g}", high=f"{figure.high:.4g}", unit=unit
-    )
+        return value, "–"
+    return value, tr("{low} to {high}{unit}").format(low=number(figure.low, 4), high=number(figure.high, 4), unit=unit)
 
 
 def comparison(first: Record, second: Record) -> Table:
@@ -152,7 +162,7 @@ def comparison(first: Record, second: Record) -> Table:
     rows = []
     for figure in first.finished.result.figures:
         if other := others.get(figure.name):
-            ratio = f"{other.value / figure.value:.3g}" if figure.value else "–"
+            ratio = number(other.value / figure.value) if figure.value else "–"
             rows.append((figure.name, ratio, str(figure), str(other)))
     return Table(tr("Figures of both"), (tr("figure"), tr("B over A"), "A", "B"), tuple(rows))
 
@@ -163,25 +173,59 @@ def same_verdict(first: Record, second: Record) -> str:
     return tr("The verdicts are the same.") if same else tr("The verdicts differ.")
 
 
-def differences(first: Record, second: Record) -> Table:
-    """What was not the same when they ran: model, parameters, machine, load."""
-    facts = _facts(first), _facts(second)
+def differences(first: Record, second: Record, parameters: Sequence[Parameter] = ()) -> Table:
+    """What was not the same when they ran: model, parameters (named as in the form), machine, load."""
+    facts = _facts(first, parameters), _facts(second, parameters)
     keys = dict.fromkeys((*facts[0], *facts[1]))
     rows = tuple((key, *(f.get(key, "–") for f in facts)) for key in keys if facts[0].get(key) != facts[1].get(key))
     return Table(tr("What differs between the runs"), ("", "A", "B"), rows)
 
 
-def conditions(record: Record) -> Table:
+def both(first: Plot, second: Plot) -> Plot:
+    """The same plot of two runs on one pair of axes, each series twice."""
+    series = tuple(
+        Series(f"{name}: {one.name}", one.points) for name, plot in (("A", first), ("B", second)) for one in plot.series
+    )
+    return replace(first, series=series)
+
+
+def conditions(record: Record, parameters: Sequence[Parameter] = ()) -> Table:
     """How it was run, and where."""
-    return Table(tr("Parameters and machine"), ("", ""), tuple(_facts(record).items()))
+    return Table(tr("Parameters and machine"), ("", ""), tuple(_facts(record, parameters).items()))
 
 
-def _facts(record: Record) -> dict[str, str]:
+def result_names(results: Sequence[PastResult], parameters: Sequence[Parameter] = ()) -> tuple[str, ...]:
+    """A name for each: when it ran, and what is not the same in all of them. Of one alone: form and model."""
+    chosen = [_chosen(past.record, parameters) for past in results]
+    keys = dict.fromkeys(key for facts in chosen for key in facts)
+    differ = [key for key in keys if len({facts.get(key) for facts in chosen}) > 1]
+    names = []
+    for past, facts in zip(results, chosen, strict=True):
+        told = [past.form, past.model] if len(results) == 1 else [f"{k} {facts[k]}" for k in differ if k in facts]
+        names.append(" · ".join((past.when, *told)))
+    return tuple(names)
+
+
+def _chosen(record: Record, parameters: Sequence[Parameter]) -> dict[str, str]:
+    """What a person has chosen for a run."""
     request = record.request
+    titles = {parameter.key: tr(parameter.title) for parameter in parameters}
+    chosen = {
+        tr("model"): Path(request.model).stem,
+        tr("form"): tr("short") if request.short else tr("long"),
+        **{titles.get(key, key): number(value) for key, value in request.values.items()},
+    }
+    sources = {tr("text"): request.text_file, tr("history"): request.journal_file}
+    return chosen | {what: Path(file).name for what, file in sources.items() if file}
+
+
+def _facts(record: Record, parameters: Sequence[Parameter]) -> dict[str, str]:
+    request = record.request
+    titles = {parameter.key: tr(parameter.title) for parameter in parameters}
     return {
         tr("model"): Path(request.model).name,
-        **{key: f"{value:g}" for key, value in request.values.items()},
-        tr("form"): tr("short") if request.short else tr("whole"),
+        **{titles.get(key, key): number(value) for key, value in request.values.items()},
+        tr("form"): tr("short") if request.short else tr("long"),
         tr("seed"): str(request.seed),
         tr("duration"): f"{record.finished.seconds:g} s",
         **record.started.machine,

@@ -27,7 +27,12 @@ from kvdesk.settings import CacheType
 
 
 def concluded(experiment: Experiment, samples: list[Sample]) -> Result:
-    return experiment.conclude(chosen(experiment.parameters, {}, short=True), samples)
+    result = experiment.conclude(chosen(experiment.parameters, {}, short=True), samples)
+    answer = result.verdict.answer
+    assert answer.endswith(".")
+    assert len(answer) <= 120, answer
+    assert "95 %" not in answer, "intervals are in the table of figures"
+    return result
 
 
 # --- positions --------------------------------------------------------------------------------------------------------

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from html import escape
+from textwrap import wrap
 from typing import Final
 
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from kvdesk.protocol import experiment as values
@@ -17,10 +20,12 @@ from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
+from kvdesk.viewmodel.ticks import log_ticks
 
 HEIGHT_PX: Final = 136  # the room fits into a window 600 px high
 LEFT_PX: Final = 60  # for the numbers of the vertical axis
 SYMBOLS: Final = ("o", "s", "t", "d")  # after all colours, the next symbol
+_NAME_CHARS: Final = 12  # of a name on the axis, in a line
 _ROOM: Final = 0.05  # of the axes around the points
 
 
@@ -31,6 +36,7 @@ class CurvePlot(QWidget):
         super().__init__()
         self._theme = theme
         self._shown = values.Plot("", "", "", ())
+        self._order: list[str] = []
         self._title = label("", weight="strong")
         self._unit = label("", tone="secondary", scale="small")
         self._below = label("", tone="secondary", scale="small")
@@ -65,8 +71,9 @@ class CurvePlot(QWidget):
         """The names of the curves, in rich text."""
         return self._names.text()
 
-    def show_plot(self, plot: values.Plot) -> None:
-        self._shown = plot
+    def show_plot(self, plot: values.Plot, names: Sequence[str] = ()) -> None:
+        """`names`: of the series of all plots that belong together, so that one has the same colour in each."""
+        self._shown, self._order = plot, list(dict.fromkeys((*names, *(series.name for series in plot.series))))
         self._title.setText(plot.title)
         self._unit.setText(plot.y_label)
         self._below.setText(plot.x_label)
@@ -81,7 +88,8 @@ class CurvePlot(QWidget):
         item.clear()
         self.plot.set_colours()
         names = []
-        for n, series in enumerate(plot.series):
+        for series in plot.series:
+            n = self._order.index(series.name)
             colour = self._theme.conversation_colour(n).name()
             symbol = SYMBOLS[n // palette.N_COLOURS % len(SYMBOLS)]
             self._add(series, colour, symbol)
@@ -91,7 +99,7 @@ class CurvePlot(QWidget):
             )
         self._names.setText(" &nbsp; ".join(names) if len(names) > 1 else "")
         self._names.setVisible(len(names) > 1)
-        self._below.setVisible(bool(plot.x_label))
+        self._below.setVisible(bool(plot.x_label) and not plot.x_names)
         self._set_axes()
 
     def _add(self, series: values.Series, colour: str, symbol: str) -> None:
@@ -125,9 +133,20 @@ class CurvePlot(QWidget):
             low, high = min(numbers + base), max(numbers + base)
             first, last = self._place(low), self._place(high)
             room = (last - first) * _ROOM or (0.15 if log else abs(first) * _ROOM or 0.5)
+            if side == "bottom" and self._shown.x_names:
+                room = 0.5
             begin = first if base and low == 0 else first - room
             (self.plot.setYRange if side == "left" else self.plot.setXRange)(begin, last + room, padding=0)
-            axis.setTicks([_log_ticks(low, high)] if log else None)
+            if side == "bottom" and (named := self._shown.x_names):
+                axis.setTicks([[(i, "\n".join(wrap(name, _NAME_CHARS)[:2])) for i, name in enumerate(named)]])
+            elif side == "bottom" and low == high:
+                axis.setTicks([[(first, f"{low:,.6g}")]])  # one point makes no scale
+            else:
+                ticks = log_ticks(low / 1.2, high * 1.2) if log else []
+                axis.setTicks([[(self._place(v), f"{v:,.6g}") for v in ticks]] if log else None)
+        bottom = self.plot.getAxis("bottom")
+        lines = 2 if any(len(name) > _NAME_CHARS for name in self._shown.x_names) else 1
+        bottom.setHeight(lines * QFontMetrics(self._theme.small).lineSpacing() + 8)
 
     def _place(self, value: float) -> float:
         return math.log10(value) if self._shown.log else value
@@ -144,11 +163,3 @@ def _both(point: values.Point) -> bool:
 def _joined(name: str) -> str:
     """A name that is not broken in the middle, unless it is long."""
     return escape(name).replace(" ", "&nbsp;") if len(name) < 40 else escape(name)
-
-
-def _log_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Powers of ten, and their doubles and halves where these are few."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if len(powers) <= 4 else (1,)
-    found = [step * 10.0**power for power in powers for step in steps]
-    return [(math.log10(v), f"{v:,.6g}") for v in found if low / 1.2 <= v <= high * 1.2]

@@ -7,6 +7,7 @@ Signals (intents)
     cancel_requested()          end the experiment that runs
     results_asked(id)           answer with `show_results`
     report_requested(PastResult)    open its report
+    delete_requested(results)   move them to the trash; answer with `show_results`
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class LabPage(QWidget):
     cancel_requested = Signal()
     results_asked = Signal(str)
     report_requested = Signal(object)
+    delete_requested = Signal(object)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -76,8 +78,9 @@ class LabPage(QWidget):
         self.setup.run_clicked.connect(self.run_requested)
         self.setup.cancel_clicked.connect(self.cancel_requested)
         self.past.chosen.connect(self._on_chosen)
+        self.past.deleted.connect(self.delete_requested)
         self.result.report_clicked.connect(self.report_requested)
-        back = IconButton(theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Esc)"))
+        back = IconButton(theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Ctrl+Shift+L)"))
         back.clicked.connect(self.back_clicked)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.setHandleWidth(1)
@@ -120,7 +123,7 @@ class LabPage(QWidget):
     def show_results(self, experiment_id: str, results: Sequence[PastResult], selected: Path | None = None) -> None:
         """Past results of an experiment, the newest first; ignored where another one is chosen by now."""
         if self.question is not None and self.question.id == experiment_id:
-            self.past.show_results(results, selected)
+            self.past.show_results(results, selected, self.question.parameters)
 
     def begin(self, request: Request) -> None:
         """The experiment runs from now on."""
@@ -155,10 +158,11 @@ class LabPage(QWidget):
 
     @Slot(object)
     def _on_chosen(self, picked: tuple[PastResult, ...]) -> None:
+        parameters = self.question.parameters if self.question is not None else ()
         if len(picked) == 2:
-            self.result.show_both(*picked)
+            self.result.show_both(*picked, parameters)
         elif picked:
-            self.result.show_result(picked[0])
+            self.result.show_result(picked[0], parameters)
         else:
             self.result.show_words(
                 tr(
@@ -190,7 +194,8 @@ class LabPage(QWidget):
         head.setSpacing(4)
         head.addWidget(back)
         head.addWidget(label(tr("Lab"), weight="strong"), 1)
-        part, column = _part(12)
+        part, column = _part(16)
+        column.setContentsMargins(8, 12, 0, 8)
         column.addLayout(head)
         column.addWidget(self.list, 1)
         part.setMinimumWidth(200)
@@ -203,19 +208,22 @@ class LabPage(QWidget):
         top.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         inside, inner = _part(0)
         inside.setObjectName("column")
+        inner.setContentsMargins(0, 0, 12, 0)
+        inner.setSpacing(16)
         inner.addWidget(self.setup)
+        inner.addWidget(Rule())
+        inner.addWidget(self.past)
         inner.addStretch(1)
         top.setWidget(inside)
-        part, column = _part(12)
-        column.addWidget(top, 3)
-        column.addWidget(Rule())
-        column.addWidget(self.past, 1)
+        part, column = _part(16)
+        column.setContentsMargins(16, 16, 4, 16)
+        column.addWidget(top)
         part.setMinimumWidth(self._theme.px(SETUP_PX))
         self._theme.changed.connect(lambda: part.setMinimumWidth(self._theme.px(SETUP_PX)))
         return part
 
     def _make_right(self) -> QWidget:
-        part, column = _part(16)
+        part, column = _part(24)
         column.addWidget(self._title)
         column.addWidget(self._question)
         column.addWidget(self._supposed)
@@ -288,7 +296,7 @@ class _Entry(QWidget):
 def _part(margin: int) -> tuple[QWidget, QVBoxLayout]:
     part = QWidget()
     column = QVBoxLayout(part)
-    column.setContentsMargins(margin, margin // 2 + 2 if margin else 0, margin, margin)
+    column.setContentsMargins(margin, margin, margin, margin)
     column.setSpacing(8)
     return part, column
 

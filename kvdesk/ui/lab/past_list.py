@@ -7,20 +7,25 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
+from kvdesk.protocol.experiment import Parameter
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import label, plain_tip
+from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.lab import PastResult
+from kvdesk.viewmodel.lab import PastResult, result_names
 
 _ROW_PX: Final = 24
 
 
 class PastList(QWidget):
-    """Signals: `chosen` with a tuple of one or two PastResults, the earlier one first."""
+    """Signals: `chosen` with a tuple of one or two PastResults, the earlier one first; `deleted` with those that are to
+    go.
+    """
 
     chosen = Signal(object)
+    deleted = Signal(object)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -33,30 +38,58 @@ class PastList(QWidget):
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
         self._list.itemSelectionChanged.connect(self._on_selected)
+        self._list.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # the column scrolls
+        self._delete = IconButton(theme, "trash", tr("Delete the selected results"))
+        self._delete.setToolTip(tr("Move the selected results to the trash (Del)"))
+        self._delete.clicked.connect(self._on_delete)
+        delete = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self._list)
+        delete.setContext(Qt.ShortcutContext.WidgetShortcut)
+        delete.activated.connect(self._on_delete)
         self._hint = label("", tone="secondary", scale="small")
         self._hint.setWordWrap(True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        column.addWidget(label(tr("Results"), weight="strong"))
+        head = QHBoxLayout()
+        head.addWidget(label(tr("Results"), weight="strong"), 1)
+        head.addWidget(self._delete)
+        column.addLayout(head)
         column.addWidget(self._hint)
-        column.addWidget(self._list, 1)
-        column.addStretch()
+        column.addWidget(self._list)
+        self._theme = theme
+        theme.changed.connect(self._fit)
+
+    @Slot()
+    def _fit(self) -> None:
+        """As high as its rows."""
+        row = self._theme.px(_ROW_PX)
+        for i in range(self._list.count()):
+            self._list.item(i).setSizeHint(QSize(0, row))
+        self._list.setFixedHeight(row * self._list.count() + 4)
+
+    @Slot()
+    def _on_delete(self) -> None:
+        if rows := [index.row() for index in self._list.selectedIndexes()]:
+            self.deleted.emit(tuple(self._results[row] for row in rows))
 
     @property
     def view(self) -> QListWidget:
         return self._list
 
-    def show_results(self, results: Sequence[PastResult], selected: Path | None = None) -> None:
-        """The newest first. `selected`: the folder of the one to show; None: the newest."""
+    def show_results(
+        self, results: Sequence[PastResult], selected: Path | None = None, parameters: Sequence[Parameter] = ()
+    ) -> None:
+        """The newest first. `selected`: the folder of the one to show; None: the newest. `parameters`: of the form, for
+        their names.
+        """
         self._results = tuple(results)
         self._list.blockSignals(True)
         self._list.clear()
-        for past in results:
-            item = QListWidgetItem(f"{past.when} · {past.form} · {past.model}")
-            item.setSizeHint(QSize(0, _ROW_PX))
-            item.setToolTip(plain_tip(past.record.finished.result.verdict.sentence))
+        for past, name in zip(results, result_names(results, parameters), strict=True):
+            item = QListWidgetItem(name)
+            item.setToolTip(plain_tip(f"{name}\n{past.record.finished.result.verdict.short}"))
             self._list.addItem(item)
+        self._fit()
         self._list.blockSignals(False)
         n = len(results)
         self._hint.setText(
@@ -68,6 +101,7 @@ class PastList(QWidget):
         )
         self._hint.setVisible(n != 1)
         self._list.setVisible(n > 0)
+        self._delete.setVisible(n > 0)
         folders = [past.folder for past in results]
         if n:
             self._list.setCurrentRow(folders.index(selected) if selected in folders else 0)

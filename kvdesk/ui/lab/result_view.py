@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from kvdesk.protocol.experiment import Table
+from kvdesk.protocol.experiment import Parameter, Plot, Table
 from kvdesk.translation import tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.lab.tables import ResultTable
@@ -15,6 +16,7 @@ from kvdesk.ui.widgets.controls import ElidedLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import (
     PastResult,
+    both,
     comparison,
     conditions,
     differences,
@@ -59,41 +61,45 @@ class ResultView(QScrollArea):
         page = self.widget()
         return page.findChildren(QPushButton) if page else []
 
-    def show_result(self, past: PastResult) -> None:
+    def show_result(self, past: PastResult, parameters: Sequence[Parameter] = ()) -> None:
+        """The answer, then the numbers it rests on. `parameters`: of its form, for their names."""
         record = past.record
         result = record.finished.result
         page = self._page()
+        page.addWidget(self._verdict(result.verdict.short))
         page.addLayout(self._head(past))
-        page.addWidget(self._verdict(result.verdict.sentence))
-        for plot in result.plots:
-            drawn = CurvePlot(self._theme)
-            drawn.show_plot(plot)
-            page.addWidget(drawn)
         if result.figures:
             rows = tuple((figure.name, *figure_cells(figure)) for figure in result.figures)
             self._add_table(page, Table(tr("Figures"), (tr("figure"), tr("median"), tr("95 % interval")), rows))
+        for plot in result.plots:
+            self._add_plot(page, plot, result.series_names)
         for table in result.tables:
             self._add_table(page, table)
-        for sentence in (*result.remarks, str(record.finished.load)):
+        in_full = (result.verdict.sentence,) if result.verdict.answer else ()
+        for sentence in (*in_full, *result.remarks, str(record.finished.load)):
             page.addWidget(_prose(sentence))
-        self._add_table(page, conditions(record))
+        self._add_table(page, conditions(record, parameters))
         page.addStretch(1)
 
-    def show_both(self, first: PastResult, second: PastResult) -> None:
+    def _add_plot(self, page: QVBoxLayout, plot: Plot, names: Sequence[str]) -> None:
+        drawn = CurvePlot(self._theme)
+        drawn.show_plot(plot, names)
+        page.addWidget(drawn)
+
+    def show_both(self, first: PastResult, second: PastResult, parameters: Sequence[Parameter] = ()) -> None:
         """Two runs of one experiment."""
         page = self._page()
         page.addWidget(_prose(same_verdict(first.record, second.record), weight="strong"))
         for name, past in (("A", first), ("B", second)):
             page.addLayout(self._head(past, name))
-            page.addWidget(self._verdict(past.record.finished.result.verdict.sentence))
+            page.addWidget(self._verdict(past.record.finished.result.verdict.short))
         self._add_table(page, comparison(first.record, second.record))
-        self._add_table(page, differences(first.record, second.record))
-        for plots in zip(first.record.finished.result.plots, second.record.finished.result.plots, strict=False):
-            for name, plot in zip("AB", plots, strict=True):
-                drawn = CurvePlot(self._theme)
-                drawn.show_plot(plot)
-                page.addWidget(label(name, tone="secondary"))
-                page.addWidget(drawn)
+        self._add_table(page, differences(first.record, second.record, parameters))
+        a, b = first.record.finished.result, second.record.finished.result
+        together = [both(*plots) for plots in zip(a.plots, b.plots, strict=False)]
+        names = [series.name for plot in together for series in plot.series]
+        for plot in together:
+            self._add_plot(page, plot, names)
         page.addStretch(1)
 
     def show_words(self, text: str) -> None:
@@ -136,7 +142,7 @@ class ResultView(QScrollArea):
         """The answer, in a card."""
         card = QFrame()
         card.setProperty("card", "effect")
-        text = _prose(sentence, tone="")
+        text = _prose(sentence, weight="strong")
         row = QHBoxLayout(card)
         row.setContentsMargins(16, 12, 16, 12)
         row.addWidget(text)

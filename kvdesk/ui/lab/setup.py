@@ -45,7 +45,8 @@ class Setup(QWidget):
         self._models: list[ModelChoice] = []
         self._chosen: ModelChoice | None = None  # a file that was chosen here
         self._busy = ""  # the title of the experiment that runs
-        self._can = False  # what the parameters need is known, and there
+        self._can: bool | None = None  # whether what the parameters need is there; None: not known yet
+        self._wants = False  # Run was clicked before that was known
         self._run = QPushButton(tr("Run"))
         self._run.setProperty("primary", True)
         self._run.clicked.connect(self._on_run)
@@ -59,7 +60,7 @@ class Setup(QWidget):
         for n, (name, tip) in enumerate(
             (
                 (tr("Short"), tr("The short form: within three minutes")),
-                (tr("Whole"), tr("More rounds and larger contexts")),
+                (tr("Long"), tr("The long form: more rounds and larger contexts")),
             )
         ):
             button = QToolButton()
@@ -168,9 +169,12 @@ class Setup(QWidget):
         """What it would take; ignored where something else is set by now."""
         if request == self.request:
             self._can = not needs.why_not
+            wants, self._wants = self._wants, False
             self._needs.setText(str(needs))
             set_tone(self._needs, "danger" if needs.why_not else "secondary")
             self._show_state()
+            if wants and self._can and not self._busy:
+                self._on_run()
 
     def show_running(self, title: str, *, here: bool) -> None:
         """An experiment runs ("": none does); `here`: it is the one that is shown."""
@@ -229,14 +233,15 @@ class Setup(QWidget):
 
     @Slot()
     def _ask_soon(self) -> None:
-        self._can = False
+        self._can, self._wants = None, False
         self._show_state()
         self._asking.start()
 
     @Slot()
-    def _ask(self) -> None:
+    def _ask(self, *, wants: bool = False) -> None:
+        """What it takes. `wants`: it runs as soon as that is known."""
         self._asking.stop()
-        self._can = False
+        self._can, self._wants = None, wants
         self._show_state()
         request = self.request
         if request is not None:
@@ -248,11 +253,16 @@ class Setup(QWidget):
 
     @Slot()
     def _on_run(self) -> None:
-        if (request := self.request) is not None:
+        """Run it as soon as it is known that it can: a number may have been changed just now."""
+        if (request := self.request) is None:
+            return
+        if self._can:
             self.run_clicked.emit(request)
+        elif self._can is None:
+            self._ask(wants=True)
 
     def _show_state(self) -> None:
-        self._run.setEnabled(self._can and not self._busy)
+        self._run.setEnabled(self._can is not False and self.request is not None and not self._busy)
         self._run.setToolTip(
             tr("“{busy}” is running").format(busy=self._busy) if self._busy else tr("Run it in a process of its own")
         )

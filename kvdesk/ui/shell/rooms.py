@@ -106,7 +106,11 @@ class Rooms(QStackedWidget):
 
     @Slot()
     def leave(self) -> None:
-        """Esc: a question of the room is answered with no, else the conversations are shown again."""
+        """Esc: a question of the room is answered with no, else the conversations are shown again. In the laboratory it
+        does nothing: a result that one reads is not to be lost by a key that closes other things.
+        """
+        if self.shows_lab:
+            return
         if not (self._models is not None and self.shows_models and self._models.leave()):
             self.show_chats()
 

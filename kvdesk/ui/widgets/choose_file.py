@@ -75,7 +75,10 @@ def ask_where_to_save(parent: QWidget, title: str, name: str, kinds: str) -> Pat
         last_folder.use(chosen)
         if chosen.lower().endswith(suffixes):
             return Path(chosen)
-        file = Path(chosen + (_SUFFIX.findall(kind) or [Path(name).suffix])[0])
+        suffix = (_SUFFIX.findall(kind) or [Path(name).suffix])[0]
+        begun = Path(chosen).suffix.lower()  # ".json" for ".jsonl" is a part of it, not of the name
+        is_begun = bool(begun) and suffix.startswith(begun)
+        file = Path(chosen).with_suffix(suffix) if is_begun else Path(chosen + suffix)
         if not file.exists():
             return file
         name = str(file)  # the dialog asked about another name: it asks about this one now

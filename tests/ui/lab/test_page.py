@@ -53,7 +53,7 @@ NEEDS = Needs(154_000_000, 33_000, 720)
 def past(name: str, key: str = "yes", value: float = 2.0) -> PastResult:
     plot = Plot("Seconds", "tokens", "s", (Series("with", (Point(1, 2, 1, 3), Point(10, 20))),), log=True)
     result = Result(
-        Verdict(key, f"It is {name}."),
+        Verdict(key, f"It is {name} (1.02 to 3.4).", f"It is {name}."),
         (Figure("ratio", value, 1, 3, "s"),),
         (plot,),
         (Table("Medians", ("a", "b"), (("x", "1 s"),)),),
@@ -111,8 +111,11 @@ def test_parameters_have_their_ranges_and_the_values_of_the_form(page: LabPage, 
 
 def test_it_runs_only_when_what_it_takes_has_been_said(page: LabPage, qtbot: QtBot, record: Recorder) -> None:
     asked = record(page.run_requested)
-    assert not page.setup.run_button.isEnabled()
+    qtbot.mouseClick(page.setup.run_button, Qt.MouseButton.LeftButton)
+    assert asked == []
     request = ready(page)
+    assert asked == [(request,)], "the click before that was known counts"
+    asked.clear()
     assert "154 MB" in page.setup.needs
     assert "33,000 tokens" in page.setup.needs
     qtbot.mouseClick(page.setup.run_button, Qt.MouseButton.LeftButton)
@@ -176,12 +179,16 @@ def test_what_cannot_run_says_why(page: LabPage) -> None:
     assert not page.setup.run_button.isEnabled()
 
 
-def test_an_answer_for_other_parameters_is_ignored(page: LabPage) -> None:
+def test_an_answer_for_other_parameters_is_ignored(page: LabPage, record: Recorder) -> None:
     request = ready(page)
+    asked = record(page.run_requested)
     page.setup.field("n").setValue(20)
-    assert not page.setup.run_button.isEnabled()
+    page.setup.run_button.click()
     page.show_needs(request, NEEDS)
-    assert not page.setup.run_button.isEnabled()
+    assert asked == []
+    changed = ready(page)
+    assert asked == [(changed,)]
+    assert changed.values["n"] == 20
 
 
 def test_without_a_model_it_says_what_to_do(theme: Theme, qtbot: QtBot) -> None:
@@ -261,7 +268,8 @@ def test_a_result_has_verdict_figures_plots_and_tables(page: LabPage, qtbot: QtB
     wanted = record(page.report_requested)
     new, old = past("new"), past("old")
     page.show_results("one", [new, old], new.folder)
-    assert "It is new." in page.result.texts
+    assert page.result.texts[0] == "It is new.", "the answer comes first"
+    assert "It is new (1.02 to 3.4)." in page.result.texts, "in full below"
     assert "One remark." in page.result.texts
     figures, medians, conditions = page.result.tables
     assert figures.cells == (("ratio", "2 s", "1 to 3 s"),)
@@ -310,6 +318,8 @@ def test_the_laboratory_takes_the_place_of_the_conversations(
     assert not window.chat.isVisible()
     assert watched == [(False,)]
     window.intents.escape()
+    assert window.rooms.shows_lab, "Esc closes other things; a result that one reads stays"
+    window.rooms.toggle_lab()
     assert not window.rooms.shows_lab
     assert stopped == []
     assert watched == [(False,), (True,)]
@@ -322,3 +332,55 @@ def test_keys_of_the_conversations_show_them(window: MainWindow) -> None:
     action.trigger()
     assert not window.rooms.shows_lab
     assert window.conversations.search.hasFocus()
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def with_values(result: PastResult, **values: float) -> PastResult:
+    asked = replace(result.record.request, values=values)
+    return replace(result, record=replace(result.record, request=asked))
+
+
+def test_results_are_named_by_what_differs(page: LabPage) -> None:
+    page.show_results("one", [with_values(past("a"), n=1024, share=0.5), with_values(past("b"), n=10, share=0.5)])
+    names = [page.past.view.item(row).text() for row in range(2)]
+    assert names == ["2026-01-01 10:20 · Tokens 1,024", "2026-01-01 10:20 · Tokens 10"]
+    page.past.select(0, 1)
+    (differs,) = [table for table in page.result.tables if ("Tokens", "10", "1,024") in table.cells]
+    assert len(differs.cells) == 1
+    page.show_results("one", [past("a")])
+    assert page.past.view.item(0).text() == "2026-01-01 10:20 · short · tiny"
+
+
+def test_results_can_be_deleted(page: LabPage, record: Recorder, qtbot: QtBot) -> None:
+    deleted = record(page.delete_requested)
+    a, b = past("a"), past("b")
+    page.show_results("one", [a, b])
+    page.past.view.setFocus()
+    qtbot.keyClick(page.past.view, Qt.Key.Key_Delete)
+    assert deleted == [((a,),)]
+    page.past.select(0, 1)
+    page.past._delete.click()
+    assert deleted[1:] == [((a, b),)]
+
+
+def test_a_series_has_one_colour_in_all_plots_of_a_result(page: LabPage) -> None:
+    one, two = Series("one", (Point(0, 1),)), Series("two", (Point(0, 2), Point(1, 3)))
+    plots = (Plot("p", "x", "y", (one, two)), Plot("q", "x", "y", (two,), x_names=("at first", "at the very end")))
+    shown = past("a")
+    finished = shown.record.finished
+    result = replace(finished.result, plots=plots)
+    page.show_results("one", [replace(shown, record=replace(shown.record, finished=replace(finished, result=result)))])
+    first, second = page.result.plots
+    items = (first.plot.getPlotItem().listDataItems()[1], second.plot.getPlotItem().listDataItems()[0])
+    assert len({item.opts["pen"].color().name() for item in items}) == 1
+    ticks = second.plot.getAxis("bottom")._tickLevels
+    assert ticks == [[(0, "at first"), (1, "at the very\nend")]]
+
+
+def test_two_runs_share_their_plots(page: LabPage) -> None:
+    page.show_results("one", [past("new"), past("old")])
+    page.past.select(0, 1)
+    (plot,) = page.result.plots
+    assert [series.name for series in plot.shown.series] == ["A: with", "B: with"]

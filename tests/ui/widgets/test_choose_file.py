@@ -32,6 +32,16 @@ def test_the_suffix_is_added_and_nothing_overwritten_unasked(
     assert asked == ["chat.md", "chat.md", "chat.md", "there.md", "chat.md"], "about a file that is there it asks again"
 
 
+def test_a_suffix_that_is_the_beginning_of_the_right_one_is_completed(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "day.json"), ""))
+    file = ask_where_to_save(parent, "Export", "kvdesk-journal.jsonl", "JSON lines (*.jsonl)")
+    assert file == tmp_path / "day.jsonl"
+
+
 def test_dialogs_begin_where_the_last_file_was(
     window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
