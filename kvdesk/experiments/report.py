@@ -107,9 +107,10 @@ def _heading(text: str) -> str:
 
 def _cells(figure: Figure) -> tuple[str, str]:
     unit = f" {figure.unit}" if figure.unit else ""
-    known = figure.low is not None and figure.high is not None
-    interval = tr("{low} to {high}").format(low=number(figure.low, 4), high=number(figure.high, 4)) if known else "–"
-    return f"{number(figure.value, 4)}{unit}", interval + unit if known else interval
+    value = f"{number(figure.value, 4)}{unit}"
+    if figure.low is None or figure.high is None:
+        return value, "–"
+    return value, tr("{low} to {high}").format(low=number(figure.low, 4), high=number(figure.high, 4)) + unit
 
 
 def _spread(samples: Iterable[Sample]) -> Table:

@@ -26,6 +26,7 @@ from kvdesk.translation import marked
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.cell_metrics import DRAWN
 from kvdesk.viewmodel.graph_spec import Curve, GraphSpec
+from kvdesk.viewmodel.idle import ActiveTime
 from kvdesk.viewmodel.percentiles import Gaps, Percentiles, of_values
 from kvdesk.viewmodel.series import Rate, Series
 
@@ -90,6 +91,7 @@ class Measurements:
         self.hit, self.hits = Series(), Series()  # per request, cumulative; in %
         self.own, self.others, self.threads = Series(), Series(), Series()
         self.marks: deque[Mark] = deque(maxlen=MAX_MARKS)
+        self.active = ActiveTime()
         self.graphs = self._make_graphs()
         self.forget()
 
@@ -100,6 +102,7 @@ class Measurements:
         for rate in (self.prefill, self.decode):
             rate.clear()
         self.marks.clear()
+        self.active.clear()
         self.start_s: float | None = None  # of the first reading: 0 on every time axis
         self.latest_s = 0.0
         self.gaps = Gaps()
@@ -141,6 +144,7 @@ class Measurements:
             self.decode.add(sample.at_s, sample.n_tokens, sample.ms)
             self._add_token(sample)
         self._touch(sample.at_s)
+        self.active.note(sample.at_s - sample.ms / 1e3, sample.at_s)
 
     def start_turn(self) -> None:
         """An answer begins: gaps between its tokens count from its prompt on."""
@@ -171,6 +175,7 @@ class Measurements:
             self.reused_tokens += stats.reused_tokens
             self.hit.append(at_s, 100 * stats.reused_tokens / stats.prompt_tokens)
             self.hits.hold(at_s, 100 * self.reused_tokens / self.prompt_tokens)
+            self.active.note(at_s, at_s)
         self._touch(at_s)
 
     def add_view(self, view: CacheView, context: ContextInfo | None = None, at_s: float | None = None) -> None:
@@ -205,6 +210,7 @@ class Measurements:
             self.moved = Moved(operation, rolling.p50 if rolling else None)
             self._since_moved.clear()
         self._touch(operation.at_s)
+        self.active.note(operation.at_s - operation.ms / 1e3, operation.at_s)
 
     def add_load(self, sample: LoadSample) -> None:
         if self._load_s is not None and sample.at_s - self._load_s > _LOAD_GAP_S:

@@ -256,3 +256,41 @@ def test_the_speed_in_the_status_line_is_that_of_answers(window: MainWindow) -> 
     window.apply_event(SpeedSample(100.2, "decode", 1, 100.0, 256))
     window._events._write_numbers()
     assert "10 tok/s" in window.status.text
+
+
+def with_pause() -> Measurements:
+    """The session, five minutes of nothing, and an answer of 10 s."""
+    measured = session()
+    for i in range(100):
+        measured.add_speed(SpeedSample(500.0 + i / 10, "decode", 1, 10.0, 512))
+    return measured
+
+
+def test_a_pause_is_folded_and_marked(theme: Theme, qtbot: QtBot) -> None:
+    page = GraphsPage(theme, with_pause())
+    qtbot.addWidget(page)
+    page.resize(420, 700)
+    page.show()
+    page.stack.draw()
+    assert page.stack.axis.range[1] < 120, "100 s, a gap, and 10 s"
+    ((begin, end),) = page.stack.axis.fold.gaps
+    plot = plots_of(page)[1]
+    assert list(plot._gaps.xvals) == [begin, end]
+    seconds, _ = plot._curves[0].getOriginalDataset()
+    assert np.nanmax(seconds) == pytest.approx(page.stack.axis.latest_s, abs=1.5)
+    page.stack.read_at(page.stack.axis.latest_s)
+    assert page.stack.note.startswith("at 6:49.9"), "the time that passed, with the pause"
+
+
+def test_the_time_is_written_once_and_the_page_is_drawn_when_it_is_shown(theme: Theme, qtbot: QtBot) -> None:
+    page = GraphsPage(theme, session())
+    qtbot.addWidget(page)
+    page.resize(420, 700)
+    assert all(plot.getAxis("left")._tickLevels == [[]] for plot in plots_of(page)), (
+        "no numbers before there is a scale"
+    )
+    page.show()
+    qtbot.waitUntil(lambda: all(plot.getAxis("left")._tickLevels[0] for plot in plots_of(page)), timeout=400)
+    *others, last = [plot.getAxis("bottom")._tickLevels[0] for plot in plots_of(page)]
+    assert last
+    assert not any(others)

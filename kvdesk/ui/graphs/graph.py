@@ -16,10 +16,12 @@ from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graph_spec import GraphSpec
+from kvdesk.viewmodel.idle import Fold
 from kvdesk.viewmodel.series import FloatArray, round_up, visible
 
 LEFT_PX: Final = 44  # for the numbers of a vertical axis
 TICKS_PX: Final = 20  # for those of a time axis
+BELOW_PX: Final = 4  # under a plot without one
 WORD_PX: Final = 72  # from one word of a time axis to the next
 _LOW_PX: Final = 40  # a lower plot has room for two numbers beside it
 
@@ -54,6 +56,7 @@ class Drawing:
     highest    value that is seen; None while nothing is known: no numbers are written then
     marks      operations: a second and an ink for each
     ticks      words of the time axis
+    gaps       pauses that are folded: their first and last second
     """
 
     seconds: tuple[float, float]
@@ -61,6 +64,7 @@ class Drawing:
     highest: float | None
     marks: list[tuple[float, str]]
     ticks: list[tuple[float, str]]
+    gaps: tuple[tuple[float, float], ...] = ()
 
 
 class Plotting(Protocol):
@@ -80,17 +84,19 @@ class Plotting(Protocol):
 
 
 def readings(
-    spec: GraphSpec, start_s: float, begin: float, end: float, n_bins: int
+    spec: GraphSpec, start_s: float, begin: float, end: float, n_bins: int, fold: Fold | None = None
 ) -> tuple[list[tuple[FloatArray, FloatArray]], float | None]:
     """Every curve as (seconds of the axis, values), and the highest value that is seen; None: none was ever measured.
 
-    `start_s`: second 0 of the axis; `begin` and `end` are on it. `n_bins`: as in `series.visible`.
+    `start_s`: second 0 of the axis; `begin` and `end` are on it. `n_bins`: as in `series.visible`. `fold`: of the axis.
     """
+    fold = fold or Fold()
+    first, last = fold.time(begin) + start_s, fold.time(end) + start_s
     curves, highest = [], 0.0
     for curve in spec.curves:
-        times, values = visible(curve.series, begin + start_s, end + start_s, n_bins)
-        curves.append((times - start_s, values))
-        highest = max(highest, float(np.nan_to_num(values[times >= begin + start_s]).max(initial=0.0)))
+        times, values = visible(curve.series, first, last, n_bins)
+        curves.append((fold.place(times - start_s), values))
+        highest = max(highest, float(np.nan_to_num(values[times >= first]).max(initial=0.0)))
     return curves, highest if any(curve.series.last is not None for curve in spec.curves) else None
 
 
@@ -156,19 +162,22 @@ class Graph(QWidget):
         spec, inside = self.plot.spec, self.plot.inside
         begin, end = self._axis.range
         series = tuple((len(curve.series), curve.series.last, curve.series.held_s) for curve in spec.curves)
-        drawn = begin, end, start_s, inside, series, marks
+        fold = self._axis.fold
+        drawn = begin, end, start_s, inside, series, marks, fold.gaps
         if drawn == self._drawn:
             return
         self._drawn = drawn
         width = int(inside.width())
-        curves, highest = readings(spec, start_s, begin, end, max(width, 100))
+        curves, highest = readings(spec, start_s, begin, end, max(width, 100), fold)
         ticks = [] if highest is None else self._axis.ticks(width // WORD_PX)
-        self.plot.show_drawing(Drawing((begin, end), curves, highest, marks, ticks))
+        gaps = tuple(gap for gap in fold.gaps if gap[1] > begin and gap[0] < end)
+        self.plot.show_drawing(Drawing((begin, end), curves, highest, marks, ticks, gaps))
 
     def show_at(self, second: float | None, start_s: float) -> None:
         """Write every curve's value at a second of the axis, of which 0 is `start_s`; None: the last one."""
+        at = None if second is None else self._axis.fold.time(second)
         series = (curve.series for curve in self.plot.spec.curves)
-        self.captions.show_values([s.last if second is None else s.at(second + start_s) for s in series])
+        self.captions.show_values([s.last if at is None else s.at(at + start_s) for s in series])
         self.plot.show_line(second)
 
 

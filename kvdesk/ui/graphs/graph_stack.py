@@ -131,7 +131,7 @@ class GraphStack(QWidget):
         pixel_s = (end - begin) / max(self.graphs[0].plot.inside.width(), 1.0)
         rest_s = max(min(pixel_s, _SELDOM_S), self._pace.rest_ms / 1e3 if self._measured.is_running else 0.0)
         if self._drawn < 0 or (not self._left and self._clock() - self._drawn_s >= rest_s):
-            if self._movable:
+            if self._movable and self._drawn >= 0:
                 self._begin()
                 self._next.start()
             else:
@@ -146,7 +146,9 @@ class GraphStack(QWidget):
         measured, self._draw_ms = self._measured, 0.0
         self._drawn, self._drawn_s = measured.revision, self._clock()
         start = measured.start_s or 0.0
-        self.axis.latest_s = measured.latest_s - start if measured.start_s is not None else 0.0
+        self.axis.fold = fold = measured.active.fold(start)
+        latest = measured.latest_s - start if measured.start_s is not None else 0.0
+        self.axis.latest_s = float(fold.shown[-1]) if fold.gaps else latest
         self._left = list(self.graphs)
         self._read_out()
 
@@ -157,7 +159,8 @@ class GraphStack(QWidget):
             return
         begun = time.perf_counter()
         start = self._measured.start_s or 0.0
-        marks = [(mark.operation.at_s - start, self._mark_ink(mark)) for mark in self._measured.marks]
+        place = self.axis.fold.place
+        marks = [(place(mark.operation.at_s - start), self._mark_ink(mark)) for mark in self._measured.marks]
         self._left.pop(0).draw(start, marks)
         self._draw_ms += (time.perf_counter() - begun) * 1e3
 
@@ -195,14 +198,17 @@ class GraphStack(QWidget):
             return tr("Speeds and cells are drawn here while the model works.")
         marks = self._measured.marks
         if self._at is None:
-            if not marks:
-                return tr("Time since the first reading")
-            return _mark_text(marks[-1], start)
+            if marks:
+                return _mark_text(marks[-1], start)
+            if self.axis.fold.gaps:
+                return tr("Time since the first reading; pauses are folded at the dashed lines")
+            return tr("Time since the first reading")
         begin, end = self.axis.range
-        at = tr("at {time}").format(time=clock_text(self._at, 0.1))
+        place = self.axis.fold.place
+        at = tr("at {time}").format(time=clock_text(self.axis.fold.time(self._at), 0.1))
         if marks:
-            mark = min(marks, key=lambda mark: abs(mark.operation.at_s - start - (self._at or 0.0)))
-            if abs(mark.operation.at_s - start - self._at) <= _NEAR * (end - begin):
+            mark = min(marks, key=lambda mark: abs(place(mark.operation.at_s - start) - (self._at or 0.0)))
+            if abs(place(mark.operation.at_s - start) - self._at) <= _NEAR * (end - begin):
                 return f"{at}  ·  {_mark_text(mark, start)}"
         return at
 
@@ -252,6 +258,7 @@ class GraphStack(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._drawn = -1
+        QTimer.singleShot(0, self, self.draw_due)  # once it is laid out
 
 
 def _mark_text(mark: Mark, start: float) -> str:

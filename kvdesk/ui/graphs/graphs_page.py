@@ -44,7 +44,7 @@ class GraphsPage(QWidget):
     def __init__(self, theme: Theme, measured: Measurements) -> None:
         super().__init__()
         self._theme, self._measured = theme, measured
-        plots = [TimePlot(theme, spec) for spec in measured.graphs]
+        plots = [TimePlot(theme, spec, ticks=spec is measured.graphs[-1]) for spec in measured.graphs]
         self.stack = GraphStack(theme, measured, plots, movable=True)
         for plot in plots:
             plot.zoomed.connect(self.stack.zoom)

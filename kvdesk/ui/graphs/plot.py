@@ -46,6 +46,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         bottom.enableAutoSIPrefix(False)
         bottom.setStyle(tickLength=-4, tickTextOffset=4, hideOverlappingLabels=False)
         bottom.setHeight(TICKS_PX)
+        left.setTicks([[]])  # until the scale is known
         bottom.setTicks([[]])  # else pyqtgraph looks for some at every paint
         self.getViewBox().setDefaultPadding(0)
 

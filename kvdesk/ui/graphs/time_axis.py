@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from kvdesk.viewmodel.idle import Fold
 
 LEAST_S = 1.0
 """Nothing narrower than this can be shown."""
@@ -13,7 +15,8 @@ _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 36
 
 @dataclass(slots=True)
 class TimeAxis:
-    """Seconds since the first reading. Following: the newest is at the right; else it stands where it was put.
+    """Seconds since the first reading, without the pauses that are folded away (`fold`). Following: the newest is at
+    the right; else it stands where it was put.
 
     It follows in even steps of about a twentieth of its width: between two steps only curves have to be drawn anew.
 
@@ -24,6 +27,7 @@ class TimeAxis:
     window_s: float | None = 120.0
     following: bool = True
     latest_s: float = 0.0
+    fold: Fold = field(default_factory=Fold)
     _begin: float = 0.0
     _end: float = 10.0
 
@@ -67,12 +71,15 @@ class TimeAxis:
         self.set_range(begin + shift, end + shift)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """At most `most` places with a word each: seconds up to two minutes, then 2:30, then 1:02:30."""
+        """At most `most` places with a word each: seconds up to two minutes, then 2:30, then 1:02:30. The words are the
+        time that passed, pauses included.
+        """
         begin, end = self.range
         step = next((s for s in _STEPS_S if (end - begin) / s <= max(most, 1)), _STEPS_S[-1])
         last = math.floor((end - 0.06 * (end - begin)) / step)  # a word at the very end would be cut
         first = math.ceil(max(begin, 0.0) / step)
-        return [(i * step, clock_text(i * step, step, end)) for i in range(first, last + 1)]
+        time, last_s = self.fold.time, self.fold.time(end)
+        return [(i * step, clock_text(time(i * step), step, last_s)) for i in range(first, last + 1)]
 
 
 def clock_text(seconds: float, step: float = 1.0, end: float | None = None) -> str:

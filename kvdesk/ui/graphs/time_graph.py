@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
+from PySide6.QtCore import Qt
 
 from kvdesk.translation import tr
-from kvdesk.ui.graphs.graph import TICKS_PX, Drawing, ink_of
+from kvdesk.ui.graphs.graph import BELOW_PX, TICKS_PX, Drawing, ink_of
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
@@ -20,11 +21,17 @@ _LEAST_PX = 64  # height of the plot
 class TimePlot(Plot):
     """Its curves, a line for every operation and one at the time that is read out."""
 
-    def __init__(self, theme: Theme, spec: GraphSpec) -> None:
+    def __init__(self, theme: Theme, spec: GraphSpec, *, ticks: bool = True) -> None:
+        """`ticks`: writes the seconds of the axis under it."""
         super().__init__(theme, tr("{title} over time").format(title=spec.title), movable=True)
         self.spec = spec
-        self.setMinimumHeight(_LEAST_PX + TICKS_PX)
+        self._has_ticks = ticks
+        self.setMinimumHeight(_LEAST_PX + (TICKS_PX if ticks else BELOW_PX))
+        if not ticks:
+            self.getAxis("bottom").setHeight(BELOW_PX)
         self._marks = pg.VTickGroup(yrange=[0, 1])
+        self._gaps = pg.VTickGroup(yrange=[0, 1])
+        self.addItem(self._gaps)
         self._points = pg.ScatterPlotItem(symbol="t", size=7, pen=None, **AS_PATHS)
         self._line = pg.InfiniteLine(angle=90)
         self._line.setVisible(False)
@@ -50,6 +57,7 @@ class TimePlot(Plot):
             item.setSymbolPen(None)
         self._marks.setPen(pg.mkPen(palette.mix(colours.panel, colours.secondary, 0.4), width=1))
         self._line.setPen(pg.mkPen(colours.secondary))
+        self._gaps.setPen(pg.mkPen(colours.secondary, width=1, style=Qt.PenStyle.DashLine))
 
     def show_drawing(self, drawing: Drawing) -> None:
         for item, (seconds, values) in zip(self._curves, drawing.curves, strict=True):
@@ -61,8 +69,9 @@ class TimePlot(Plot):
             self._marks.setXVals(seconds)
             brushes = [pg.mkBrush(ink) for _, ink in drawing.marks]
             self._points.setData(seconds, np.full(seconds.size, top * 1.06), brush=brushes)
+        self._gaps.setXVals([edge for gap in drawing.gaps for edge in gap])
         self.setXRange(*drawing.seconds, padding=0)
-        self.getAxis("bottom").setTicks([drawing.ticks])
+        self.getAxis("bottom").setTicks([drawing.ticks if self._has_ticks else []])
         self.scene().prepareForPaint()  # else the first paint finds that another one is needed
 
     def show_line(self, second: float | None) -> None:

@@ -15,14 +15,13 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPol
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.graphs.graph import LEFT_PX, TICKS_PX, WORD_PX, Drawing, Scale, ink_of
+from kvdesk.ui.graphs.graph import BELOW_PX, LEFT_PX, TICKS_PX, WORD_PX, Drawing, Scale, ink_of
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graph_spec import GraphSpec
 from kvdesk.viewmodel.series import FloatArray
 
 _LEAST_PX: Final = 28  # height of the plot
-_BELOW_PX: Final = 4  # under a plot without a time axis
 _WORD: Final = QSize(WORD_PX, 14)
 
 
@@ -49,7 +48,7 @@ class TrendPlot(QWidget):
     @property
     def inside(self) -> QRectF:
         """Where the curves are, in pixels of the widget."""
-        below = TICKS_PX if self._has_ticks else _BELOW_PX
+        below = TICKS_PX if self._has_ticks else BELOW_PX
         return QRectF(LEFT_PX, 0, max(self.width() - LEFT_PX, 1), max(self.height() - below, 1))
 
     def set_colours(self) -> None:
@@ -137,6 +136,9 @@ class TrendPlot(QWidget):
         seen = [(round(self._x(second, inside)), ink) for second, ink in marks if begin <= second <= end]
         painter.setPen(QColor(palette.mix(colours.panel, colours.secondary, 0.4)))
         painter.drawLines([QLineF(x, inside.top(), x, inside.bottom()) for x, _ in seen])
+        painter.setPen(QPen(QColor(colours.secondary), 1, Qt.PenStyle.DashLine))
+        edges = [round(self._x(edge, inside)) for gap in self.drawing.gaps for edge in gap]
+        painter.drawLines([QLineF(x, inside.top(), x, inside.bottom()) for x in edges])
         painter.setPen(Qt.PenStyle.NoPen)
         for x, ink in seen:
             painter.setBrush(QColor(ink))
