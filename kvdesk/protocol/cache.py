@@ -202,6 +202,19 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
+class Refilled:
+    """A new context has what conversations had in the one before: `n_read` tokens were computed again and `n_carried`
+    came with their state, of so many conversations. `n_left`: conversations that had no room. `ms`: all of it.
+    """
+
+    n_conversations: int
+    n_read: int
+    n_carried: int
+    n_left: int
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class RecordingTaken:
     """The journal. is_over: its context is freed now, for another one; nobody asked for it."""
 
@@ -340,6 +353,7 @@ CacheCommand = (
 CacheEvent = (
     ContextPreview
     | Verified
+    | Refilled
     | RecordingTaken
     | ContextReady
     | SpeedSample

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from kvdesk.cache.compare import Comparison, LogitsComparison, SequenceChange, Verdict
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.translation import tr
+from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
+from kvdesk.viewmodel.readout import visible
 
 Titles = Callable[[int], str]
 
@@ -38,20 +40,20 @@ def figures(comparison: Comparison) -> tuple[Figure, ...]:
         sides.append((f"{used:,}", f"{highest:,}", holes, f"{sum(m.n_shared for m in metrics):,}"))
     (used_b, high_b, holes_b, shared_b), (used_a, high_a, holes_a, shared_a) = sides
     return (
-        Figure("used", used_b, used_a, tr("Cells that at least one sequence holds")),
-        Figure("H", high_b, high_a, tr("High water: index of the last non-empty cell + 1")),
+        Figure(USED, used_b, used_a, tr("Cells that at least one sequence holds")),
+        Figure(HIGH_WATER, high_b, high_a, tr("H, the high-water mark: index of the last non-empty cell + 1")),
         Figure(
-            "n_kv",
+            READ,
             f"{comparison.n_kv_before:,}",
             f"{comparison.n_kv_after:,}",
-            tr("Cells that attention reads for the next token"),
+            tr("n_kv: the cells that attention reads for the next token"),
         ),
-        Figure("holes", holes_b, holes_a, tr("Share of free cells below H, which attention still reads")),
-        Figure("shared", shared_b, shared_a, tr("Cells that more than one sequence holds")),
+        Figure(GAPS, holes_b, holes_a, tr("Share of free cells below H, which attention still reads")),
+        Figure(SHARED, shared_b, shared_a, tr("Cells that more than one sequence holds")),
     )
 
 
-def cells_sentence(change: SequenceChange, title: str) -> str:
+def _cells(change: SequenceChange) -> str:
     """The changes of the cells of one sequence."""
     counts = (
         (change.freed, tr("freed")),
@@ -64,7 +66,53 @@ def cells_sentence(change: SequenceChange, title: str) -> str:
     parts = [f"{n:,} {word}" for n, word in counts if n]
     if change.stayed:
         parts.append(tr("{stayed} stayed").format(stayed=f"{change.stayed:,}"))
-    return f"“{title}”: {', '.join(parts)}."
+    return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class EffectRow:
+    """What became of one conversation, or branch. token: the likeliest next one; kl: nats; tip: the same as a sentence.
+    All but the title may be empty.
+    """
+
+    title: str
+    cells: str
+    token: str = ""
+    kl: str = ""
+    tip: str = ""
+
+
+def effect_rows(done: OperationDone, titles: Titles, texts: Mapping[int, str]) -> tuple[EffectRow, ...]:
+    """A row for each sequence whose cells or next token are known to have changed, or to be the same."""
+    if done.effect is None:
+        return ()
+    comparison = done.effect.comparison
+    changes: dict[int, list[str]] = {}
+    for change in comparison.sequences:
+        told = changes.setdefault(int(change.seq_id), [])
+        if (said := _cells(change)) not in told:
+            told.append(said)
+    rows = []
+    for seq_id in sorted({*changes, *comparison.logits}):
+        logits, title = comparison.logits.get(seq_id), titles(seq_id)
+        cells = "; ".join(changes.get(seq_id, ())) or tr("unchanged")
+        if logits is None:
+            rows.append(EffectRow(title, cells))
+            continue
+        tip = logits_sentence(logits, title, texts)
+        rows.append(EffectRow(title, cells, _next_token(logits, texts), f"{logits.kl_max:.2g}", tip))
+    return tuple(rows)
+
+
+def _next_token(logits: LogitsComparison, texts: Mapping[int, str]) -> str:
+    if logits.verdict.same or logits.first_row < 0:
+        return _verdict(logits.verdict)
+    was, now = (_token(token, texts) for token in (logits.token_before, logits.token_after))
+    return f"{_verdict(logits.verdict)}: {was} → {now}"
+
+
+def _token(token: int, texts: Mapping[int, str]) -> str:
+    return visible(texts[token]) if token in texts else tr("token {token}").format(token=token)
 
 
 def logits_sentence(logits: LogitsComparison, title: str, texts: Mapping[int, str]) -> str:
@@ -100,20 +148,16 @@ def _verdict(verdict: Verdict) -> str:
     }[verdict]
 
 
-def sentences(done: OperationDone, titles: Titles, texts: Mapping[int, str]) -> tuple[str, ...]:
-    """Everything about an operation's effect that is not a figure, most interesting first."""
+def remarks(done: OperationDone) -> tuple[str, ...]:
+    """What is said of an operation's effect beside the figures and the rows."""
     effect = done.effect
     if effect is None:
         return ()
-    found = [cells_sentence(change, titles(change.seq_id)) for change in effect.comparison.sequences]
-    if not found:
+    found = [done.note] if done.note else []
+    if not effect.comparison.sequences:
         found.append(tr("No cell changed."))
-    if done.note:
-        found.insert(0, done.note)
-    rows = [logits_sentence(row, titles(seq), texts) for seq, row in sorted(effect.comparison.logits.items())]
-    if rows and done.name == "undo":
-        found.append(tr("Compared with the state that was undone:"))
-    found += rows
+    if effect.comparison.logits and done.name == "undo":
+        found.append(tr("Next tokens are compared with the state that was undone."))
     if effect.bytes_moved:
         speed = tr(" at {speed} GB/s").format(speed=f"{effect.bytes_moved / done.ms / 1e6:.1f}") if done.ms else ""
         found.append(

@@ -24,7 +24,9 @@ from kvdesk.protocol.cache import (
     MessageSpans,
     OperationDone,
     PreviewContext,
+    Refilled,
     SpeedSample,
+    TokenTexts,
     Verified,
     VerifyConversation,
 )
@@ -249,24 +251,49 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
     window.apply_event(done())
     card = window.inspector.cache.effect
     assert card.isVisible()
-    assert "used 220 → 64" in card.text
-    assert "n_kv 256 → 256" in card.text
+    assert "Cells in use 220 → 64" in card.text
+    assert "Read per new token 256 → 256" in card.text
     assert "116 freed" in card.text
-    assert "the next token are changed (KL 0.02 nats" in card.text
+    assert "| changed: token 3 → token 4 | 0.02" in card.text
     assert "4.0 GB/s" in card.text
     assert "map agrees" in card.text
-    assert "tok/s 100 → …" in card.text, "not measured yet"
+    assert "tok/s" not in card.text, "not measured yet"
     for _ in range(16):
         window.apply_event(SpeedSample(2.0, "decode", 1, 8.0, 256))
     assert "tok/s 100 → 125" in card.text
     window.apply_event(replace(cache_view(8), undoable=(8,)))
     window._events._write_numbers()
+    panel = window.inspector.cache.operations
+    panel.set_open(True)
     assert card.undo_button.isVisible()
+    assert not panel.button(specs.UNDO).isVisible(), "one is enough"
     card.undo_button.click()
     assert sent == [(Operate(Undo(8)),)]
     window.apply_event(cache_view(9))
     window._events._write_numbers()
     assert not card.undo_button.isVisible(), "its blob is gone"
+    assert panel.button(specs.UNDO).isVisible()
+
+
+def test_the_next_token_is_written_as_text(window: MainWindow) -> None:
+    show(window)
+    window.apply_event(TokenTexts({3: " ay", 4: " oh"}))
+    window.apply_event(done())
+    assert "changed: “␣ay” → “␣oh”" in window.inspector.cache.effect.text
+
+
+def test_a_rebuild_that_reads_again_ends_with_a_card(window: MainWindow) -> None:
+    show(window)
+    window.apply_event(Working("Reading conversations again", 0, 1066))
+    assert window.activity.text == "Reading conversations again: 0 of 1,066 tokens"
+    window.apply_event(Refilled(3, 1066, 0, 1, 7700.0))
+    card = window.inspector.cache.effect
+    assert card.isVisible()
+    assert not card.undo_button.isVisible()
+    assert "1,066 tokens were read again in 7.70 s (138 tok/s)." in card.text
+    assert "Conversations in the new cache: 3; without room: 1." in card.text
+    window.apply_event(done())
+    assert "Cells in use 220 → 64" in card.text, "the next operation has its numbers again"
 
 
 def test_compaction_is_previewed_and_done(window: MainWindow, record: Record) -> None:
@@ -279,7 +306,7 @@ def test_compaction_is_previewed_and_done(window: MainWindow, record: Record) ->
     assert not dialog.compact_button.isEnabled(), "not before one has seen what it does"
     plan = plan_compaction(cache_view().snapshot, Layout.KEEP_ORDER, row_bytes={"kv": 1000})
     window.apply_event(CompactionPreview(plan, 1.08, "Decoding should be 8 % faster."))
-    assert "H 240 → 220" in dialog.text
+    assert "High water (H): 240 → 220" in dialog.text
     assert "+8.0 %" in dialog.text
     dialog.compact_button.click()
     assert sent[1:] == [(Operate(Compact(Layout.KEEP_ORDER)),)]

@@ -308,7 +308,8 @@ class Engine:
             self._after_new_context()
         if held and self.session is session:
             new = session.runtime
-            self._jobs.append((command, refill(new.context, new.cache_manager, new.spans, held)))
+            job = refill(new.context, new.cache_manager, new.spans, held, self._scheduler.n_piece, self._emit)
+            self._jobs.append((command, job))
 
     def _after_new_context(self) -> None:
         """Say which context there is now: the new one, the old one made again, or none at all."""

@@ -56,6 +56,7 @@ class CachePage(QWidget):
         self.trends = Trends(theme, measured)
         self.trends.less_clicked.connect(self.less_clicked)
         self.effect = EffectView(theme)
+        self.effect.dismissed.connect(self._place_undo)
         self.bar = MapBar(theme, self.map)
         self._legend = Legend(theme)
         self.map.key_changed.connect(self._on_key_changed)
@@ -112,6 +113,12 @@ class CachePage(QWidget):
         """The form of operations by hand."""
         self.operations.show_state(state)
         self.effect.show_undoable(() if state.running or state.dead else state.undoable)
+        self._place_undo()
+
+    @Slot()
+    def _place_undo(self) -> None:
+        """One button: where the effect is shown, else beside the call."""
+        self.operations.offer_undo(not self.effect.offers_undo)
 
     def show_numbers(self, state: CacheState) -> None:
         """Metrics and rulers."""

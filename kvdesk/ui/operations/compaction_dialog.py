@@ -25,6 +25,7 @@ from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.widgets.controls import fit_to_screen, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.viewmodel.cell_metrics import HIGH_WATER, READ
 from kvdesk.viewmodel.operation_specs import COMPACT, Chosen, refusal
 
 _LAYOUTS = {
@@ -221,7 +222,8 @@ def _lines(plan: CompactionPlan, gain: float | None, state: CacheState) -> list[
     """The plan in figures, one line a matter."""
     high_before = max((s.high_water_before for s in plan.streams), default=0)
     high_after = max((s.high_water_after for s in plan.streams), default=0)
-    lines = [f"H {high_before:,} → {high_after:,}   n_kv {plan.n_kv_before:,} → {plan.n_kv_after:,}"]
+    high, read = f"{high_before:,} → {high_after:,}", f"{plan.n_kv_before:,} → {plan.n_kv_after:,}"
+    lines = [f"{tr(HIGH_WATER)}: {high}   {tr(READ)}: {read}"]
     if plan.changes_nothing:
         return lines  # there are no bytes to move and no speed to gain
     predicted = f"{(gain - 1) * 100:+.1f} %" if gain is not None else tr("not measured yet")
@@ -230,5 +232,5 @@ def _lines(plan: CompactionPlan, gain: float | None, state: CacheState) -> list[
             size=f"{plan.bytes_to_move / 1e6:,.1f}", predicted=predicted
         )
     )
-    runs = [f"{_title(state, seq)} {b + 1:,} → {a + 1:,}" for s in plan.streams for seq, b, a in s.scatter if a != b]
-    return [*lines, tr("runs of cells: {runs}").format(runs=", ".join(runs))] if runs else lines
+    runs = [f"“{_title(state, seq)}”: {b + 1:,} → {a + 1:,}" for s in plan.streams for seq, b, a in s.scatter if a != b]
+    return [*lines, tr("Pieces of neighbouring cells"), *(f"    {run}" for run in runs)] if runs else lines

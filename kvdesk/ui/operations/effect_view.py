@@ -1,24 +1,27 @@
 """The effect of one operation: its call, figures before and after, and the changes of each conversation's cells.
 
-Decode speed is measured before the operation and again with the next answer: until then the place says so.
+Decode speed is measured before the operation and again with the next answer: until then it is left out.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone, SpeedSample
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip, set_tone
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.effect_text import Titles, figures, sentences, took
+from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
+from kvdesk.viewmodel.effect_text import EffectRow, Titles, effect_rows, figures, remarks, took
 
-_NAMES: Final = (marked("used"), "H", "n_kv", marked("holes"), marked("shared"), "tok/s")
+_NAMES: Final = (USED, HIGH_WATER, READ, GAPS, SHARED, "tok/s")
+_HEADS: Final = (marked("Chat"), marked("Cells"), marked("Next token"), marked("KL"))
 _MEASURED_TOKENS: Final = 16  # decode speed is the mean of this many tokens
 
 
@@ -26,6 +29,7 @@ class EffectView(QFrame):
     """A card. Hidden while there is nothing to show."""
 
     undo_clicked = Signal(int)  # number of the operation
+    dismissed = Signal()
 
     def __init__(self, theme: Theme, closable: bool = True) -> None:
         super().__init__()
@@ -43,7 +47,7 @@ class EffectView(QFrame):
         )
         self._undo.clicked.connect(self._on_undo_clicked)
         close = IconButton(theme, "close", tr("Dismiss this comparison"))
-        close.clicked.connect(self.hide)
+        close.clicked.connect(self._on_dismissed)
         if not closable:
             close.hide()
         head = QHBoxLayout()
@@ -56,14 +60,28 @@ class EffectView(QFrame):
         self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._values: dict[str, tuple[QLabel, QLabel]] = {}
         grid = QGridLayout()
+        grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(0)
         for column, name in enumerate(_NAMES):
             before, after = label("", tone="secondary", family="mono"), label("", family="mono")
             self._values[name] = before, after
-            for row, widget in enumerate((label(tr(name), tone="secondary", scale="small"), before, after)):
+            caption = label(tr(name), tone="secondary", scale="small")
+            caption.setWordWrap(True)
+            for row, widget in enumerate((caption, before, after)):
                 grid.addWidget(widget, row, column)
             grid.setColumnStretch(column, 1)
+        self._speed_caption = caption
+        self._rows: tuple[EffectRow, ...] = ()
+        self._table = QWidget()
+        self._table_grid = QGridLayout(self._table)
+        self._table_grid.setContentsMargins(0, 4, 0, 4)
+        self._table_grid.setHorizontalSpacing(12)
+        self._table_grid.setVerticalSpacing(2)
+        for column, stretch in enumerate((2, 3, 3, 0)):
+            self._table_grid.setColumnStretch(column, stretch)
+        self._figures = QWidget()
+        self._figures.setLayout(grid)
         self._words = label("", scale="small")
         self._words.setWordWrap(True)
         self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -73,7 +91,8 @@ class EffectView(QFrame):
         column_.addLayout(head)
         column_.addWidget(self._call)
         column_.addWidget(self._took)
-        column_.addLayout(grid)
+        column_.addWidget(self._figures)
+        column_.addWidget(self._table)
         column_.addWidget(self._words)
         self.hide()
 
@@ -84,8 +103,14 @@ class EffectView(QFrame):
     @property
     def text(self) -> str:
         """All that is said."""
-        numbers = (f"{tr(name)} {b.text()} {a.text()}" for name, (b, a) in self._values.items())
-        return "\n".join((self._call.text(), *numbers, self._words.text()))
+        numbers = (f"{tr(name)} {b.text()} {a.text()}" for name, (b, a) in self._values.items() if a.text())
+        rows = (" | ".join((row.title, row.cells, row.token, row.kl)) for row in self._rows)
+        return "\n".join((self._call.text(), *numbers, *rows, self._words.text()))
+
+    @property
+    def offers_undo(self) -> bool:
+        """Whether the operation that is shown can be undone here."""
+        return not self.isHidden() and not self._undo.isHidden()
 
     def show_effect(self, done: OperationDone, titles: Titles, texts: dict[int, str]) -> None:
         """Show what an operation did; `done.effect` must be there."""
@@ -96,17 +121,61 @@ class EffectView(QFrame):
             tr("operation {operation}  ·  {took}").format(operation=f"{done.operation:,}", took=took(done.ms))
         )
         self._call.setText(done.call)
+        self._call.show()
         for figure in figures(done.effect.comparison):
             before, after = self._values[figure.name]
             before.setText(figure.before)
             after.setText(f"→ {figure.after}")
             after.setToolTip(plain_tip(figure.tip))
             set_tone(after, "" if figure.changed else "secondary")
-        self._words.setText("\n".join(sentences(done, titles, texts)))
+        self._figures.show()
+        self._show_rows(effect_rows(done, titles, texts))
+        self._show_words(remarks(done))
         if not again:
             self._since = []
             self._show_speed()
         self.show()
+
+    def show_sentences(self, title: str, *said: str) -> None:
+        """What was done that is no operation with numbers before and after, such as a rebuild."""
+        self._done, self._since = None, None
+        self._took.setText(title)
+        self._call.setText("")
+        self._call.hide()
+        self._undo.hide()
+        self._figures.hide()
+        self._show_rows(())
+        self._show_words(said)
+        self.show()
+
+    def _show_words(self, said: Sequence[str]) -> None:
+        self._words.setText("\n".join(said))
+        self._words.setVisible(bool(said))
+
+    def _show_rows(self, rows: tuple[EffectRow, ...]) -> None:
+        """A line for each conversation, under heads; columns of which nothing is known are left out."""
+        self._rows = rows
+        while item := self._table_grid.takeAt(0):
+            if widget := item.widget():
+                widget.hide()
+                widget.deleteLater()
+        self._table.setVisible(bool(rows))
+        measured = any(row.token for row in rows)
+        for column, head in enumerate(_HEADS[: len(_HEADS) if measured else 2]):
+            self._table_grid.addWidget(label(tr(head), tone="secondary", scale="small"), 0, column)
+        for i, row in enumerate(rows, start=1):
+            texts = (row.title, row.cells, row.token, row.kl) if measured else (row.title, row.cells)
+            for column, text in enumerate(texts):
+                cell = label(text, scale="small")
+                cell.setWordWrap(column < 3)
+                cell.setToolTip(plain_tip(row.tip) if row.tip else "")
+                cell.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+                self._table_grid.addWidget(cell, i, column)
+
+    @Slot()
+    def _on_dismissed(self) -> None:
+        self.hide()
+        self.dismissed.emit()
 
     def forget(self) -> None:
         """Another context: what is shown was done to the one before, and its speed was not this one's."""
@@ -132,11 +201,10 @@ class EffectView(QFrame):
     def _show_speed(self) -> None:
         before, after = self._values["tok/s"]
         measured = self._since is not None and len(self._since) == _MEASURED_TOKENS
-        before.setText(_rate(list(self._samples)))
-        after.setText(f"→ {_rate(self._since or [])}" if measured else "→ …")
-        after.setToolTip(
-            "" if measured else tr("Measured with the next {n} tokens of an answer").format(n=_MEASURED_TOKENS)
-        )
+        for widget in (self._speed_caption, before, after):
+            widget.setVisible(measured)  # with the next tokens of an answer
+        before.setText(_rate(list(self._samples)) if measured else "")
+        after.setText(f"→ {_rate(self._since or [])}" if measured else "")
 
     @Slot()
     def _on_undo_clicked(self) -> None:

@@ -20,6 +20,7 @@ from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState, Target
 from kvdesk.viewmodel.operation_specs import (
+    CLEAR,
     OPERATIONS,
     REMOVE,
     SWAP_IN,
@@ -61,7 +62,13 @@ class OperationsPanel(QWidget):
         self._p1 = _spin(tr("Position after the last"), -1, tr("end"))
         self._shift = _spin(tr("Positions to shift by"), -_MAX_POS)
         self._shift.setValue(-1)
+        self._shift.setToolTip(
+            tr("So many positions later, or earlier with a minus: -10 closes a gap of 10 before the chosen positions")
+        )
         self._pos = _spin(tr("Position to try a token at"), 0)
+        self._pos.setToolTip(
+            tr("Where one token is tried: only the position right after the sequence's last one is taken")
+        )
         for box in (self._p0, self._p1):
             box.valueChanged.connect(self._on_range_changed)
             box.problem_changed.connect(self._show)
@@ -168,6 +175,10 @@ class OperationsPanel(QWidget):
             box.setValue(value)
             box.blockSignals(False)
         self._show()
+
+    def offer_undo(self, offered: bool) -> None:
+        """Whether the last operation can be undone from here; not where its effect has a button of its own."""
+        self._buttons[UNDO].setVisible(offered)
 
     def show_refused(self, event: BatchRefused) -> None:
         """llama.cpp said no to a token that was tried."""
@@ -282,6 +293,7 @@ class OperationsPanel(QWidget):
         button = QPushButton(tr(spec.label))
         button.setProperty("scale", "small")
         button.setMinimumWidth(0)
+        button.setProperty("destructive", spec is CLEAR)
         button.clicked.connect(lambda: self._press(spec))
         button.installEventFilter(self)
         self._buttons[spec] = button

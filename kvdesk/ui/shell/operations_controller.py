@@ -19,6 +19,7 @@ from kvdesk.protocol.cache import (
     OperationDone,
     PreviewContext,
     RecordingTaken,
+    Refilled,
     SpeedSample,
     TakeRecording,
     Verified,
@@ -98,7 +99,7 @@ class OperationsController(QObject):
                 self._inspector.cache.question.show_preview(event)
             case ModelLoaded():
                 self._inspector.timeline.forget_past()
-            case CompactionPreview() | RecordingTaken() | Working() | Verified() | BatchRefused():
+            case CompactionPreview() | RecordingTaken() | Working() | Verified() | Refilled() | BatchRefused():
                 self._show_answer(event)
             case _:
                 pass
@@ -231,7 +232,9 @@ class OperationsController(QObject):
         if self._dialog is not None and self._dialog.isVisible() and done.name.startswith("compact"):
             self._dialog.show_done(done, texts)
 
-    def _show_answer(self, event: CompactionPreview | RecordingTaken | Working | Verified | BatchRefused) -> None:
+    def _show_answer(
+        self, event: CompactionPreview | RecordingTaken | Working | Verified | Refilled | BatchRefused
+    ) -> None:
         """Show the answer to a command, or its progress."""
         match event:
             case CompactionPreview():
@@ -246,6 +249,8 @@ class OperationsController(QObject):
                 self._strip.show_working(event)
             case Verified():
                 self._show_verified(event)
+            case Refilled():
+                self._show_refilled(event)
             case BatchRefused():
                 self._inspector.cache.operations.show_refused(event)
                 self._strip.show_result(event.sentence, "warning")
@@ -257,6 +262,28 @@ class OperationsController(QObject):
         self._strip.show_result(
             said.format(title=title, verdict=event.logits, n=f"{event.n_tokens:,}", time=took(event.ms)), tone
         )
+
+    def _show_refilled(self, event: Refilled) -> None:
+        """A rebuild is no operation with cells before and after; what it cost is said in the same place."""
+        said = [tr("The context was made anew; that cannot be undone.")]
+        if event.n_read:
+            tok_s = event.n_read / event.ms * 1e3 if event.ms else 0.0
+            said.append(
+                tr("{n} tokens were read again in {took} ({tok_s} tok/s).").format(
+                    n=f"{event.n_read:,}", took=took(event.ms), tok_s=f"{tok_s:,.0f}"
+                )
+            )
+        if event.n_carried:
+            said.append(tr("{n} tokens came with their state, without reading.").format(n=f"{event.n_carried:,}"))
+        said.append(
+            tr("Conversations in the new cache: {n}.").format(n=event.n_conversations)
+            if not event.n_left
+            else tr("Conversations in the new cache: {n}; without room: {left}.").format(
+                n=event.n_conversations, left=event.n_left
+            )
+        )
+        self._inspector.cache.effect.show_sentences(tr("rebuild of the context"), *said)
+        self._inspector.cache.reveal(self._inspector.cache.effect)
 
     def _changed(self) -> None:
         self._inspector.timeline.note_change()

@@ -65,6 +65,7 @@ QPushButton[primary="true"] {{ background: {c.accent}; border-color: {c.accent};
 QPushButton[primary="true"]:hover {{ background: {accent_hover}; }}
 QPushButton[primary="true"]:focus {{ border-color: {c.text}; }}
 QPushButton[primary="true"]:disabled {{ background: {c.raised}; border-color: {c.line}; color: {disabled}; }}
+QPushButton[destructive="true"]:enabled {{ color: {c.danger}; }}
 QPushButton[quiet="true"] {{ background: transparent; border-color: transparent; color: {c.secondary};
     padding: 4px 8px; text-align: left; }}
 QPushButton[quiet="true"][changed="true"] {{ color: {c.text}; font-weight: 600; }}

@@ -23,6 +23,7 @@ from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
 from kvdesk.policies.compaction_gain import SpanCost
+from kvdesk.protocol.cache import TokenTexts
 from kvdesk.protocol.operations import (
     TO_COMPARE,
     BatchRefused,
@@ -232,6 +233,9 @@ class CacheOperations:
         both = [s for s in before.asked if s in after]
         pairs = {s: (before.asked[s].logits, after[s].logits) for s in both}
         logits = {s: compare_logits(*pair, *self._noise) for s, pair in pairs.items()}
+        likeliest = {t for row in logits.values() for t in (row.token_before, row.token_after) if t >= 0}
+        if likeliest:  # they may never have been in the cache
+            self._emit(TokenTexts({t: self._context.model.vocab.label(t) for t in likeliest}))
         return Effect(
             compare_snapshots(before.snapshot, snapshot, logits),
             done.bytes_moved,

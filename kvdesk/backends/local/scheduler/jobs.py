@@ -6,7 +6,8 @@ Each job is a generator of `Working`; closing it ends the work cleanly. Runs on 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
@@ -19,7 +20,7 @@ from kvdesk.cache.blob import Blob
 from kvdesk.cache.compare import compare_logits
 from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
-from kvdesk.protocol.cache import MessageSpan, Verified
+from kvdesk.protocol.cache import MessageSpan, Refilled, Verified
 from kvdesk.protocol.chat import Client, Working
 from kvdesk.translation import tr
 
@@ -83,12 +84,32 @@ def hold(context: Context, cache_manager: CacheManager, *, with_state: bool) -> 
 
 
 def refill(
-    context: Context, cache_manager: CacheManager, spans: MessageSpanReporter, held: Sequence[Held]
+    context: Context,
+    cache_manager: CacheManager,
+    spans: MessageSpanReporter,
+    held: Sequence[Held],
+    n_piece: Callable[[], int],
+    emit: Emit,
 ) -> Iterator[Working]:
-    """Fill a new context with what the conversations had: from saved state, or computed again from their tokens.
+    """Fill a new context with what the conversations had: from saved state, or computed again from their tokens, so
+    many at once that progress is seen (`n_piece`). At its end it says what was done.
 
     Conversations that do not fit any more are left out, the least recently used first: their next turn computes them.
     """
+    start, found = time.perf_counter(), Counter[str]()
+    yield from _refill(context, cache_manager, spans, held, n_piece, found)
+    ms = (time.perf_counter() - start) * 1e3
+    emit(Refilled(found["conversations"], found["read"], found["carried"], len(held) - found["conversations"], ms))
+
+
+def _refill(
+    context: Context,
+    cache_manager: CacheManager,
+    spans: MessageSpanReporter,
+    held: Sequence[Held],
+    n_piece: Callable[[], int],
+    found: Counter[str],
+) -> Iterator[Working]:
     total = sum(len(h.tokens) for h in held)
     done = 0
     for h in held:
@@ -105,17 +126,21 @@ def refill(
         try:
             if h.blob and context.states.seq_set(sequence.seq_id, h.blob, h.tokens):
                 cache_manager.adopt(sequence, h.tokens, h.exact)
+                found["carried"] += n
                 yield Working(tr("Carrying conversations over"), done, total)
             else:
                 cache_manager.acquire_prefix(sequence, list(h.tokens))  # what others have already
+                yield Working(tr("Reading conversations again"), done - n + len(sequence.tokens), total)
             while len(sequence.tokens) < n:
                 first = len(sequence.tokens)
-                part = h.tokens[first : first + context.n_batch]
+                part = h.tokens[first : first + n_piece()]
                 if context.decode(Batch.of(sequence.seq_id, first, part), "prefill").rc != 0:
                     cache_manager.adopt_unfinished(sequence, part)
                     return
                 cache_manager.append_decoded(sequence, part)
+                found["read"] += len(part)
                 yield Working(tr("Reading conversations again"), done - n + len(sequence.tokens), total)
         finally:
             cache_manager.mark_idle(sequence)
+        found["conversations"] += 1
         spans.restore(sequence, h.spans)

@@ -105,6 +105,11 @@ class Scheduler:
         """Requests whose prompt is being read."""
         return sum(request.prefilling for request in self._requests)
 
+    def n_piece(self) -> int:
+        """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policies.prompt_piece`)."""
+        n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
+        return piece(n_batch, n_ubatch, self._speed_model.prefill_ms(n_ubatch, n_ubatch))
+
     def use(
         self,
         context: Context,
@@ -210,7 +215,7 @@ class Scheduler:
             request = self._requests[0]
             if request.n_new and not request.prefilling and self._burst(request):
                 return
-            batches = [(request, request.next_batch(self._piece()))]
+            batches = [(request, request.next_batch(self.n_piece()))]
         else:
             batches = self._compose()
         fitting: list[tuple[Request, Batch]] = []
@@ -345,11 +350,6 @@ class Scheduler:
         self.events.tell(request)
         self._end_if_due(request)
         return True
-
-    def _piece(self) -> int:
-        """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policies.prompt_piece`)."""
-        n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
-        return piece(n_batch, n_ubatch, self._speed_model.prefill_ms(n_ubatch, n_ubatch))
 
     def _acquire(self, command: Generate, sequence: CacheSequence, prompt: list[int]) -> Acquired:
         """What the cache has of the prompt; nothing where the client wants all of it read."""
