@@ -83,7 +83,10 @@ def first_token_reason(delay: Delay) -> str:
     parts = [*_before(delay), _reading(delay)]
     head = tr("First token after {seconds}: {parts}").format(seconds=_seconds(delay.all_s), parts=", ".join(parts))
     causes = _causes(delay)
-    return (tr("{said}: {causes}.") if causes else tr("{said}.")).format(said=head, causes=tr(" and ").join(causes))
+    if not causes:
+        return tr("{said}.").format(said=head)
+    words = tr("{said}: {causes}.") if delay.usual_tok_s else tr("{said}; meanwhile {causes}.")
+    return words.format(said=head, causes=tr(" and ").join(causes))
 
 
 def _before(delay: Delay) -> list[str]:

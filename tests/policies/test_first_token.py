@@ -31,7 +31,7 @@ SLOW = partial(Delay, 8.49, 259, 30.4)
         ),
         (
             SLOW(others=1.72, n_processors=2),
-            "First token after 8.5 s: 259 tokens read at 30 tok/s: other programs used 1.7 of 2 processors.",
+            "First token after 8.5 s: 259 tokens read at 30 tok/s; meanwhile other programs used 1.7 of 2 processors.",
         ),
         (SLOW(), "First token after 8.5 s: 259 tokens read at 30 tok/s."),
         (

@@ -15,13 +15,13 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushBut
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone, SpeedSample
 from kvdesk.translation import marked, tr
-from kvdesk.ui.widgets.controls import IconButton, label, plain_tip, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, plain_tip, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 from kvdesk.viewmodel.effect_text import EffectRow, Titles, effect_rows, figures, remarks, took
 
 _NAMES: Final = (USED, HIGH_WATER, READ, GAPS, SHARED, "tok/s")
-_HEADS: Final = (marked("Chat"), marked("Cells"), marked("Next token"), marked("KL"))
+_HEADS: Final = (marked("Chat"), marked("Cells"), marked("Next token"), marked("KL, nats"))
 _MEASURED_TOKENS: Final = 16  # decode speed is the mean of this many tokens
 
 
@@ -166,11 +166,11 @@ class EffectView(QFrame):
         for i, row in enumerate(rows, start=1):
             texts = (row.title, row.cells, row.token, row.kl) if measured else (row.title, row.cells)
             for column, text in enumerate(texts):
-                cell = label(text, scale="small")
-                cell.setWordWrap(column < 3)
+                cell = ElidedLabel(text) if column == 0 else label(text, scale="small")
+                cell.setProperty("scale", "small")
+                cell.setWordWrap(0 < column < 3)
                 cell.setToolTip(plain_tip(row.tip) if row.tip else "")
-                cell.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-                self._table_grid.addWidget(cell, i, column)
+                self._table_grid.addWidget(cell, i, column, Qt.AlignmentFlag.AlignTop)
 
     @Slot()
     def _on_dismissed(self) -> None:

@@ -324,8 +324,8 @@ def _words(row: Row, entry: Entry | None) -> str:
         return tr("no longer recorded")
     operation = entry.operation
     if row.n > 1 and row.main < row.last:
-        calls = tr("%n calls to compare the next token", row.n - 1)
-        return tr("{name}  {reason}, with {calls}").format(name=operation.name, reason=operation.reason, calls=calls)
+        said = tr("{name}  {reason} (+{n} to compare)")
+        return said.format(name=operation.name, reason=operation.reason, n=f"{row.n - 1:,}")
     if row.n > 1:
         return f"{operation.name} ×{row.n:,}"
     return f"{operation.name}  {operation.reason}" if operation.reason else operation.name
