@@ -270,7 +270,9 @@ def _questions() -> list[Question]:
 
     return [
         Question(
-            e.id, tr(e.title), tr(e.question), tr(e.supposed), e.parameters, e.takes_text, takes_journal=e.takes_journal
+            *(e.id, tr(e.title), tr(e.question), tr(e.supposed), e.parameters, e.takes_text),
+            takes_journal=e.takes_journal,
+            stages=tuple(map(tr, e.stages)),
         )
         for e in EXPERIMENTS
     ]

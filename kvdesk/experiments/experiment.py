@@ -42,6 +42,7 @@ class Experiment:
     applies    "" or, in a sentence, why there is nothing to measure in such a memory
     takes_text it reads `Bench.text`, which may be a person's own; takes_journal: it takes the history of a journal, in
                place of one that it makes
+    stages     what x 0, 1, … of its samples are called; () where they are numbers
     """
 
     id: str
@@ -56,6 +57,7 @@ class Experiment:
     applies: Callable[[ModelFacts], str] = lambda _facts: ""
     takes_text: bool = False
     takes_journal: bool = False
+    stages: tuple[str, ...] = ()
 
     def run(self, bench: Bench) -> Iterator[Progress | Sample | Result]:
         """Measure, and conclude at the end: the last value is the result."""

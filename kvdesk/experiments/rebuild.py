@@ -156,6 +156,7 @@ EXPERIMENT = Experiment(
     question=marked("Does rebuilding the context now and then make requests fast again, and what does it cost?"),
     supposed=marked("After many requests the context is to be rebuilt."),
     parameters=PARAMETERS,
+    stages=WAYS,
     settings=_settings,
     work=lambda values: Work(
         values["others"] + 4 * values["rounds"] * values["text"],

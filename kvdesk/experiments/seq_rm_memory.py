@@ -160,6 +160,7 @@ EXPERIMENT = Experiment(
     question=marked("Does llama_memory_seq_rm free memory, or does it only mark cells as unused?"),
     supposed=marked("It only marks cells as unused, so that memory is left behind and slows later requests down."),
     parameters=PARAMETERS,
+    stages=STEPS,
     settings=lambda values: ContextSettings(n_ctx=int(values["n_ctx"]), n_seq_max=1),
     work=lambda values: Work(2 * values["rounds"] * values["fill"], 2 * values["rounds"]),
     measure=_measure,

@@ -29,7 +29,9 @@ RESULT = "result.json"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An experiment as far as one chooses it. supposed: what the question comes from, a sentence."""
+    """An experiment as far as one chooses it. supposed: what the question comes from, a sentence; stages: what x 0, 1, …
+    of its samples are called, () where they are numbers.
+    """
 
     id: str
     title: str
@@ -38,6 +40,7 @@ class Question:
     parameters: tuple[Parameter, ...]
     takes_text: bool = False
     takes_journal: bool = False
+    stages: tuple[str, ...] = ()
 
 
 class ModelChoice(NamedTuple):
@@ -195,13 +198,13 @@ def conditions(record: Record, parameters: Sequence[Parameter] = ()) -> Table:
 
 
 def result_names(results: Sequence[PastResult], parameters: Sequence[Parameter] = ()) -> tuple[str, ...]:
-    """A name for each: when it ran, and what is not the same in all of them. Of one alone: form and model."""
+    """A name for each: when it ran, and what is not the same in all of them. Of one alone: its form."""
     chosen = [_chosen(past.record, parameters) for past in results]
     keys = dict.fromkeys(key for facts in chosen for key in facts)
     differ = [key for key in keys if len({facts.get(key) for facts in chosen}) > 1]
     names = []
     for past, facts in zip(results, chosen, strict=True):
-        told = [past.form, past.model] if len(results) == 1 else [f"{k} {facts[k]}" for k in differ if k in facts]
+        told = [past.form] if len(results) == 1 else [f"{k} {facts[k]}" for k in differ if k in facts]
         names.append(" · ".join((past.when, *told)))
     return tuple(names)
 

@@ -129,7 +129,7 @@ class LabPage(QWidget):
         """The experiment runs from now on."""
         self._running = request
         self.banner.hide()
-        self.run.begin()
+        self.run.begin(next((q.stages for q in self._questions if q.id == request.experiment_id), ()))
         self._show_running()
 
     def show_events(self, events: Sequence[ExperimentEvent]) -> None:

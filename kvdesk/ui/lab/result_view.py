@@ -143,6 +143,7 @@ class ResultView(QScrollArea):
         card = QFrame()
         card.setProperty("card", "effect")
         text = _prose(sentence, weight="strong")
+        text.setProperty("scale", "large")
         row = QHBoxLayout(card)
         row.setContentsMargins(16, 12, 16, 12)
         row.addWidget(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, QTimer, Slot
@@ -38,6 +38,7 @@ class RunView(QWidget):
         super().__init__()
         self._curves = LiveCurves()
         self._begun_s = 0.0
+        self._stages: tuple[str, ...] = ()
         self._started: Started | None = None
         self._what = ElidedLabel()
         self._step = NumberLabel(widest=tr("{done} of {total}").format(done="88", total="88"))
@@ -94,8 +95,9 @@ class RunView(QWidget):
     def doing(self) -> str:
         return self._what.full_text
 
-    def begin(self) -> None:
-        """Nothing is known yet."""
+    def begin(self, stages: Sequence[str] = ()) -> None:
+        """Nothing is known yet. `stages`: names of x 0, 1, … of its samples."""
+        self._stages = tuple(stages)
         self._curves = LiveCurves()
         self._started = None
         self._begun_s = time.monotonic()
@@ -205,4 +207,6 @@ class RunView(QWidget):
             else tr("Samples are drawn here as they come")
         )
         below = tr("Median of the rounds so far; lines from the lowest to the highest") if self._curves.n else ""
-        self._plot.show_plot(Plot(title, below, unit or tr("measured value"), curves.series(names)))
+        self._plot.show_plot(
+            Plot(title, below, unit or tr("measured value"), curves.series(names), x_names=self._stages)
+        )

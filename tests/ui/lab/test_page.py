@@ -228,6 +228,14 @@ def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Reco
     assert cancelled == [()]
 
 
+def test_stages_are_named_while_it_runs(page: LabPage) -> None:
+    page.show_questions([replace(ONE, stages=("made", "filled"))])
+    page.begin(ready(page))
+    page.show_events([Sample("a", 0, 2), Sample("a", 1, 2)])
+    page.run._draw()
+    assert page.run.drawn.x_names == ("made", "filled")
+
+
 def test_the_cells_of_its_cache_are_drawn(page: LabPage) -> None:
     page.begin(ready(page))
     pos = np.array([0, 1, -1, 0], np.int32)
@@ -350,7 +358,7 @@ def test_results_are_named_by_what_differs(page: LabPage) -> None:
     (differs,) = [table for table in page.result.tables if ("Tokens", "10", "1,024") in table.cells]
     assert len(differs.cells) == 1
     page.show_results("one", [past("a")])
-    assert page.past.view.item(0).text() == "2026-01-01 10:20 · short · tiny"
+    assert page.past.view.item(0).text() == "2026-01-01 10:20 · short"
 
 
 def test_results_can_be_deleted(page: LabPage, record: Recorder, qtbot: QtBot) -> None:
