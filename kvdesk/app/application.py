@@ -107,7 +107,6 @@ def run(file: str | None) -> int:
         waker = QTimer(parts.window, interval=WAKE_MS)  # Python looks at signals only when it runs
         waker.timeout.connect(lambda: None)
         waker.start()
-        when_painted(parts.window, lambda: _greet(parts))
         parts.window.show()
         code = parts.qt.exec()
         starts.close()
@@ -122,14 +121,6 @@ def run(file: str | None) -> int:
         sys.stderr.flush()
         os._exit(code)
     return int(code)
-
-
-def _greet(parts: Parts) -> None:
-    """The tour, at the first start of all: nothing was ever written."""
-    if not parts.controller.settings.tour_seen and not any(
-        c.title for c in parts.controller.conversations.conversations
-    ):
-        parts.window.help.start_tour()
 
 
 class _Closer(QObject):

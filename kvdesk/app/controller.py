@@ -18,6 +18,7 @@ from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chat_list import ChatList
 from kvdesk.app.chats import Chats
 from kvdesk.app.exporting import ChatExport
+from kvdesk.app.first_start import FirstStart
 from kvdesk.app.help_desk import HelpDesk
 from kvdesk.app.importing import ChatImport
 from kvdesk.app.laboratory import Laboratory
@@ -101,7 +102,9 @@ class Controller(QObject):
         self._silence = Silence(window, worker)
         self.laboratory = Laboratory(window, marker.embedded)
         self.models = ModelLibrary(window, settings, marker.embedded)
-        self.downloads = ModelDownloads(window, settings, self.models.refresh)
+        self.downloads = ModelDownloads(window, settings)
+        self.downloads.finished.connect(self.models.refresh)
+        self._first = FirstStart(window, self.chats, self.models, self.downloads, marker.embedded)
         keys = keys or ServerKeys(paths.keys_file())
         self.servers = Servers(window, keys, settings, self.open_server)
         self.serving = Serving(window, lambda: worker.host, settings)
@@ -111,6 +114,7 @@ class Controller(QObject):
             self._apply,
             self.laboratory.apply,
             self.models.apply,
+            self._first.apply,
             self.servers.apply,
             self.serving.apply,
         )

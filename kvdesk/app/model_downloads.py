@@ -18,6 +18,7 @@ from kvdesk.library.hub import Hub, is_repo, keep_token, read_token
 from kvdesk.library.recommended import recommended
 from kvdesk.session import SettingsStore
 from kvdesk.translation import tr
+from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.downloads import Offer, offers_of, recommended_offers
 
 if TYPE_CHECKING:
@@ -28,14 +29,18 @@ _THREADS: Final = "kvdesk-hub"
 
 
 class ModelDownloads(QObject):
-    """settings: where the address of the hub is. finished: called when a model has come."""
+    """settings: where the address of the hub is."""
+
+    finished = Signal()
+    """A model is downloaded."""
 
     _told = Signal(object)  # the downloads
     _answered = Signal(object, object)  # which question, and what shows its answer
 
-    def __init__(self, parent: QObject, settings: SettingsStore, finished: Callable[[], None]) -> None:
-        super().__init__(parent)
-        self._settings, self._finished = settings, finished
+    def __init__(self, window: MainWindow, settings: SettingsStore) -> None:
+        super().__init__(window)
+        self._window = window
+        self._settings = settings
         self._part: GetModels | None = None
         self._page: ModelsPage | None = None
         self._filled = False  # with what was known when it was first shown
@@ -99,6 +104,12 @@ class ModelDownloads(QObject):
     def _on_files(self, repo: str) -> None:
         part = self._shown_part()
         self._ask(lambda hub: partial(part.show_files, repo, offers_of(hub.models(repo))))
+
+    @Slot(object)
+    def download(self, offer: Offer) -> None:
+        """Show the page of models, and download this one there."""
+        self._window.rooms.show_get_models()
+        self._on_download(offer)
 
     @Slot(object)
     def _on_download(self, offer: Offer) -> None:
@@ -191,7 +202,7 @@ class ModelDownloads(QObject):
         if self._part is not None:
             self._part.show_downloads(downloads)
         if any(one.state is State.DONE and one.key not in before for one in downloads):
-            self._finished()
+            self.finished.emit()
 
     def _shown_part(self) -> GetModels:
         assert self._part is not None

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from PySide6.QtCore import QFile, QObject, Signal, Slot
 
@@ -35,13 +36,16 @@ ENOUGH_TOKENS: Final = 32
 """Of an answer whose speed is remembered."""
 SHARE: Final = 0.9
 """Of the memory's bandwidth that decoding reaches: measured with models of 135 M and 1 B."""
+T = TypeVar("T")
 Found = tuple[tuple[ModelRow, ...], Machine]
 
 
 class ModelLibrary(QObject):
     """settings: where models are remembered; embedded: the model that comes with kvdesk."""
 
+    machine_known = Signal(object, object)  # Machine; paths of the models that are here, by the names of their files
     _done = Signal(object)  # the future of a search
+    _machine_done = Signal(object)  # the future of `ask_machine`
 
     def __init__(self, window: MainWindow, settings: SettingsStore, embedded: Path | None) -> None:
         super().__init__(window)
@@ -53,6 +57,7 @@ class ModelLibrary(QObject):
         self._bandwidth = 0.0
         self._facts: dict[tuple[Path, int, int], ModelFacts] = {}  # by file, its size and time
         self._done.connect(self._on_done)
+        self._machine_done.connect(self._on_machine_done)
         window.remade.connect(self._connect_parts)
         self._connect_parts()
 
@@ -93,12 +98,31 @@ class ModelLibrary(QObject):
         """Look again, if the page was ever shown."""
         if self._page is None or self._closed:
             return
+        self._page.show_searching()
+        used, context = self._used(), self._settings.current.context
+        self._in_pool(lambda: self._look(used, context)).add_done_callback(self._done.emit)
+
+    def ask_machine(self) -> None:
+        """Answered by `machine_known`; the page of models need not exist."""
+        if self._closed:
+            return
+        used, context = self._used(), self._settings.current.context
+
+        def ask() -> tuple[Machine, dict[str, Path]]:
+            found = self._all(used)
+            return self._measured([self._read(model) for model in found], used, context), {
+                model.path.name: model.path for model in found
+            }
+
+        self._in_pool(ask).add_done_callback(self._machine_done.emit)
+
+    def _used(self) -> dict[str, UsedModel]:
+        return {model.path: model for model in self._settings.current.models}
+
+    def _in_pool(self, work: Callable[[], T]) -> Future[T]:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, "kvdesk-models")
-        self._page.show_searching()
-        used = {model.path: model for model in self._settings.current.models}
-        context = self._settings.current.context
-        self._pool.submit(lambda: self._look(used, context)).add_done_callback(self._done.emit)
+        return self._pool.submit(work)
 
     def close(self) -> None:
         """No thread is left."""
@@ -110,12 +134,7 @@ class ModelLibrary(QObject):
 
     def _look(self, used: dict[str, UsedModel], context: ContextSettings) -> Found:
         facts = [self._read(model) for model in self._all(used)]
-        self._bandwidth = self._bandwidth or measure(context.n_threads)
-        bytes_s = SHARE * self._bandwidth
-        layer_s = measured_layer_s(facts, used, bytes_s)
-        machine = Machine(bytes_s, layer_s is not None, available_bytes())
-        if layer_s is not None:
-            machine = machine._replace(layer_s=layer_s)
+        machine = self._measured(facts, used, context)
         rows = []
         for model in facts:
             fit = None
@@ -126,6 +145,13 @@ class ModelLibrary(QObject):
                     logging.getLogger(__name__).warning("no estimate for %s: %s", model.found.path, error)
             rows.append(row_of(model, fit, used.get(str(model.found.path)), machine))
         return in_order(rows, used.values()), machine
+
+    def _measured(self, facts: list[ModelFacts], used: dict[str, UsedModel], context: ContextSettings) -> Machine:
+        self._bandwidth = max(self._bandwidth, measure(context.n_threads))  # other programs may have been busy
+        bytes_s = SHARE * self._bandwidth
+        layer_s = measured_layer_s(facts, used, bytes_s)
+        machine = Machine(bytes_s, layer_s is not None, available_bytes())
+        return machine if layer_s is None else machine._replace(layer_s=layer_s)
 
     def _all(self, used: dict[str, UsedModel]) -> list[FoundModel]:
         """The embedded one, those of other applications, and those that were opened from anywhere else."""
@@ -203,6 +229,11 @@ class ModelLibrary(QObject):
         except CancelledError:
             return
         self._page.show_rows(rows, machine)
+
+    @Slot(object)
+    def _on_machine_done(self, future: Future[tuple[Machine, dict[str, Path]]]) -> None:
+        if not self._closed and not future.cancelled():
+            self.machine_known.emit(*future.result())
 
     # --- what is remembered -------------------------------------------------------------------------------------------
 

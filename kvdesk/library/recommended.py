@@ -12,13 +12,14 @@ from kvdesk.translation import tr
 
 @dataclass(frozen=True, slots=True)
 class Recommended:
-    """A file of a repository. size_mb: millions of bytes. good_for: in a few words."""
+    """A file of a repository. size_mb: millions of bytes. good_for: in a few words. chinese: speaks it well."""
 
     repo: str
     file: str
     size_mb: int
     licence: str
     good_for: str
+    chinese: bool = False
 
 
 def recommended() -> tuple[Recommended, ...]:
@@ -37,6 +38,7 @@ def recommended() -> tuple[Recommended, ...]:
             639,
             "apache-2.0",
             tr("Fast answers in many languages, Chinese too; can reason"),
+            chinese=True,
         ),
         Recommended(
             "ggml-org/gemma-3-1b-it-GGUF",
@@ -51,6 +53,7 @@ def recommended() -> tuple[Recommended, ...]:
             1834,
             "apache-2.0",
             tr("Everyday questions in many languages; can reason"),
+            chinese=True,
         ),
         Recommended(
             "ggml-org/SmolLM3-3B-GGUF",
@@ -72,6 +75,7 @@ def recommended() -> tuple[Recommended, ...]:
             2497,
             "apache-2.0",
             tr("The best of those for 8 GB of memory; code, many languages"),
+            chinese=True,
         ),
         Recommended(
             "Qwen/Qwen3-8B-GGUF",
@@ -79,5 +83,6 @@ def recommended() -> tuple[Recommended, ...]:
             5028,
             "apache-2.0",
             tr("Difficult questions and code, with 16 GB of memory"),
+            chinese=True,
         ),
     )

@@ -338,7 +338,7 @@ class Settings(Table):
         "huggingface.co",
     )
     serve: ServeSettings = Field(default_factory=ServeSettings, description="How other programs were served last")
-    tour_seen: bool = Field(False, description="The tour of the first start was shown")
+    tour_seen: bool = Field(False, description="The tour was taken: an empty chat offers it no more")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")
     inspector_visible: bool = Field(True, description="Cache inspector shown (Ctrl+I)")
     all_instruments: bool = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,11 +16,15 @@ USUAL_LAYERS: Final = 28
 """Of a model whose header is not here yet: those of 1 to 8 B have 16 to 36."""
 BESIDE_WEIGHTS: Final = 512 << 20
 """Bytes for a context and buffers that "fits" counts beside the file, before its header can be read."""
+READING_TOK_S: Final = 8.0
+"""Tokens a second at which text comes as fast as most people read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A model file that can be downloaded. model: None where the hub is to be asked for it first."""
+    """A model file that can be downloaded. model: None where the hub is to be asked for it first. chinese: whether it
+    is known to speak Chinese well.
+    """
 
     repo: str
     file: str
@@ -27,6 +32,18 @@ class Offer:
     size_bytes: int
     remark: str
     model: RemoteModel | None = None
+    licence: str = ""
+    chinese: bool = False
+
+    def fits(self, machine: Machine) -> bool:
+        """Whether file and a context have room in the memory that is free now."""
+        return self.size_bytes + BESIDE_WEIGHTS <= machine.available
+
+    def tok_s(self, machine: Machine) -> float:
+        """Tokens a second that it should write; 0.0 where the machine was not measured."""
+        if not machine.bytes_s or not self.size_bytes:
+            return 0.0
+        return 1 / (self.size_bytes / machine.bytes_s + USUAL_LAYERS * machine.layer_s)
 
 
 def offers_of(models: tuple[RemoteModel, ...]) -> tuple[Offer, ...]:
@@ -37,9 +54,35 @@ def offers_of(models: tuple[RemoteModel, ...]) -> tuple[Offer, ...]:
 def recommended_offers(models: tuple[Recommended, ...]) -> tuple[Offer, ...]:
     """The list that kvdesk brings along."""
     return tuple(
-        Offer(m.repo, m.file, m.file.removesuffix(".gguf"), m.size_mb * 10**6, f"{m.good_for} · {m.licence}")
+        Offer(
+            m.repo,
+            m.file,
+            m.file.removesuffix(".gguf"),
+            m.size_mb * 10**6,
+            f"{m.good_for} · {m.licence}",
+            licence=m.licence,
+            chinese=m.chinese,
+        )
         for m in models
     )
+
+
+def best_offer(offers: Iterable[Offer], machine: Machine, *, chinese: bool = False) -> Offer | None:
+    """The largest that fits and writes as fast as one reads (`READING_TOK_S`), else the fastest that fits. None where
+    none fits. `chinese`: only those that speak it.
+    """
+    fitting = [offer for offer in offers if offer.fits(machine) and (offer.chinese or not chinese)]
+    fluent = [offer for offer in fitting if offer.tok_s(machine) >= READING_TOK_S]
+    if fluent:
+        return max(fluent, key=lambda offer: offer.size_bytes)
+    return min(fitting, key=lambda offer: offer.size_bytes, default=None)
+
+
+def offer_facts(offer: Offer, machine: Machine) -> str:
+    """Size, licence and speed in one line."""
+    tok_s = offer.tok_s(machine)
+    speed = tr("{speed} expected here").format(speed=_speed(tok_s)) if tok_s else ""
+    return "  ·  ".join(part for part in (megabytes(offer.size_bytes), offer.licence, speed) if part)
 
 
 def columns() -> tuple[tuple[str, str], ...]:
@@ -59,11 +102,10 @@ def cells_of(offer: Offer, machine: Machine | None) -> tuple[Cell, ...]:
     size = offer.size_bytes
     fits, speed = Cell("–", 0), Cell("–", 0.0)
     if machine is not None and size:
-        has_room = size + BESIDE_WEIGHTS <= machine.available
+        has_room = offer.fits(machine)
         fits = Cell(tr("yes") if has_room else tr("no"), int(has_room))
-        if machine.bytes_s:
-            tok_s = 1 / (size / machine.bytes_s + USUAL_LAYERS * machine.layer_s)
-            speed = Cell(f"≈ {tok_s:,.0f} tok/s" if tok_s >= 10 else f"≈ {tok_s:.1f} tok/s", tok_s)
+        if tok_s := offer.tok_s(machine):
+            speed = Cell(_speed(tok_s), tok_s)
     return (
         Cell(offer.title, offer.title.lower(), f"{offer.repo}/{offer.file}"),
         Cell(quantization_of(offer.file) or "–", ""),
@@ -106,6 +148,10 @@ def progress_text(download: Download) -> str:
 
 def megabytes(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.0f} MB"
+
+
+def _speed(tok_s: float) -> str:
+    return f"≈ {tok_s:,.0f} tok/s" if tok_s >= 10 else f"≈ {tok_s:.1f} tok/s"
 
 
 def _time(seconds: float) -> str:

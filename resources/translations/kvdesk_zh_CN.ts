@@ -5212,6 +5212,10 @@
         <translation>块的图需要附加组件 kv-events：pip install &apos;kvdesk[kv-events]&apos;。</translation>
     </message>
     <message>
+        <source>The built-in model is a toy of {n} M parameters. It speaks only English, and it is often wrong.</source>
+        <translation>内置模型只是个 {n} M 参数的玩具：它只会英语，而且经常答错。</translation>
+    </message>
+    <message>
         <source>The cache as it is</source>
         <translation>缓存的现状</translation>
     </message>

@@ -131,7 +131,7 @@ def features(request: pytest.FixtureRequest) -> frozenset[Feature]:
 def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Feature]) -> Iterator[Callable[..., Rig]]:
     made: list[Rig] = []
 
-    def make(model: Path | None = None, settings: Settings | None = None) -> Rig:
+    def make(model: Path | None = None, settings: Settings | None = None, embedded: Path | None = None) -> Rig:
         errors: list[str] = []
         unsaved = _UnsavedRelay()
         store = StoreWriter(tmp_path / "chats.sqlite3", lambda error: errors.append(str(error)), unsaved.changed.emit)
@@ -144,7 +144,7 @@ def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Fea
         window = MainWindow(qapp, session)  # type: ignore[arg-type]
         qtbot.addWidget(window)
         worker = ScriptedWorker(features)
-        marker = LoadMarker(tmp_path / "loading.txt", None)
+        marker = LoadMarker(tmp_path / "loading.txt", embedded)
         controller = Controller(window, worker, store, session, marker)  # type: ignore[arg-type]
         unsaved.changed.connect(controller.show_unsaved)
         unsaved.setParent(controller)

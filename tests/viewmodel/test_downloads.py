@@ -6,7 +6,16 @@ import pytest
 
 from kvdesk.library.download_queue import Download, State
 from kvdesk.library.hub import RemoteFile, RemoteModel, Repo
-from kvdesk.viewmodel.downloads import cells_of, offers_of, progress_text, repo_remark
+from kvdesk.library.recommended import recommended
+from kvdesk.viewmodel.downloads import (
+    best_offer,
+    cells_of,
+    offer_facts,
+    offers_of,
+    progress_text,
+    recommended_offers,
+    repo_remark,
+)
 from kvdesk.viewmodel.models import Machine
 
 
@@ -48,3 +57,34 @@ def test_progress(download: Download, text: str) -> None:
 def test_a_repository_that_wants_terms_accepted_says_so() -> None:
     assert repo_remark(Repo("a/b", 1200, "gemma", gated=True)).endswith("terms to accept, token needed")
     assert repo_remark(Repo("a/b", 1200, "", gated=False)) == "1,200 downloads a month"
+
+
+@pytest.mark.parametrize(
+    ("gb_s", "free_gb", "chinese", "name"),
+    [
+        (20.0, 8.0, False, "Llama-3.2-3B-Instruct-Q4_K_M"),
+        (20.0, 1.5, False, "gemma-3-1b-it-Q4_K_M"),
+        (20.0, 1.5, True, "Qwen3-0.6B-Q8_0"),
+        (100.0, 16.0, False, "Qwen3-8B-Q4_K_M"),
+        (100.0, 4.0, False, "Qwen3-4B-Q4_K_M"),
+        (2.0, 8.0, False, "smollm2-360m-instruct-q8_0"),
+        (2.0, 8.0, True, "Qwen3-0.6B-Q8_0"),
+        (20.0, 0.4, False, None),
+    ],
+)
+def test_the_largest_that_fits_and_is_fast_enough_is_offered(
+    gb_s: float, free_gb: float, chinese: bool, name: str | None
+) -> None:
+    machine = Machine(gb_s * 1e9, measured=True, available=int(free_gb * 1e9))
+    offers = recommended_offers(recommended())
+    found = best_offer(offers, machine, chinese=chinese)
+    assert (found.title if found else None) == name
+    if found is not None and gb_s > 2:
+        assert found.tok_s(machine) >= 8
+
+
+def test_an_offer_says_size_licence_and_speed() -> None:
+    machine = Machine(20e9, measured=True, available=8 * 10**9)
+    offer = best_offer(recommended_offers(recommended()), machine)
+    assert offer is not None
+    assert offer_facts(offer, machine) == "2.02 GB  ·  llama3.2  ·  ≈ 9.6 tok/s expected here"

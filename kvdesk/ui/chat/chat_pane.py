@@ -72,6 +72,9 @@ class ChatPane(QWidget):
     server_clicked = Signal()
     models_clicked = Signal()
     better_clicked = Signal()
+    starter_clicked = Signal(str)  # a card of the empty chat
+    offer_clicked = Signal(object)  # Offer: to be downloaded
+    found_clicked = Signal(object)  # Path of a model that is on this computer
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
     menu_clicked = Signal(QPoint)  # where the main menu comes to lie
@@ -112,10 +115,14 @@ class ChatPane(QWidget):
         self._undeletable: set[ConversationId] = set()  # conversations of which messages were deleted
         self.deleted = UndoNotice(theme, DELETED_MS)
         self.deleted.undo_clicked.connect(self.undelete_clicked)
-        self._empty = EmptyPane()
-        self._empty.open_model_clicked.connect(self.open_model_clicked)
+        self.empty = EmptyPane(theme)
+        self.empty.open_model_clicked.connect(self.open_model_clicked)
+        self.empty.starter_clicked.connect(self.starter_clicked)
+        self.empty.offer.download_clicked.connect(self.offer_clicked)
+        self.empty.offer.open_clicked.connect(self.found_clicked)
+        self.empty.offer.others_clicked.connect(self.better_clicked)
         self._stack = QStackedWidget()
-        self._stack.addWidget(self._empty)
+        self._stack.addWidget(self.empty)
         self._stack.addWidget(self._view)
         self.branch_tree = BranchTree(theme)
         self.branch_tree.closed.connect(self.focus_composer)
@@ -332,7 +339,7 @@ class ChatPane(QWidget):
 
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._view.show_messages(messages)
-        self._stack.setCurrentWidget(self._view if messages else self._empty)
+        self._stack.setCurrentWidget(self._view if messages else self.empty)
         self._show_chat()
 
     def remove_messages(self, deleted: Sequence[MessageId], messages: Sequence[Message]) -> None:
@@ -342,7 +349,7 @@ class ChatPane(QWidget):
             self._undeletable.add(self._conversation)
         n = len(deleted)
         self.deleted.show_text(tr("1 message deleted.") if n == 1 else tr("%n messages deleted.", n))
-        self._stack.setCurrentWidget(self._view if messages else self._empty)
+        self._stack.setCurrentWidget(self._view if messages else self.empty)
         self._show_chat()
 
     @property
@@ -367,7 +374,7 @@ class ChatPane(QWidget):
 
     def show_model(self, model: ModelInfo | None) -> None:
         self._header.set_model(model)
-        self._empty.show_model(model)
+        self.empty.show_model(model)
         self._composer.set_loading("")
         self._block("" if model else tr("Open a model to send. Your text stays here."))
         self._can_chat = model is None or model.has_text
@@ -387,7 +394,7 @@ class ChatPane(QWidget):
     def show_dead(self) -> None:
         """The engine has stopped for good: nothing can be opened, sent or answered until kvdesk is restarted."""
         self._header.set_dead()
-        self._empty.show_dead()
+        self.empty.show_dead()
         self._view.set_can_answer(False)
         self._progress.set_share(None)
         self._block(tr("Restart kvdesk to send."))
@@ -395,7 +402,7 @@ class ChatPane(QWidget):
     def show_loading(self, name: str, share: float) -> None:
         self._progress.set_share(share)
         self._header.set_model_text(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
-        self._empty.show_loading(name, share)
+        self.empty.show_loading(name, share)
         self._composer.set_loading(name)
         self._block("")
 
@@ -413,6 +420,7 @@ class ChatPane(QWidget):
     def show_better(self, there: bool) -> None:
         """Whether the way to better models is shown beside the model's name."""
         self._header.set_better(there)
+        self.empty.show_toy(there)
 
     def show_use(self, use: ContextUse | None, *, has_context: bool) -> None:
         """How full the conversation's context is; None: not known."""

@@ -1,62 +1,198 @@
-"""A conversation without messages, or no model: how to begin."""
+"""A conversation without messages, or no model: what kvdesk is, and how to begin."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from typing import Final
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ModelInfo
 from kvdesk.translation import tr
+from kvdesk.ui.chat.offer_card import OfferCard
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.icons import application_icon
+from kvdesk.ui.widgets.scroll_column import ScrollColumn
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.starters import STARTERS, Starter
+
+_ICON_PX: Final = 56
+_WIDTH_PX: Final = 520
+_ROOMY_PX: Final = 480  # high
 
 
-class EmptyPane(QWidget):
-    """The pane without messages: how to begin."""
+class EmptyPane(ScrollColumn):
+    """Icon, one sentence, three starters; and what one should know of a model that is a toy."""
 
     open_model_clicked = Signal()
+    starter_clicked = Signal(str)  # its name
+    tour_clicked = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
+        self._theme = theme
+        self._is_toy = self._shows_cards = False
+        self._model: ModelInfo | None = None
+        self._icon = QLabel()
+        self._icon.setAccessibleName("kvdesk")
         self._first = label("", scale="large")
         self._second = label("", tone="secondary")
-        for widget in (self._first, self._second):
-            widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            widget.setWordWrap(True)
+        self.toy = label("")
+        for text in (self._icon, self._first, self._second, self.toy):
+            text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            text.setWordWrap(True)
         self._open = QPushButton(tr("Open a model…"))
         self._open.setProperty("primary", True)
         self._open.clicked.connect(self.open_model_clicked)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(self._open)
-        row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(48, 24, 48, 24)
+        self.cards = tuple(StarterCard(starter) for starter in STARTERS)
+        for card in self.cards:
+            card.clicked.connect(lambda _checked=False, name=card.starter.name: self.starter_clicked.emit(name))
+        self.tour = QPushButton(tr("Take the tour"))
+        self.tour.setProperty("quiet", True)
+        self.tour.setProperty("scale", "small")
+        self.tour.clicked.connect(self.tour_clicked)
+        self._has_tour = True
+        self.offer = OfferCard()
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addStretch(2)
-        column.addWidget(self._first)
-        column.addWidget(self._second)
-        column.addSpacing(8)
-        column.addLayout(row)
-        column.addStretch(3)
+        for part in (self._icon, self._first, self._second, self.toy):
+            column.addWidget(part)
+        column.addSpacing(4)
+        for card in self.cards:
+            column.addWidget(card)
+        column.addWidget(self.offer)
+        column.addWidget(self.tour, 0, Qt.AlignmentFlag.AlignCenter)
+        column.addWidget(self._open, 0, Qt.AlignmentFlag.AlignCenter)
+        self._inside = inside
+        page = QWidget()
+        page.setObjectName("column")
+        around = QGridLayout(page)
+        around.setContentsMargins(24, 8, 24, 8)
+        around.addWidget(inside, 1, 1)
+        for n, above, left in ((0, 2, 1), (2, 3, 1)):
+            around.setRowStretch(n, above)
+            around.setColumnStretch(n, left)
+        around.setColumnStretch(1, 100)
+        self.setWidget(page)
+        theme.changed.connect(self._fit)
+        self._fit()
         self.show_model(None)
 
+    @property
+    def text(self) -> str:
+        """The heading and the sentence below it."""
+        return f"{self._first.text()}\n{self._second.text()}"
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        """The icon is smaller where there is little room."""
+        self._inside.setMaximumWidth(self._theme.px(_WIDTH_PX))
+        side = self._theme.px(_ICON_PX if self.height() > self._theme.px(_ROOMY_PX) else _ICON_PX // 2)
+        self._icon.setPixmap(application_icon().pixmap(QSize(side, side), self.devicePixelRatioF()))
+
+    def show_toy(self, is_toy: bool) -> None:
+        """Whether the embedded model is open: it is a toy, which is said here."""
+        self._is_toy = is_toy
+        self._show_toy()
+
+    def offer_tour(self, wanted: bool) -> None:
+        """Whether the tour is offered: nobody has taken it yet."""
+        self._has_tour = wanted
+        self._show_cards(self._shows_cards)
+
     def show_model(self, model: ModelInfo | None) -> None:
+        self._model = model
         self._open.setVisible(model is None)
+        can_chat = model is not None and model.has_text
+        self._show_cards(can_chat)
         if model is None:
             self._say(tr("No model is open"), tr("Drop a .gguf file anywhere on this window, or open one."))
+        elif not can_chat:
+            self._say(model.name, tr(NO_TOKENIZER))
         else:
-            begin = tr("Type a message below. The answer streams in here.")
-            self._say(model.name, begin if model.has_text else tr(NO_TOKENIZER))
+            self._welcome()
+        self._show_toy()
 
     def show_dead(self) -> None:
+        self._model = None
         self._open.hide()
+        self._show_cards(False)
         self._say(tr("The engine has stopped"), tr("Restart kvdesk to go on. Your chats are saved."))
+        self._show_toy()
 
-    def show_loading(self, name: str, share: float) -> None:
+    def show_loading(self, name: str, share: float) -> None:  # noqa: ARG002 - the header shows how far it is
+        """The starters wait in the queue as what is typed does."""
+        self._model = None
         self._open.hide()
-        self._say(tr("Loading {name}").format(name=name), f"{share:.0%}")
+        self._show_cards(True)
+        self._welcome()
+        self._show_toy()
+
+    def _welcome(self) -> None:
+        self._say(
+            tr("What do you want to ask?"),
+            tr("Chat with models on this computer, and see what the KV cache is doing."),
+        )
+
+    def _show_cards(self, shown: bool) -> None:
+        for card in self.cards:
+            card.setVisible(shown)
+        self._shows_cards = shown
+        self.tour.setVisible(shown and self._has_tour)
+
+    def _show_toy(self) -> None:
+        shown = self._is_toy and self._model is not None and self._model.has_text
+        if shown and self._model is not None:
+            said = tr("The built-in model is a toy of {n} M parameters. It speaks only English, and it is often wrong.")
+            self.toy.setText(said.format(n=f"{self._model.n_params / 1e6:,.0f}"))
+        self.toy.setVisible(shown)
+        self.offer.set_wanted(shown)
 
     def _say(self, first: str, second: str) -> None:
         self._first.setText(first)
         self._second.setText(second)
+
+
+class StarterCard(QPushButton):
+    """A question to begin with: a heading and a line about it."""
+
+    def __init__(self, starter: Starter) -> None:
+        super().__init__()
+        self.starter = starter
+        self.setProperty("card", "starter")
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAccessibleName(tr(starter.title))
+        self.setAccessibleDescription(tr(starter.about))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 8, 16, 8)
+        column.setSpacing(0)
+        for text in (
+            label(tr(starter.title), weight="strong"),
+            label(tr(starter.about), tone="secondary", scale="small"),
+        ):
+            text.setWordWrap(True)
+            text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            column.addWidget(text)
+
+    def sizeHint(self) -> QSize:
+        layout = self.layout()
+        return layout.totalSizeHint() if layout is not None else super().sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        layout = self.layout()
+        return layout.totalMinimumSize() if layout is not None else super().minimumSizeHint()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter presses it, as Space does."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)

@@ -180,6 +180,12 @@ class Intents(QObject):
         self._parts.chat.banner.hide()
         self._window.message_sent.emit(self.selected or "", text)
 
+    @Slot(str)
+    def _on_starter(self, name: str) -> None:
+        self._parts.chat.banner.hide()
+        self._window.starter_requested.emit(name)
+        self._parts.chat.composer.focus_edit()
+
     @Slot(str, str)
     def _on_draft_changed(self, text: str, replaced: str) -> None:
         if self.selected is not None and not self._parts.events.is_dead:
@@ -292,6 +298,9 @@ class Intents(QObject):
         chat.server_clicked.connect(self.connect_server)
         chat.models_clicked.connect(self._parts.rooms.show_models)
         chat.better_clicked.connect(self._parts.rooms.show_get_models)
+        chat.starter_clicked.connect(self._on_starter)
+        chat.offer_clicked.connect(window.offer_requested)
+        chat.found_clicked.connect(self.open_found)
         chat.sidebar_clicked.connect(self._settings.toggle_sidebar)
         chat.inspector_clicked.connect(self._settings.toggle_inspector)
         self._parts.unsaved.save_requested.connect(window.unsaved_save_requested)

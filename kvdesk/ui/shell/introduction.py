@@ -1,4 +1,4 @@
-"""The tour of the first start: six steps, each a card that points at a part of the window. One can do anything else
+"""The tour: six steps, each a card that points at a part of the window. One can do anything else
 meanwhile; Esc leaves it. (`kvdesk demo` is another thing: it drives the window by itself.)
 """
 
@@ -10,8 +10,8 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal, SignalInstance, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.shell.window_parts import WindowParts
@@ -27,13 +27,15 @@ _GAP_PX: Final = 12
 @dataclass(frozen=True, slots=True)
 class Step:
     """A heading, one or two sentences, and the parts of the window that it may be about: the first that is seen.
-    `done`: sent when a person has done what it asks for; the next step comes then.
+    `done`: sent when a person has done what it asks for; the next step comes then. `can_show`: whether there is what
+    it is about; it is passed over else.
     """
 
     title: str
     text: str
     targets: Callable[[], Sequence[QWidget | None]]
     done: SignalInstance | None = None
+    can_show: Callable[[], bool] = lambda: True
 
 
 def steps(parts: WindowParts) -> tuple[Step, ...]:
@@ -55,10 +57,11 @@ def steps(parts: WindowParts) -> tuple[Step, ...]:
         Step(
             tr("What an answer cost"),
             tr(
-                "Under each answer stands how many tokens came from the cache, how many were computed, and how fast. "
-                "Point at it for more."
+                "Each answer shows how many tokens came from the cache, how many were computed, and how fast. "
+                "Hover it for more."
             ),
-            lambda: (named("answerStats"), *chat.view.widgets[-1:], chat.view, chat),
+            lambda: (named("answerStats"), *chat.view.widgets[-1:]),
+            can_show=lambda: bool(chat.view.questions),
         ),
         Step(
             tr("The cell map"),
@@ -91,8 +94,12 @@ class Introduction(QFrame):
 
     left = Signal()
 
-    def __init__(self, window: QWidget, theme: Theme, steps: Sequence[Step]) -> None:
+    def __init__(
+        self, window: QWidget, theme: Theme, steps: Sequence[Step], composer: QPlainTextEdit | None = None
+    ) -> None:
+        """`composer`: Enter in it goes on while it is empty."""
         super().__init__(window)
+        self._composer = composer
         self.setProperty("card", "palette")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._theme = theme
@@ -126,6 +133,8 @@ class Introduction(QFrame):
             if step.done is not None:
                 step.done.connect(partial(self._on_done, n))
         window.installEventFilter(self)
+        if self._composer is not None:
+            self._composer.installEventFilter(self)
         self.hide()
 
     @property
@@ -178,15 +187,20 @@ class Introduction(QFrame):
             self._go(1)
 
     def _go(self, by: int) -> None:
-        if self._at + by >= len(self._steps):
+        """To the next step that can be shown in a direction."""
+        at = self._at + by
+        while 0 <= at < len(self._steps) and not self._steps[at].can_show():
+            at += by
+        if at >= len(self._steps):
             self.leave()
-            return
-        self._at = max(0, self._at + by)
-        self._show_step()
+        elif at >= 0:
+            self._at = at
+            self._show_step()
 
     def _show_step(self) -> None:
         step, last = self._steps[self._at], self._at == len(self._steps) - 1
-        count = tr("{n} of {all}").format(n=self._at + 1, all=len(self._steps))
+        shown = [n for n, one in enumerate(self._steps) if n == self._at or one.can_show()]
+        count = tr("{n} of {all}").format(n=shown.index(self._at) + 1, all=len(shown))
         self._title.setText(step.title)
         self._text.setText(step.text)
         self._count.setText(count)
@@ -214,7 +228,22 @@ class Introduction(QFrame):
         self._ring.show_around(about)
         self.setGeometry(placed(size, about, area))
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: ARG002 - Qt's
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter presses the button that has the keys."""
+        button = self.focusWidget()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(button, QPushButton):
+            button.click()
+        else:
+            super().keyPressEvent(event)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._composer and self._composer is not None:
+            is_enter = isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+            goes_on = is_enter and event.type() == QEvent.Type.KeyPress and not self._composer.toPlainText().strip()
+            if goes_on and self.isVisible():
+                self._next.click()
+                return True
+            return False
         if event.type() == QEvent.Type.Resize and self.isVisible():
             self._place()
         return False

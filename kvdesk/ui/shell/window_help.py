@@ -42,6 +42,7 @@ class WindowHelp(QObject):
         self.about: AboutDialog | None = None
         self.report: ReportDialog | None = None
         parts.chat.menu_clicked.connect(self.show_menu)
+        parts.chat.empty.tour_clicked.connect(self.open_tour)
 
     def connect_actions(self, actions: ActionSet, widget_keys: Callable[[], tuple[ActionGroup, ...]]) -> None:
         """The actions to list, and the keys of parts of the window."""
@@ -68,11 +69,13 @@ class WindowHelp(QObject):
         self.start_tour(focus=True)
 
     def start_tour(self, *, focus: bool = False, step: int = 0) -> None:
-        """The tour of the first start. `focus`: its button takes the keys."""
+        """The tour. `focus`: its button takes the keys."""
         if self.introduction is None:
             from kvdesk.ui.shell.introduction import Introduction, steps
 
-            self.introduction = Introduction(self._parts.window, self._parts.theme, steps(self._parts))
+            self.introduction = Introduction(
+                self._parts.window, self._parts.theme, steps(self._parts), self._parts.chat.composer.edit
+            )
             self.introduction.left.connect(self._parts.chat.composer.focus_edit)
         self.introduction.start(focus=focus, step=step)
         self.tour_started.emit()

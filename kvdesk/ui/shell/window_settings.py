@@ -58,6 +58,7 @@ class WindowSettings(QObject):
         parts.events.show_default_overflow(now.cache.overflow)
         parts.panes.fold()
         parts.conversations.show_collapsed(now.collapsed_folders)
+        parts.chat.empty.offer_tour(not now.tour_seen)
         if self._panel is not None:
             self._panel.show_settings(changed)
         self.shown.emit()
@@ -111,7 +112,7 @@ class WindowSettings(QObject):
 
     @Slot()
     def keep_tour_seen(self) -> None:
-        """The tour of the first start is not shown again."""
+        """An empty chat offers the tour no more."""
         self._store.change(tour_seen=True)
 
     def show_page(self, label: str) -> None:

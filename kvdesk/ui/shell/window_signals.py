@@ -22,6 +22,8 @@ class WindowSignals(QMainWindow):
     """(conversation_id): Stop or Esc while an answer is being written."""
     regenerate_requested = Signal(str, int)
     """(conversation_id, n): make the last answer again, n times at once, as branches."""
+    starter_requested = Signal(str)
+    """(name): a card of the empty chat: ask its questions."""
     draft_changed = Signal(str, str, str)
     """(conversation_id, text, message_id): what is being typed, after a pause, and the message whose place it would
     take ("": none); answered by TurnPreview.
@@ -101,6 +103,8 @@ class WindowSignals(QMainWindow):
 
     model_open_requested = Signal(str)
     """(path): from the file dialog, or a .gguf dropped on the window."""
+    offer_requested = Signal(object)
+    """(Offer): download the model that the empty chat offers."""
     server_requested = Signal()
     """Ask which server is to be connected."""
     embedded_model_requested = Signal()

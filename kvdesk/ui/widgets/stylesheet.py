@@ -126,6 +126,10 @@ QFrame[card="history"] {{ background: {c.warning}; border-radius: 6px; }}
 QFrame[card="history"] QLabel {{ color: {c.window}; font-weight: 600; }}
 QFrame[card="notice"] {{ background: {c.raised}; border: 1px solid {handle}; border-radius: 8px; }}
 QFrame[card="ask"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; }}
+QPushButton[card="starter"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 10px;
+    padding: 0; }}
+QPushButton[card="starter"]:hover {{ background: {c.hover}; }}
+QPushButton[card="starter"]:focus {{ border-color: {c.accent}; }}
 QFrame[card="palette"] {{ background: {c.raised}; border: 1px solid {handle}; border-radius: 10px; }}
 QFrame[rule="true"] {{ background: {c.line}; border: none; }}
 

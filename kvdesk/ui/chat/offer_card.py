@@ -1,0 +1,82 @@
+"""The one model that is offered in place of a toy: what it is, and what brings it here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
+
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import label
+from kvdesk.viewmodel.downloads import Offer
+
+
+class OfferCard(QFrame):
+    """Hidden until a model is offered and wanted."""
+
+    download_clicked = Signal(object)  # Offer
+    open_clicked = Signal(object)  # Path
+    others_clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("card", "ask")
+        self._offer: Offer | None = None
+        self._path: Path | None = None
+        self._wanted = False
+        self._title = label("", weight="strong")
+        self._facts = label("", tone="secondary", scale="small")
+        for text in (self._title, self._facts):
+            text.setWordWrap(True)
+        self.button = QPushButton()
+        self.button.setProperty("primary", True)
+        self.button.clicked.connect(self._on_clicked)
+        self.others = QPushButton(tr("Other models…"))
+        self.others.setProperty("quiet", True)
+        self.others.clicked.connect(self.others_clicked)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.button)
+        row.addWidget(self.others)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(4)
+        column.addWidget(self._title)
+        column.addWidget(self._facts)
+        column.addSpacing(4)
+        column.addLayout(row)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """What is offered, and its facts."""
+        return f"{self._title.text()}\n{self._facts.text()}"
+
+    def show_offer(self, offer: Offer | None, facts: str, path: Path | None) -> None:
+        """`path`: where the file is already, which is opened then; else it can be downloaded."""
+        self._offer, self._path = offer, path
+        if offer is not None:
+            said = tr("On this computer: {name}") if path is not None else tr("For this computer: {name}")
+            self._title.setText(said.format(name=offer.title))
+            self._facts.setText(facts)
+            self.button.setText(tr("Open") if path is not None else tr("Download"))
+            self.button.setAccessibleName(f"{self.button.text()}: {offer.title}")
+            self.button.setAccessibleDescription(facts)
+        self._show()
+
+    def set_wanted(self, wanted: bool) -> None:
+        """Whether a better model would help."""
+        self._wanted = wanted
+        self._show()
+
+    def _show(self) -> None:
+        self.setVisible(self._wanted and self._offer is not None)
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        if self._path is not None:
+            self.open_clicked.emit(self._path)
+        elif self._offer is not None:
+            self.download_clicked.emit(self._offer)

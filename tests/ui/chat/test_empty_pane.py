@@ -1,0 +1,106 @@
+"""The empty chat: three starters by pointer and keyboard, what is said of a toy, and the model that is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.ui.chat.empty_pane import EmptyPane
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.downloads import Offer
+from kvdesk.viewmodel.starters import STARTERS
+from tests.ui.samples import MODEL, ONE, message
+
+OFFER = Offer("Qwen/Qwen3-1.7B-GGUF", "Qwen3-1.7B-Q8_0.gguf", "Qwen3-1.7B-Q8_0", 1_834_000_000, "", licence="mit")
+
+
+@pytest.fixture
+def pane(window: MainWindow) -> EmptyPane:
+    """Of a window with an empty chat."""
+    window.activateWindow()
+    return window.chat.empty
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Space, Qt.Key.Key_Return, None])
+def test_a_starter_is_asked_by_pointer_and_keys(
+    window: MainWindow,
+    pane: EmptyPane,
+    qtbot: QtBot,
+    record: Callable[[object], list[tuple[object, ...]]],
+    key: Qt.Key | None,
+) -> None:
+    asked = record(window.starter_requested)
+    for card in pane.cards:
+        assert card.isVisible()
+        if key is None:
+            qtbot.mouseClick(card, Qt.MouseButton.LeftButton)
+        else:
+            card.setFocus()
+            qtbot.keyClick(card, key)
+    assert asked == [(starter.name,) for starter in STARTERS]
+    assert window.chat.composer.edit.hasFocus(), "one goes on typing"
+
+
+def test_tab_reaches_every_card(window: MainWindow, pane: EmptyPane, qtbot: QtBot) -> None:
+    window.chat.composer.edit.setFocus()
+    seen = set()
+    for _ in range(60):
+        qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Tab)
+        seen.add(window.focusWidget())
+    assert set(pane.cards) <= seen
+
+
+def test_the_cards_go_with_the_first_message(window: MainWindow, pane: EmptyPane) -> None:
+    window.append_message(message("q", "user", "Hello"))
+    assert not any(card.isVisible() for card in pane.cards)
+    window.show_messages(ONE, ())
+    assert all(card.isVisible() for card in pane.cards)
+
+
+def test_only_of_the_embedded_model_it_is_said_that_it_is_a_toy(window: MainWindow, pane: EmptyPane) -> None:
+    assert not pane.toy.isVisible()
+    window.show_better(True)
+    window.apply_event(ModelLoaded(replace(MODEL, n_params=135_000_000)))
+    assert pane.toy.isVisible()
+    assert "toy of 135 M parameters" in pane.toy.text()
+    assert "only English" in pane.toy.text()
+    window.show_better(False)
+    assert not pane.toy.isVisible()
+
+
+def test_one_model_is_offered_in_place_of_a_toy(
+    window: MainWindow, pane: EmptyPane, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
+) -> None:
+    wanted, opened = record(window.offer_requested), record(window.model_open_requested)
+    pane.offer.show_offer(OFFER, "1.83 GB", None)
+    assert not pane.offer.isVisible(), "a real model is open"
+    window.show_better(True)
+    assert pane.offer.isVisible()
+    assert "Qwen3-1.7B-Q8_0" in pane.offer.text
+    assert "1.83 GB" in pane.offer.text
+    qtbot.mouseClick(pane.offer.button, Qt.MouseButton.LeftButton)
+    assert wanted == [(OFFER,)]
+    pane.offer.show_offer(OFFER, "1.83 GB", Path("/models/there.gguf"))
+    assert pane.offer.button.text() == "Open"
+    qtbot.mouseClick(pane.offer.button, Qt.MouseButton.LeftButton)
+    assert opened == [(str(Path("/models/there.gguf")),)]
+
+
+def test_the_tour_is_offered_until_it_was_taken(window: MainWindow, pane: EmptyPane, qtbot: QtBot) -> None:
+    assert pane.tour.isVisible()
+    qtbot.mouseClick(pane.tour, Qt.MouseButton.LeftButton)
+    assert window.help.introduction is not None
+    assert window.help.introduction.isVisible()
+    assert not pane.tour.isVisible()
+
+
+def test_without_a_model_there_is_nothing_to_ask(empty_window: MainWindow) -> None:
+    pane = empty_window.chat.empty
+    assert not any(card.isVisible() for card in pane.cards)
+    assert pane.text.startswith("No model is open")
