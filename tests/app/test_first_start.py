@@ -13,6 +13,7 @@ from kvdesk import translation
 from kvdesk.app import model_library
 from kvdesk.app.model_downloads import ModelDownloads
 from kvdesk.chat import ConversationId
+from kvdesk.library.find import FoundModel
 from kvdesk.protocol.chat import Generate, LocalFile, ModelInfo, ModelLoaded, TurnEnded
 from kvdesk.viewmodel.starters import STARTERS, TWICE
 from tests.app.conftest import Rig
@@ -35,6 +36,11 @@ def rig(make_rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, tmp_path:
     return rig
 
 
+def said(rig: Rig) -> str:
+    """The strip over the status line."""
+    return rig.window.activity.text
+
+
 def open_model(rig: Rig, path: Path) -> None:
     rig.worker.give(ModelLoaded(ModelInfo(LocalFile(path), path.stem, n_params=135_000_000)))
     rig.controller._on_frame()
@@ -55,15 +61,15 @@ def test_ask_twice_really_does_and_says_how_soon_each_answer_began(rig: Rig) -> 
     first = answer(rig, 900.0, 0)
     assert len(rig.worker.asked) == 2
     assert rig.worker.asked[1].conversation == first.conversation
-    assert not rig.window.activity.text
+    assert not said(rig)
     answer(rig, 90.0, 470)
-    assert rig.window.activity.text == (
+    assert said(rig) == (
         "The first answer began after 0.90 s, the second after 0.09 s: 470 of its 500 tokens were in the cache."
     )
     rig.window.activity.show_result("", "")
     rig.controller.send_message(first.conversation, "More")
     answer(rig, 50.0, 490)
-    assert not rig.window.activity.text, "only of what the card asked"
+    assert not said(rig), "only of what the card asked"
 
 
 @pytest.mark.parametrize("starter", STARTERS[1:], ids=lambda starter: starter.name)
@@ -82,7 +88,7 @@ def test_a_failed_answer_is_not_compared(rig: Rig) -> None:
     rig.controller._on_frame()
     rig.controller.send_message(ConversationId(asked.conversation), "Again")
     answer(rig, 50.0, 490)
-    assert not rig.window.activity.text
+    assert not said(rig)
 
 
 def test_the_toy_speaks_english_and_another_model_the_language_of_the_window(
@@ -127,11 +133,11 @@ def test_in_chinese_the_model_that_is_offered_speaks_it(
 def test_one_that_is_here_is_opened(rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "Llama-3.2-3B-Instruct-Q4_K_M.gguf"
     path.write_bytes(b"GGUF")
-    monkeypatch.setattr(model_library, "find_models", lambda: (model_library.FoundModel("q", path, 4, "kvdesk"),))
+    monkeypatch.setattr(model_library, "find_models", lambda: (FoundModel("q", path, 4, "kvdesk"),))
     rig.controller.downloads.finished.emit()
     offer = rig.window.chat.empty.offer
     qtbot.waitUntil(lambda: offer.button.text() == "Open", timeout=TIMEOUT_MS)
-    opened = []
+    opened: list[str] = []
     rig.window.model_open_requested.connect(opened.append)
     offer.button.click()
     assert opened == [str(path)]

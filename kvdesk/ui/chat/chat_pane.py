@@ -107,6 +107,7 @@ class ChatPane(QWidget):
         self._view.edit_paused.connect(self._on_edit_paused)
         self.find_bar = FindBar(theme, self._view)
         self.find_bar.left.connect(self.focus_composer)
+        self._view.stop_clicked.connect(self.stop_clicked)
         self.pinned = PinnedBar(theme)
         self._view.pinned_changed.connect(self._on_pinned_changed)
         self.pinned.chosen.connect(self._view.jump_to)

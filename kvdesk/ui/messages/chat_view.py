@@ -42,6 +42,7 @@ class ChatView(MessageList):
     shorten_clicked = Signal(str)  # the question that did not fit
     larger_clicked = Signal()
     policy_clicked = Signal()
+    stop_clicked = Signal()  # under an answer that repeats itself
     text_selected = Signal(str, int, int)
     looked_at = Signal(str, bool)
     """The message under the pointer, or with the keyboard (True), from now on; "" for none."""
@@ -401,6 +402,7 @@ class ChatView(MessageList):
         widget.set_full(self._is_full(message))
         widget.larger_clicked.connect(self.larger_clicked)
         widget.policy_clicked.connect(self.policy_clicked)
+        widget.stop_clicked.connect(self.stop_clicked)
         widget.shorten_clicked.connect(lambda: self.shorten_clicked.emit(message.parent or ""))
         widget.set_last(message.id == self.last and self._can_answer)
         widget.set_can_edit(self._can_answer)

@@ -25,6 +25,7 @@ from kvdesk.reasoning import ReasoningMarks, ThoughtClock
 from kvdesk.translation import marked, tr
 from kvdesk.ui.messages.attachment_cards import AttachmentCards
 from kvdesk.ui.messages.branch_switch import BranchSwitch
+from kvdesk.ui.messages.loop_notice import LoopNotice
 from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.messages.message_editor import MessageEditor
 from kvdesk.ui.messages.message_foot import MessageFoot, Waiting
@@ -32,6 +33,7 @@ from kvdesk.ui.messages.message_list import Gradual, settle_around
 from kvdesk.ui.messages.room_help import RoomHelp
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.repetition import repeated
 
 _STATE_WORDS: Final = {"stopped": marked("Stopped"), "interrupted": marked("Interrupted"), "failed": marked("Failed")}
 _NAME: Final = 200  # characters of a message that a screen reader says first
@@ -60,6 +62,7 @@ class MessageWidget(Gradual):
     shorten_clicked = Signal()
     larger_clicked = Signal()
     policy_clicked = Signal()
+    stop_clicked = Signal()
     branch_clicked = Signal(str)  # another message at this place
     compare_clicked = Signal(str)  # message
     text_selected = Signal(str, int, int)
@@ -84,6 +87,7 @@ class MessageWidget(Gradual):
         self._editor: MessageEditor | None = None  # while a person changes the text
         self._pin: IconButton | None = None
         self._help: RoomHelp | None = None  # made where it is needed
+        self._loop: LoopNotice | None = None  # made when the answer repeats itself first
         self._edit: IconButton | None = None  # of what a person wrote
         who = {"user": tr("You"), "system": tr("System prompt")}.get(message.role, message.model or tr("Answer"))
         self._who = label(who, tone="secondary", scale="small", weight="strong")
@@ -304,6 +308,7 @@ class MessageWidget(Gradual):
         self._show_parts()
         if text and self._waiting is not None and not self._is_read:
             self._waiting.hide()
+        self._show_loop()
         settle_around(self._body.end, self)
 
     def _show_parts(self) -> None:
@@ -318,6 +323,20 @@ class MessageWidget(Gradual):
             self._switch.setVisible(not is_edited and self._switch.has_several)
         if self._edit is not None:
             self._edit.setVisible(self._can_edit and not is_edited)
+
+    @property
+    def loop_notice(self) -> LoopNotice | None:
+        """What is said while the answer repeats itself; None while it does not."""
+        return self._loop if self._loop is not None and not self._loop.isHidden() else None
+
+    def _show_loop(self) -> None:
+        is_loop = self._message.state == "streaming" and bool(repeated(self._message.text))
+        if is_loop and self._loop is None:
+            self._loop = LoopNotice()
+            self._loop.stop_clicked.connect(self.stop_clicked)
+            self._column.insertWidget(self._column.indexOf(self._note), self._loop)
+        if self._loop is not None:
+            self._loop.set_shown(is_loop)
 
     def show_prompt(self, reused: int, prompt: int, marks: ReasoningMarks | None = None) -> None:
         """The answer begins. `marks`: around its reasoning."""

@@ -64,6 +64,30 @@ def test_what_a_step_asks_for_brings_the_next(window: MainWindow, tour: Introduc
     assert tour.step == 1, "it asks for nothing"
 
 
+def test_enter_goes_on(window: MainWindow, tour: Introduction, qtbot: QtBot) -> None:
+    for n in range(1, 3):
+        qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Return)
+        assert tour.step == n
+    tour.back_button.setFocus()
+    qtbot.keyClick(tour.back_button, Qt.Key.Key_Return)
+    assert tour.step == 1
+    edit = window.chat.composer.edit
+    edit.setFocus()
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert tour.step == 2, "nothing is typed"
+    tour.leave()
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert tour.isHidden()
+
+
+def test_an_empty_chat_has_no_step_about_an_answer(window: MainWindow, tour: Introduction) -> None:
+    window.show_messages(ONE, ())
+    tour.next_button.click()
+    assert tour.title == "The cell map"
+    tour.back_button.click()
+    assert tour.title == "Write a message"
+
+
 def test_one_goes_back(tour: Introduction, qtbot: QtBot) -> None:
     assert not tour.back_button.isVisible()
     qtbot.mouseClick(tour.next_button, Qt.MouseButton.LeftButton)

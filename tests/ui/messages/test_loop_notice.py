@@ -1,0 +1,63 @@
+"""Under an answer that repeats itself Stop is offered, while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import MessageId
+from kvdesk.protocol.chat import TextDelta, TurnEnded
+from kvdesk.ui.messages.message_widget import MessageWidget
+from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.samples import ONE, STATS, message
+
+LOOP = "I am a small model and I say this again. "
+
+
+@pytest.fixture
+def answer(window: MainWindow) -> MessageWidget:
+    """An answer that is being written."""
+    window.show_messages(ONE, (message("q", "user", "A story, please"), message("a", "assistant", "", "streaming")))
+    widget = window.chat.view.widget_of(MessageId("a"))
+    assert widget is not None
+    return widget
+
+
+def write(window: MainWindow, text: str) -> None:
+    window.apply_event(TextDelta(ONE, MessageId("a"), text, ()))
+    window.chat.view._render()
+
+
+def test_a_loop_is_noticed_as_it_is_written_and_stop_stops(
+    window: MainWindow, answer: MessageWidget, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
+) -> None:
+    stopped = record(window.stop_requested)
+    for _ in range(4):
+        write(window, LOOP)
+        assert answer.loop_notice is None
+    write(window, LOOP)
+    notice = answer.loop_notice
+    assert notice is not None
+    assert notice.isVisible()
+    assert not stopped, "nothing stops by itself"
+    assert notice.stop.focusPolicy() & Qt.FocusPolicy.TabFocus
+    qtbot.mouseClick(notice.stop, Qt.MouseButton.LeftButton)
+    assert stopped == [(ONE,)]
+
+
+def test_the_notice_goes_with_other_words(window: MainWindow, answer: MessageWidget) -> None:
+    write(window, LOOP * 6)
+    assert answer.loop_notice is not None
+    write(window, "But now for something entirely different.")
+    assert answer.loop_notice is None
+
+
+def test_an_answer_that_has_ended_offers_nothing(window: MainWindow, answer: MessageWidget) -> None:
+    write(window, LOOP * 6)
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "stopped", STATS))
+    assert answer.loop_notice is None
+    window.show_messages(ONE, (message("b", "assistant", LOOP * 6),))
+    assert window.chat.view.widgets[-1].loop_notice is None
