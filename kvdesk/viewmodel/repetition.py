@@ -1,6 +1,7 @@
 """Whether an answer repeats itself, without Qt.
 
-The rule: the end of the text is one and the same piece, `LEAST_TIMES` times or more, over `LEAST_CHARACTERS` or more.
+The rule: the end of the text is one and the same piece, `LEAST_TIMES` times or more, over `LEAST_CHARACTERS` or more;
+of a long piece `LONG_TIMES` are enough.
 The numbers of a list do not count ("3. I am sorry." repeats "2. I am sorry."). Where the same line over and over is
 usual (code, tables, ruled lines), it must be far more often and far longer. Only the last `WINDOW` characters are
 looked at, so that it costs the same however long the answer is.
@@ -14,6 +15,9 @@ from typing import Final
 WINDOW: Final = 4000
 """Characters; a piece of up to a quarter of that is found."""
 LEAST_TIMES: Final = 4
+LONG_PIECE: Final = 200
+"""Characters of a piece that is a loop the third time: nobody writes a paragraph three times in a row."""
+LONG_TIMES: Final = 3
 LEAST_CHARACTERS: Final = 200
 """About 64 tokens of English."""
 WIDE_CHARACTERS: Final = 64
@@ -33,13 +37,15 @@ def repeated(text: str) -> str:
     """The piece that the end of a text repeats, as it stands there; "" where there is none."""
     tail = text[-WINDOW:].rstrip()
     plain = _ORDINAL.sub(r"\1\2", tail)
-    piece = _period(plain, LEAST_TIMES, min(LEAST_CHARACTERS, WIDE_CHARACTERS))
+    piece = _period(plain, LEAST_TIMES, WIDE_CHARACTERS) or _period(plain, LONG_TIMES, LONG_TIMES * LONG_PIECE)
     if not piece:
         return ""
     is_wide = 2 * len(_WIDE.findall(piece)) >= len(piece.strip())
     times, characters = LEAST_TIMES, WIDE_CHARACTERS if is_wide else LEAST_CHARACTERS
     if _is_pattern(text, piece):
         times, characters = PATTERN_TIMES, PATTERN_CHARACTERS
+    elif len(piece) >= LONG_PIECE:
+        times = LONG_TIMES
     return _period(plain, times, characters)
 
 

@@ -21,6 +21,7 @@ LOOPS = {
     "a sentence": STORY + "I am a large language model, trained by people. " * 6,
     "two sentences": STORY + "I'm sorry. I do not know what you mean by that, my friend. " * 5,
     "a paragraph": STORY + PARAGRAPH * 4,
+    "a paragraph, three times": STORY + PARAGRAPH * 3,
     "cut in the middle": STORY + PARAGRAPH * 5 + PARAGRAPH[:90],
     "marks": STORY + "！" * 120,
     "chinese": "从前有一座山，" + "山里有一座庙，庙里有一个老和尚在讲故事。" * 5,
@@ -33,7 +34,8 @@ LOOPS = {
 }
 PLAIN = {
     "prose": STORY + PARAGRAPH,
-    "a thing said three times": STORY + PARAGRAPH * 3,
+    "a paragraph said twice": STORY + PARAGRAPH * 2,
+    "a sentence said three times": STORY + "Nobody came, nobody called, and nobody wrote a word to her at all. " * 3,
     "a refrain": "".join(f"Verse {n}: {STORY[20 * n : 20 * n + 120]}\nSail away, sail away home.\n" for n in range(8)),
     "matrix": "```python\ngrid = [\n" + "    [0, 0, 0, 0, 0, 0, 0, 0],\n" * 8 + "]\n",
     "blank lines of code": "```c\n" + '    printf("\\n");\n' * 12,
@@ -63,9 +65,9 @@ def test_what_is_usual_is_none(text: str) -> None:
     assert not any(repeated(text[:n]) for n in range(0, len(text) + 7, 7))
 
 
-def test_it_is_noticed_at_the_fourth_time_and_gone_with_other_words() -> None:
-    assert not repeated(STORY + PARAGRAPH * 3)
-    assert repeated(STORY + PARAGRAPH * 4).strip() == PARAGRAPH.strip()
+def test_it_is_noticed_in_time_and_gone_with_other_words() -> None:
+    assert not repeated(STORY + PARAGRAPH * 2)
+    assert repeated(STORY + PARAGRAPH * 3).strip() == PARAGRAPH.strip()
     assert not repeated(STORY + PARAGRAPH * 4 + "Then a ship came in from the west, and everything was different.")
 
 

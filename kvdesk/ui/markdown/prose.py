@@ -24,6 +24,7 @@ from PySide6.QtGui import (
     QTextLength,
     QTextList,
     QTextListFormat,
+    QTextTableCellFormat,
     QTextTableFormat,
 )
 
@@ -43,6 +44,9 @@ QUOTES: Final = QTextFormat.Property.UserProperty.value + 1
 """Of a block: a bit for each indentation at which a quote begins that the block is in."""
 _DEEPEST: Final = 30
 _GAP_PX: Final = 8
+_LEADING: Final = 128.0  # percent of what the font asks for
+_BULLET_STRETCH: Final = 200  # percent
+_CELL_PX: Final = 8  # around the text of a cell of a table
 _TASKS: Final = {
     "[ ] ": QTextBlockFormat.MarkerType.Unchecked,
     "[x] ": QTextBlockFormat.MarkerType.Checked,
@@ -67,6 +71,11 @@ def markdown_parser() -> MarkdownIt:
 def top_level_starts(tokens: Sequence[Token]) -> list[int]:
     """Index of the first token of each top-level block."""
     return [i for i, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0]
+
+
+def set_leading(form: QTextBlockFormat) -> None:
+    """The distance between the lines of all text that one reads."""
+    form.setLineHeight(_LEADING, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
 
 
 class ProseWriter:
@@ -181,7 +190,7 @@ class ProseWriter:
         form = QTextBlockFormat()
         form.setTopMargin(0 if self._fresh else top)
         form.setBottomMargin(bottom)
-        form.setLineHeight(128.0, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        set_leading(form)
         form.setIndent(len(self._quotes) + (0 if self._item_open else len(self._lists)))
         if self._quotes:
             form.setProperty(QUOTES, sum(1 << min(at, _DEEPEST) for at in self._quotes))
@@ -196,6 +205,8 @@ class ProseWriter:
 
     def _attach_to_list(self) -> None:
         form = self._lists[-1]
+        if form.style() != QTextListFormat.Style.ListDecimal:
+            self._cursor.setBlockCharFormat(self._bullet())
         block = self._cursor.block().previous()
         while block.isValid():
             other: QTextList | None = block.textList()  # the stubs do not know that it may be None
@@ -208,6 +219,13 @@ class ProseWriter:
             block = block.previous()
         self._cursor.createList(form)
         self._count(form, 1)
+
+    def _bullet(self) -> QTextCharFormat:
+        """Qt leaves the room of a blank of this font between bullet and text, which is too little."""
+        char, font = QTextCharFormat(self._chars[-1]), QFont(self._theme.text)
+        font.setStretch(_BULLET_STRETCH)
+        char.setFont(font)
+        return char
 
     def _count(self, form: QTextListFormat, n_items: int) -> None:
         if form.style() == QTextListFormat.Style.ListDecimal:
@@ -279,18 +297,18 @@ class ProseWriter:
                 rows[-1].append(token)
         columns = max(len(row) for row in rows)
         form = QTextTableFormat()
-        form.setBorder(1)
-        form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        form.setBorderBrush(QBrush(QColor(self._theme.colours.line)))
+        form.setBorder(0)
         form.setBorderCollapse(True)
-        form.setCellPadding(4)
+        form.setCellSpacing(0)
         form.setTopMargin(4)
         form.setBottomMargin(_GAP_PX)
         form.setWidth(QTextLength())
         table = self._cursor.insertTable(len(rows), columns, form)
         for r, row in enumerate(rows):
             for c, cell in enumerate(row):
-                self._cursor = table.cellAt(r, c).firstCursorPosition()
+                place = table.cellAt(r, c)
+                place.setFormat(self._cell_format(is_first=c == 0, is_last_row=r == len(rows) - 1))
+                self._cursor = place.firstCursorPosition()
                 if c < len(alignments) and (alignment := alignments[c]) is not None:
                     block = self._cursor.blockFormat()
                     block.setAlignment(alignment)
@@ -308,6 +326,19 @@ class ProseWriter:
         thin.setLineHeight(1.0, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
         self._cursor.setBlockFormat(thin)
         self._fresh = True
+
+    def _cell_format(self, *, is_first: bool, is_last_row: bool) -> QTextTableCellFormat:
+        """Room around the text, and a rule below all rows but the last: no grid."""
+        form = QTextTableCellFormat()
+        form.setTopPadding(self._theme.px(_CELL_PX) * 0.75)
+        form.setBottomPadding(self._theme.px(_CELL_PX) * 0.75)
+        form.setLeftPadding(0 if is_first else self._theme.px(_CELL_PX))
+        form.setRightPadding(self._theme.px(_CELL_PX))
+        if not is_last_row:
+            form.setBottomBorder(1)
+            form.setBottomBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+            form.setBottomBorderBrush(QBrush(QColor(self._theme.colours.line)))
+        return form
 
     def _plain(self) -> QTextCharFormat:
         form = QTextCharFormat()

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QTextBlockFormat, QTextDocument, QTextListFormat, QWheelEvent
+from PySide6.QtGui import QTextBlockFormat, QTextDocument, QTextListFormat, QTextTable, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -237,3 +237,42 @@ def test_a_heading_is_larger_than_those_below_it(view: ProseView) -> None:
     one, two, three, words = (block.begin().fragment().charFormat().font() for block in blocks)
     assert one.pixelSize() > two.pixelSize() > three.pixelSize() == words.pixelSize()
     assert three.weight() > words.weight()
+
+
+def test_what_one_typed_has_the_leading_of_an_answer(theme: Theme, qtbot: QtBot) -> None:
+    steps = []
+    for show in (ProseView.show_plain, ProseView.show_markdown):
+        view = ProseView(theme)
+        qtbot.addWidget(view)
+        view.resize(200, 50)
+        show(view, "Some words that need more than one line of a narrow view, so that there is a step.")
+        lines = view.document().firstBlock().layout()
+        steps.append(lines.lineAt(1).y() - lines.lineAt(0).y())
+    assert steps[0] == steps[1] > theme.text.pixelSize() * 1.4
+
+
+def test_a_table_has_rules_between_its_rows_and_no_grid(theme: Theme, view: ProseView) -> None:
+    view.show_markdown("| x | y |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n")
+    table = view.document().rootFrame().childFrames()[0]
+    assert isinstance(table, QTextTable)
+    assert table.format().border() == 0
+    cells = [[table.cellAt(r, c).format().toTableCellFormat() for c in range(2)] for r in range(3)]
+    for r, row in enumerate(cells):
+        for cell in row:
+            assert (cell.leftBorder(), cell.rightBorder(), cell.topBorder()) == (0, 0, 0)
+            assert cell.bottomBorder() == (1 if r < 2 else 0)
+            assert cell.topPadding() >= theme.px(6)
+    assert all(row[0].leftPadding() == 0 for row in cells), "flush with the text around it"
+
+
+@pytest.mark.parametrize("source", ["- one", "- one\n  - il", "- one\n  - two\n    - three"])
+def test_bullets_do_not_touch_their_text(theme: Theme, view: ProseView, source: str) -> None:
+    view.show_markdown(source)
+    layout, last = view.document().documentLayout(), view.document().lastBlock()
+    box = layout.blockBoundingRect(last)
+    picture = view.grab().toImage()
+    row = range(round(box.top()) + 2, round(box.bottom()) - 2)
+    ground = picture.pixel(picture.width() - 1, round(box.top()))
+    inked = [x for x in range(picture.width()) if any(picture.pixel(x, y) != ground for y in row)]
+    bullet_end = next(x for x, after in pairwise(inked) if after - x > 1)
+    assert next(x for x in inked if x > bullet_end) - bullet_end > theme.px(5)
