@@ -16,7 +16,19 @@ PARAGRAPH = (
     "The lighthouse stood on the rock, and the sea was all around it. The keeper looked out of the window and saw "
     "nothing but water. He went down the stairs, made himself a cup of tea, and went up again to look at the sea.\n\n"
 )
-LOOPS = {
+STARS = (
+    "They built the lighthouse using a combination of stone and wood, and they built it in a way that would allow "
+    "them to see the stars. "
+)
+FROM_THE_EMBEDDED_MODEL = {
+    "story": STORY + (STARS.replace("They", "The sailors") + STARS * 2 + "\n\n").replace(". \n", ".\n") * 3,
+    "list": "".join(
+        f"{n}. Paperclip: A tool used for lifting heavy objects, often in a creative and creative way.\n"
+        for n in range(1, 6)
+    ),
+}
+"""What SmolLM2-135M writes at temperature 0, asked for a long story and for 40 uses of a paperclip."""
+LOOPS = FROM_THE_EMBEDDED_MODEL | {
     "a word": STORY + "very " * 50,
     "a sentence": STORY + "I am a large language model, trained by people. " * 6,
     "two sentences": STORY + "I'm sorry. I do not know what you mean by that, my friend. " * 5,

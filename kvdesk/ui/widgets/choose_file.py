@@ -1,4 +1,6 @@
-"""Asking for files to open, and where one is to be saved. Dialogs begin in the folder that was used last."""
+"""Asking for files to open, and where one is to be saved. Dialogs begin in the folder that was used last; they are the
+platform's own where it has one.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from kvdesk.session import SettingsStore
 from kvdesk.settings import Settings
+from kvdesk.ui.widgets.file_dialog import dress_when_shown
 
 _SUFFIX: Final = re.compile(r"\*(\.\w+)")
 
@@ -45,6 +48,7 @@ last_folder: Final = LastFolder()
 
 def ask_for_file(parent: QWidget, title: str, kinds: str) -> Path | None:
     """A file to open; None where nothing was chosen. `kinds` is Qt's filter, such as "JSON (*.json)"."""
+    dress_when_shown()
     chosen, _ = QFileDialog.getOpenFileName(parent, title, str(last_folder.path), kinds)
     if not chosen:
         return None
@@ -54,6 +58,7 @@ def ask_for_file(parent: QWidget, title: str, kinds: str) -> Path | None:
 
 def ask_for_files(parent: QWidget, title: str, kinds: str) -> list[str]:
     """Files to open; none where nothing was chosen."""
+    dress_when_shown()
     chosen, _ = QFileDialog.getOpenFileNames(parent, title, str(last_folder.path), kinds)
     if chosen:
         last_folder.use(chosen[0])
@@ -69,6 +74,7 @@ def ask_where_to_save(parent: QWidget, title: str, name: str, kinds: str) -> Pat
     suffixes = tuple(_SUFFIX.findall(kinds)) or (Path(name).suffix,)
     name = str(last_folder.path / name)
     while True:
+        dress_when_shown()
         chosen, kind = QFileDialog.getSaveFileName(parent, title, name, kinds)
         if not chosen:
             return None

@@ -15,6 +15,11 @@ _TICK = (resources_dir() / "icons" / "tick.svg").as_posix()
 """Drawn in `accent_text`, which is white in both themes: a style sheet cannot colour a file."""
 
 
+_ARROW = (resources_dir() / "icons" / "chevron-grey.svg").as_posix()
+_CLEAR = (resources_dir() / "icons" / "clear.svg").as_posix()
+"""Grey, to be seen on both grounds: Qt takes it once for a field, whatever the theme becomes."""
+
+
 def style_sheet(colours: Colours, base_px: int, small: int, mono_families: Sequence[str], scale: float = 1.0) -> str:
     """Qt style sheet of the whole application for one theme.
 
@@ -95,6 +100,7 @@ QToolButton[tab="true"]:checked {{ color: {c.text}; background: {c.hover}; }}
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border: 1px solid {c.line};
     border-radius: 6px; padding: 4px 8px; min-height: 20px; color: {c.text};
     selection-background-color: {c.selection}; selection-color: {c.text}; }}
+QLineEdit {{ lineedit-clear-button-icon: url("{_CLEAR}"); }}
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{ border-color: {c.accent}; }}
 QSpinBox[refused="true"], QDoubleSpinBox[refused="true"] {{ border-color: {c.danger}; }}
 QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabled {{ background: {c.panel}; color: {disabled}; }}
@@ -158,11 +164,18 @@ QScrollBar::handle:hover {{ background: {handle}; }}
 QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
 QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 
+QFileDialog QSplitter::handle {{ background: transparent; width: 8px; }}
+QFileDialog QComboBox::down-arrow {{ image: url("{_ARROW}"); width: 16px; height: 16px; }}
+QFileDialog QTreeView {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 6px; padding: 4px; }}
+QFileDialog QTreeView::item {{ padding: 4px 0; }}
+QFileDialog QListView {{ border: none; padding: 4px 0; }}
+QFileDialog QListView::item {{ padding: 4px; border-radius: 4px; }}
+QFileDialog QListView::item:selected {{ background: {c.hover}; color: {c.text}; }}
 QSplitter::handle {{ background: {c.line}; }}
 QSplitter::handle:hover {{ background: {c.accent}; }}
 QProgressBar {{ background: transparent; border: none; }}
 QProgressBar::chunk {{ background: {c.accent}; }}
-QCheckBox, QRadioButton {{ spacing: 8px; }}
+QCheckBox, QRadioButton {{ spacing: 8px; outline: none; }}
 QCheckBox::indicator {{ width: 12px; height: 12px; border-radius: 3px; border: 1px solid {handle};
     background: {c.raised}; }}
 QCheckBox::indicator:checked {{ border-color: {c.accent}; background: {c.accent}; image: url("{_TICK}"); }}
@@ -173,7 +186,7 @@ QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: 6px; border
 QRadioButton::indicator:checked {{ border: 4px solid {c.accent}; border-radius: 7px; width: 6px; height: 6px;
     background: {c.accent_text}; }}
 QRadioButton::indicator:focus {{ border-color: {c.text}; }}
-QToolTip {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.line}; padding: 4px 8px;
+QToolTip {{ background: {c.raised}; color: {c.text}; border: 1px solid {handle}; border-radius: 6px; padding: 1px 2px;
     font-size: {small}px; }}
 QMenu {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; padding: 4px; }}
 QMenu::item {{ padding: 4px 24px 4px 12px; border-radius: 4px; }}
