@@ -60,7 +60,7 @@ def opened(window: MainWindow, place: str) -> QWidget:
             "Tour": "help.tour",
         }
         if place == "About":
-            window.help.show_about(AboutFacts((("kvdesk", "1"),), (("numpy 2", "BSD"),)))
+            window.help.show_about(AboutFacts((("kvdesk", "1"),), (("numpy 2", "BSD"),), "The text of a licence."))
         else:
             window.action_set.run(ids[place])
     QApplication.processEvents()

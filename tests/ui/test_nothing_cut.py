@@ -30,6 +30,7 @@ from kvdesk.ui.widgets.controls import Choice, ElidedButton, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import recommended_offers
 from tests.ui.blocks.test_page import view as blocks
+from tests.ui.chat.test_empty_pane import OFFER
 from tests.ui.cut_texts import chinese, cut, longer
 from tests.ui.models.test_page import MACHINE, row
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message
@@ -42,6 +43,9 @@ SIZES: Final = ((900, 600, 100), (1280, 800, 100), (1280, 800, 200))
 """Width and height of the window in pixels, and the zoom in percent. The last is as narrow as 640 pixels without zoom:
 kvdesk's own languages must fit, one with longer words need not.
 """
+
+
+MESSAGES: Final = (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.", stats=STATS))
 
 
 def languages() -> dict[str, Callable[[], Translate]]:
@@ -60,13 +64,19 @@ def filled(app: QApplication) -> MainWindow:
     window.apply_event(ContextReady(CONTEXT, rebuilt=False))
     window.apply_event(cache_view())
     window.apply_event(LogLine("info", "a line"))
-    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.", stats=STATS)))
+    window.show_messages(ONE, MESSAGES)
     return window
 
 
 def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     """Each place with what holds it, one after the other."""
     yield "calm", window
+    window.chat.empty.offer.show_offer(OFFER, "1.83 GB  ·  apache-2.0  ·  ≈ 9.1 tok/s expected here", None)
+    window.show_better(True)
+    window.show_messages(ONE, ())
+    yield "First start", window
+    window.show_better(False)
+    window.show_messages(ONE, MESSAGES)
     for place in PLACES:
         root = opened(window, place)
         yield place, root

@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ModelInfo
@@ -168,6 +168,7 @@ class StarterCard(QPushButton):
         super().__init__()
         self.starter = starter
         self.setProperty("card", "starter")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)  # its words are broken
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAccessibleName(tr(starter.title))
         self.setAccessibleDescription(tr(starter.about))

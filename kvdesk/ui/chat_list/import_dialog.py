@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QGridLayout, QHBoxLayout, QLab
 from kvdesk.conversations.porting.summary import Summary, rows
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ThinProgress, label, set_tone
+from kvdesk.ui.widgets.sizes import DIALOG_MARGINS
 from kvdesk.ui.widgets.theme import Theme
 
 WIDTH_PX = 520
@@ -52,7 +53,7 @@ class ImportDialog(QDialog):
         buttons.addWidget(self._close)
         buttons.addWidget(self._import)
         column = QVBoxLayout(self)
-        column.setContentsMargins(24, 20, 24, 16)
+        column.setContentsMargins(*DIALOG_MARGINS)
         column.setSpacing(12)
         column.addWidget(self._title)
         column.addWidget(self._sentence)
@@ -61,7 +62,7 @@ class ImportDialog(QDialog):
         column.addWidget(self._copies)
         column.addStretch(1)
         column.addLayout(buttons)
-        self.setMinimumWidth(theme.px(WIDTH_PX))
+        column.addStrut(theme.px(WIDTH_PX))  # a minimum of the dialog itself would let its buttons be cut
 
     @property
     def sentence(self) -> str:

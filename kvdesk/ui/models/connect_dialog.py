@@ -22,6 +22,7 @@ from kvdesk.protocol.servers import ServerFound, is_readable_on_the_way, server_
 from kvdesk.settings import KnownServer
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.sizes import DIALOG_MARGINS
 from kvdesk.ui.widgets.theme import Theme
 
 WIDTH_PX = 472
@@ -99,7 +100,7 @@ class ConnectDialog(QDialog):
         for button in (self.close_button, self.test_button, self.connect_button):
             buttons.addWidget(button)
         column = QVBoxLayout(self)
-        column.setContentsMargins(24, 20, 24, 16)
+        column.setContentsMargins(*DIALOG_MARGINS)
         column.setSpacing(12)
         column.addWidget(about)
         column.addLayout(self._form)

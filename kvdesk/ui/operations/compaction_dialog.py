@@ -23,6 +23,7 @@ from kvdesk.translation import marked, tr
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.widgets.controls import fit_to_screen, label, set_tone
+from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.cell_metrics import HIGH_WATER, READ
@@ -81,7 +82,7 @@ class CompactionDialog(QDialog):
         content = QWidget()
         content.setObjectName("column")
         column_ = QVBoxLayout(content)
-        column_.setContentsMargins(24, 16, 24, 8)
+        column_.setContentsMargins(DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, 8)
         column_.setSpacing(12)
         column_.addLayout(self._make_choices())
         column_.addLayout(maps)
@@ -95,9 +96,9 @@ class CompactionDialog(QDialog):
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)
         outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 16)
+        outer.setContentsMargins(0, 0, 0, DIALOG_MARGIN_PX)
         outer.addWidget(scroll, 1)
-        buttons.setContentsMargins(24, 0, 24, 0)
+        buttons.setContentsMargins(DIALOG_MARGIN_PX, 0, DIALOG_MARGIN_PX, 0)
         outer.addLayout(buttons)
         self._again = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._again.timeout.connect(self._ask)

@@ -31,6 +31,7 @@ from kvdesk.ui.parameters.words import cost, template_prompt
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.widgets.controls import ElidedLabel, fit_to_screen, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.sizes import DIALOG_MARGINS
 from kvdesk.ui.widgets.theme import Theme
 
 _ASK_MS: Final = 300  # after the last keystroke
@@ -76,7 +77,7 @@ class ParametersDialog(QDialog):
         self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._asking.timeout.connect(self._ask)
         column = QVBoxLayout(self)
-        column.setContentsMargins(24, 16, 24, 16)
+        column.setContentsMargins(*DIALOG_MARGINS)
         column.setSpacing(12)
         column.addWidget(self._title)
         column.addLayout(self._make_presets())

@@ -23,6 +23,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.server.request_list import RequestList
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.number_fields import WholeField
+from kvdesk.ui.widgets.sizes import DIALOG_MARGINS
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.requests import RequestRow
 
@@ -109,6 +110,7 @@ class ServerDialog(QDialog):
         foot.addWidget(self._status, 1)
         foot.addWidget(close)
         column = QVBoxLayout(self)
+        column.setContentsMargins(*DIALOG_MARGINS)
         column.setSpacing(8)
         for widget in (self._serve, self._others, self._shared, self._inspects):
             column.addWidget(widget)

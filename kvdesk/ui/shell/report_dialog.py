@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QScr
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import fit_to_screen, label
+from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class ReportDialog(QDialog):
         inside = QWidget()
         inside.setObjectName("column")
         column = self._column = QVBoxLayout(inside)
-        column.setContentsMargins(24, 20, 24, 8)
+        column.setContentsMargins(DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, 8)
         column.setSpacing(8)
         column.addWidget(
             _text(tr("One zip file is written where you choose. Nothing is sent: you give it to whom you want."))
@@ -86,7 +87,7 @@ class ReportDialog(QDialog):
         save.clicked.connect(self._on_save_clicked)
         close.clicked.connect(self.close)
         row = QHBoxLayout()
-        row.setContentsMargins(24, 8, 24, 16)
+        row.setContentsMargins(DIALOG_MARGIN_PX, 8, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX)
         row.setSpacing(8)
         row.addStretch(1)
         row.addWidget(close)
@@ -108,7 +109,7 @@ class ReportDialog(QDialog):
         """As high as its sentences need in lines that one reads well."""
         super().showEvent(event)
         width = self.fontMetrics().averageCharWidth() * 80
-        below = self.save_button.sizeHint().height() + 32
+        below = self.save_button.sizeHint().height() + 8 + DIALOG_MARGIN_PX
         self.resize(width, self._column.totalHeightForWidth(width) + below)
         fit_to_screen(self)
 
