@@ -29,8 +29,8 @@ RESULT = "result.json"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An experiment as far as one chooses it. supposed: what the question comes from, a sentence; stages: what x 0, 1, …
-    of its samples are called, () where they are numbers.
+    """An experiment as far as one chooses it. supposed: what the question comes from, a sentence; stages: what x 0, 1,
+    … of its samples are called, () where they are numbers.
     """
 
     id: str
