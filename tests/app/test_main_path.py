@@ -147,7 +147,8 @@ def test_the_same_over_a_back_end_that_only_chats(
     assert window.status._audit.toolTip() == MISSING[Feature.AUDIT]
     menu = window._menus.message_menu(window.chat.view.widgets[-1].message.id)
     assert menu is not None
-    (cells,) = menu.actions()[-1].menu().actions()  # type: ignore[attr-defined]
+    (cache,) = [action.menu() for action in menu.actions() if action.text() == "Cache"]
+    (cells,) = cache.actions()  # type: ignore[attr-defined]
     assert (cells.isEnabled(), cells.toolTip()) == (False, MISSING[Feature.CACHE_OPERATIONS])
     window.shown_settings.open()
     panel = window.shown_settings.panel

@@ -50,9 +50,9 @@ class Menus(QObject):
                 again = menu.addAction(name, partial(self.regenerate_clicked.emit, n))
                 again.setEnabled(not self._busy and self._chat.can_chat and not self._state.dead)
                 again.setToolTip(tr("Each answer becomes a branch; the question is prefilled only once"))
-        self._add_deletions(menu, widget.message)
         menu.addSeparator()
         self._operations.fill_message_menu(menu, widget.message.conversation, message)
+        self._add_deletions(menu, widget.message)
         return menu
 
     def _add_copies(self, menu: QMenu, widget: MessageWidget) -> None:
