@@ -166,8 +166,8 @@ class LabPage(QWidget):
         else:
             self.result.show_words(
                 tr(
-                    "The answer will stand here: a verdict with the numbers it rests on, plots, figures and tables. "
-                    "Run measures it on the chosen model and keeps a report with all samples."
+                    "The answer appears here: one sentence, then its figures, plots and tables. Run measures it on the "
+                    "chosen model and keeps a report with all samples."
                 )
             )
         if picked and not self._runs_here:
