@@ -134,7 +134,7 @@ class Inspector(QWidget):
         self._tabs = QButtonGroup(self)
         self._stack = QStackedWidget()
         for made in self._made:
-            self._stack.addWidget(made or QWidget())
+            self._stack.addWidget(made or _being_made())
         self._missing = label("", tone="secondary")  # in the place of a page that has nothing to show
         self._missing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._missing.setWordWrap(True)
@@ -344,6 +344,9 @@ class Inspector(QWidget):
         if self.missing:
             self._stack.setCurrentWidget(self._missing)
         else:
+            if self._made[index] is None:  # that takes a while: the tab changes at once
+                self._stack.setCurrentIndex(index)
+                self.repaint()
             self._make(index)
             self._stack.setCurrentIndex(index)
         self.tab_shown.emit(LABELS[index])
@@ -399,3 +402,10 @@ class Inspector(QWidget):
 
     def _share_room(self) -> None:
         self._cache.map.set_room(round(self.height() / 2))
+
+
+def _being_made() -> QWidget:
+    """In the place of a page until it is there."""
+    words = label(tr("The page is being made…"), tone="secondary")
+    words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    return words

@@ -56,9 +56,5 @@ def test_the_load_and_the_queue_are_told_apart(headless: HeadlessEngine) -> None
 
 def test_what_waited_for_another_answer_says_so() -> None:
     clocks = first_token.FirstTokenClocks(time.perf_counter() - 4, held_back=True)
-
-    class Asked:
-        n_asked, reused, prefill_s = 20, 0, 0.1
-
-    said = clocks.reason(Asked(), ReadingSpeeds())  # type: ignore[arg-type]
+    said = clocks.reason(20, 0.1, ReadingSpeeds())
     assert said.startswith("First token after 4.0 s: 4.0 s in the queue behind another answer, 20 tokens read at 200")

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from kvdesk.policies.first_token import Delay, ReadingSpeeds, first_token_reason
 from kvdesk.policies.load import LoadMeter, major_faults
-
-if TYPE_CHECKING:
-    from kvdesk.backends.local.scheduler.request import Request
 
 
 class FirstTokenClocks:
@@ -40,12 +37,13 @@ class FirstTokenClocks:
         """The beginning of the prompt is in the cache; `saved`: where its state was."""
         self._acquired_at, self._saved = time.perf_counter(), saved
 
-    def reason(self, request: Request, readings: ReadingSpeeds) -> str:
-        """The first token is sampled: why it came when it did. The speed of the reading is learned."""
+    def reason(self, n_read: int, prefill_s: float, readings: ReadingSpeeds) -> str:
+        """The first token is sampled: why it came when it did. `n_read` tokens of the prompt were read in batches that
+        took `prefill_s`; their speed is learned.
+        """
         now = time.perf_counter()
         waited_s = max(0.0, self._begun_at - self.submitted_at - self._load_s)
-        n_read = request.n_asked - request.reused
-        tok_s = n_read / request.prefill_s if request.prefill_s else 0.0
+        tok_s = n_read / prefill_s if prefill_s else 0.0
         delay = Delay(
             all_s=now - self.submitted_at,
             n_read=n_read,

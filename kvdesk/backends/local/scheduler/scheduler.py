@@ -499,7 +499,8 @@ class Scheduler:
         now = time.perf_counter()
         if not request.first_at:
             request.first_at = now
-            request.time_why = request.clocks.reason(request, self._speed_model.readings)
+            n_read = request.n_asked - request.reused
+            request.time_why = request.clocks.reason(n_read, request.prefill_s, self._speed_model.readings)
         if token < 0 or request.vocab.is_eog(token):
             self.finish(request, *request.ending)
             return
