@@ -87,7 +87,6 @@ SHOWN: Final[dict[str, tuple[int, ...]]] = {
 """What shows a text: the places of its texts among the arguments. Keywords are looked at by `KEYWORDS`."""
 KEYWORDS: Final = frozenset({"text", "tip", "title", "name", "caption", "empty", "widest", "placeholder"})
 ALLOWED: Final = {
-    "n_kv": "llama.cpp's name",
     "MB": "a unit",
     "ms": "a unit",
     "tok/s": "a unit",
@@ -170,7 +169,7 @@ def test_every_text_that_is_shown_is_translated(room: str) -> None:
         ("""label(f"{n} {'cell' if n == 1 else tr('cells')}")""", ["cell"]),
         ("IconButton(theme, 'close', tr('Close'), tip='Close it')", ["Close it"]),
         ("menu.addAction(icon, 'Copy')", ["Copy"]),
-        ("label('n_kv')", []),
+        ("label('tok/s')", []),
         ("widget.setObjectName('list')", []),
     ],
 )
