@@ -218,7 +218,7 @@ def test_the_journal_before_a_rebuild_can_be_looked_at(window: MainWindow, qtbot
     assert page.band_text == "State after operation 120, before the rebuild"
     assert page.model.rows.last == 120
     page.show_operation(8)
-    assert "used 220 → 64" in page._effect.text, "what operations by hand did is kept too"
+    assert "Cells in use 220 → 64" in page._effect.text, "what operations by hand did is kept too"
     window.apply_event(RecordingTaken(new.journal.recording()))
     assert page.model.rows.last == 120, "what is new waits"
     page.show_operation(40)
@@ -237,7 +237,7 @@ def test_the_comparison_stays_in_the_journal(window: MainWindow, player: Player)
     window.apply_event(RecordingTaken(player.journal.recording()))
     page = window.inspector.timeline
     page.show_operation(8)
-    assert "used 220 → 64" in page._effect.text
+    assert "Cells in use 220 → 64" in page._effect.text
     assert page._effect.isVisible()
     page.show_operation(9)
     assert not page._effect.isVisible()
