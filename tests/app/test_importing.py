@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
@@ -173,6 +174,8 @@ def test_all_chats_are_exported_and_come_back(rig: Rig, qtbot: QtBot, file: Path
     ids = tuple(known.id for known in rig.controller.conversations.conversations if known.leaf is not None)
     rig.window.chats_save_requested.emit(str(tmp_path / "all.json"), ids)
     qtbot.waitUntil(lambda: rig.window.activity.text == f"The chat was saved to {tmp_path / 'all.json'}.")
-    assert not rig.window.activity.show_button.isHidden()
+    assert "Show" in [
+        button.text() for button in rig.window.activity.findChildren(QPushButton) if not button.isHidden()
+    ]
     [found] = formats.read(tmp_path / "all.json")
     assert found.conversation.messages == rig.controller.conversations.all_messages(ids[0])
