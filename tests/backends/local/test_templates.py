@@ -411,6 +411,19 @@ def test_contents_are_typed_parts_where_a_template_takes_nothing_else() -> None:
     assert rendering.exact
 
 
+@pytest.mark.parametrize("others", ["{{ m.content }}", "{{ '' + m.content }}"])
+def test_questions_alone_may_be_typed_parts(others: str) -> None:
+    source = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'user' %}{{ m.content[0].text }}{% else %}"
+        + others
+        + "{% endif %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+    )
+    messages = chat("Hi", "Hello", "Bye", system="Be kind")
+    assert render(source, messages).text == render(CHATML, messages).text
+    result = Message(MessageId("t"), ConversationId("c"), None, "tool", "18 C")
+    assert render(source, [*messages, result]).text == render(CHATML, [*messages, result]).text
+
+
 @pytest.mark.parametrize("source", [CHATML, GEMMA, LLAMA3, MISTRAL, PHI3, QWEN3])
 def test_contents_are_texts_everywhere_else(source: str) -> None:
     assert "'type'" not in render(source, chat("Hi", "Hello", "Bye")).text

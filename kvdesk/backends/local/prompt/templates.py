@@ -39,6 +39,8 @@ PROBE_TEXT, PROBE_DAY = OWN_TEXT, datetime(2025, 1, 1, tzinfo=UTC)
 """Characters that a probe of the template's traits may give, and the day it is made on."""
 PROBE_S = 0.5  # for all probes; a template that takes longer says nothing of its family
 MOST_REASON = 200  # characters of what Jinja2 says
+_IN_PARTS = (frozenset(), *map(frozenset, (("system", "user", "assistant", "tool"), ("system", "user"), ("user",))))
+"""Roles whose contents a template may take as typed parts only, as they are tried."""
 _FILE = "<template>"  # Jinja2's name for a template that is no file
 MODELS_OWN, CHATS_OWN = marked("The model's chat template"), marked("This chat's own template")
 """What a template is called in sentences."""
@@ -91,14 +93,14 @@ class Rendering:
 class _Given:
     """What a template gets beside the messages.
 
-    parts    it takes contents as typed parts only, and not as texts
+    parts    roles whose contents it takes as typed parts only, and not as texts
     strings  of tools and fields, and what stands in their place
     """
 
     add_generation_prompt: bool
     now: datetime
     tools: str
-    parts: bool = False
+    parts: frozenset[str] = frozenset()
     strings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -164,27 +166,34 @@ class ChatTemplate:
 
     def _rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str) -> Rendering:
         given = _Given(add_generation_prompt, datetime.now().astimezone(), tools)
-        refusal: Exception | None = None
+        problem: Exception | None = None  # of the first way
         for tried, remark in self._ways(messages):
-            for parts in (False, True):
+            folding: Rendering | None = None
+            for parts in _IN_PARTS:
                 way = replace(given, parts=parts)
                 try:
                     accepted, plain, folded = self._plain(tried, way)
                 except SecurityError:
                     raise
                 except Exception as error:  # noqa: BLE001  # a template can fail in any way
-                    refusal = refusal or error
+                    problem = problem or error
                     continue
+                if parts and any(str(_in_parts(text)) in plain for text in accepted.texts):
+                    continue  # parts as Python writes them: it takes a text of that role
                 found = self._found(accepted, plain, folded, way)
-                if not self._lacks_last(found, accepted, plain, way):
+                if self._lacks_last(found, accepted, plain, way):
+                    said = tr(
+                        "{name} leaves the last message out of the prompt. Choose another template for this chat."
+                    )
+                    problem = problem or TemplateError(said.format(name=self._name))
+                elif folded and parts:  # another choice of roles may leave the system prompt where it is
+                    folding = folding or replace(found, remark=remark)
+                else:
                     return replace(found, remark=remark)
-        if refusal is not None:
-            raise refusal
-        raise TemplateError(
-            tr("{name} leaves the last message out of the prompt. Choose another template for this chat.").format(
-                name=self._name
-            )
-        )
+            if folding is not None:
+                return folding
+        assert problem is not None
+        raise problem
 
     def _ways(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
         """The messages as they are, and then with an empty question before every answer that lacks one: many templates
@@ -224,17 +233,23 @@ class ChatTemplate:
         return Rendering(tuple(_segments(marked, messages)), marked.text, folded, places, marked.exact)
 
     def _lacks_last(self, found: Rendering, seen: _Seen, plain: str, given: _Given) -> bool:
-        """Whether the last message is missing: no place shows it, and the rendering is the same with another text."""
-        last = len(seen.messages) - 1
-        if last < 0 or not seen.texts[last].strip():
-            return False
-        if any(message == seen.messages[last].id for _, message in found.places):
-            return False
-        texts = [*seen.texts[:last], f"x{seen.texts[last]}x", *seen.texts[last + 1 :]]
-        try:
-            return self._render(seen, texts, given) == plain
-        except Exception:  # noqa: BLE001  # a template can fail in any way: so it has looked at the message
-            return False
+        """Whether the last message is missing, or the question that led to this result of a tool: no place shows it,
+        and the rendering is the same with another text.
+        """
+        shown = {message for _, message in found.places}
+        lasts = [*range(len(seen.messages))][-1:]
+        if lasts and seen.messages[-1].role == "tool":
+            lasts += [i for i, message in enumerate(seen.messages) if message.role == "user"][-1:]
+        for last in lasts:
+            if not seen.texts[last].strip() or seen.messages[last].id in shown:
+                continue
+            texts = [*seen.texts[:last], f"x{seen.texts[last]}x", *seen.texts[last + 1 :]]
+            try:
+                if self._render(seen, texts, given) == plain:
+                    return True
+            except Exception:  # noqa: BLE001  # a template can fail in any way: so it has looked at the message
+                continue
+        return False
 
     def _plain(self, messages: Sequence[Message], given: _Given) -> tuple[_Seen, str, bool]:
         """The rendering without marks, of the messages with the system prompt where this template takes it."""
@@ -286,8 +301,8 @@ class ChatTemplate:
             content: dict[str, Any] = {"content": texts[i]}
             if in_form:
                 content = answer_in_form(self.traits.form, thought, texts[i])
-            if given.parts and isinstance(content["content"], str):
-                content["content"] = [{"type": "text", "text": texts[i]}]
+            if message.role in given.parts and isinstance(content["content"], str):
+                content["content"] = _in_parts(texts[i])
             fields = _replaced(json.loads(message.fields), given.strings) if message.fields else {}
             as_seen.append({"role": message.role, **content, **fields})
         tools = _replaced(json.loads(given.tools), given.strings) if given.tools else None
@@ -330,6 +345,11 @@ class ChatTemplate:
                 raise SecurityError("the template writes far more text than the conversation has")
             kept.append(piece)
         return "".join(kept)
+
+
+def _in_parts(text: str) -> list[dict[str, str]]:
+    """A text as a content of typed parts."""
+    return [{"type": "text", "text": text}]
 
 
 def _strings_of(messages: Sequence[Message], tools: str) -> list[str]:
