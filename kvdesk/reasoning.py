@@ -99,6 +99,8 @@ _ANSWER_STARTS: Final = (
     *("<|begin_of_solution|>", "<|open|>response<|sep|>", "<|begin|>assistant<|content|>", "<|content|>"),
 )
 """What `without_mark_of_answer` finds."""
+_BACKTICKS: Final = re.compile("`+")
+_QUOTES: Final = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
 _LONGEST: Final = 100  # characters of a mark, and of what stands beside it
 ENDS: Final = (
     *(f"</{name}>" for name in TAGS),
@@ -146,18 +148,26 @@ def parts_of(text: str, marks: ReasoningMarks | None = None) -> AnswerParts | No
 
 
 def find_end(text: str, end: re.Pattern[str], start: int = 0, *, grows: bool = False) -> re.Match[str] | None:
-    """The mark that ends reasoning, from `start` on: none that the reasoning quotes, between backticks in one line.
-    `grows`: more text may come, so that a mark behind a backtick counts when its line is over.
+    """The mark that ends reasoning, from `start` on: none that the reasoning quotes. `grows`: more text may come, so
+    that a mark which may be quoted counts when its line is over.
     """
-    for match in end.finditer(text, start):
-        line = text.rfind("\n", start, match.start()) + 1
-        behind = text.find("\n", match.end())
-        rest = text[match.end() : behind if behind >= 0 else len(text)]
-        if text.count("`", max(line, start), match.start()) % 2 == 0:
-            return match
-        if "`" not in rest and not (grows and behind < 0):
-            return match
-    return None
+    return next((found for found in end.finditer(text, start) if not _is_quoted(text, found, start, grows)), None)
+
+
+def _is_quoted(text: str, mark: re.Match[str], start: int, grows: bool) -> bool:
+    """Whether it stands between quotation marks, or in one line between backticks that have no blanks inside."""
+    line = max(start, text.rfind("\n", start, mark.start()) + 1)
+    behind = text.find("\n", mark.end())
+    before, after = text[line : mark.start()], text[mark.end() : behind if behind >= 0 else len(text)]
+    is_unknown = grows and behind < 0
+    closing = _QUOTES.get(before[-1:])
+    if closing is not None and (closing != before[-1:] or before.count(closing) % 2):
+        return after.startswith(closing) or (is_unknown and not after)
+    runs = list(_BACKTICKS.finditer(before))
+    if len(runs) % 2 == 0 or f"{before}x"[runs[-1].end()].isspace():
+        return False
+    run = _BACKTICKS.search(after)
+    return is_unknown if run is None else not f"x{after}"[run.start()].isspace()
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:

@@ -129,3 +129,23 @@ def test_every_beginning_of_reasoning_is_waited_for(start: str) -> None:
         assert found.at is None
     found.take("Hm")
     assert (found.at, found.n_other) == (None, len(start) + 2)
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        *("The tag `</think>` ends it.", "Two: ``</think>`` here.", "In `a </think> b` it is quoted."),
+        *('They write "</think>" there.', "标记“</think>”结束。", "「</think>」です", "Die Marke „</think>“ endet."),
+        *("Press the ` key.", 'He said "yes"', "It is ``quoted'' so", "No mark."),
+    ],
+)
+def test_a_quoted_mark_does_not_end_reasoning(thought: str) -> None:
+    said = '"Yes": press `~` now.'
+    text = f"<think>{thought}</think>{said}"
+    parts = parts_of(text)
+    assert parts is not None
+    assert (text[parts.thought : parts.thought_end], text[parts.said : parts.said_end]) == (thought, said)
+    start = SaidStart(None)
+    for character in text:
+        start.take(character)
+    assert start.at == parts.said
