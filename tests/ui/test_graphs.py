@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import LoadSample, OperationDone, SpeedSample
-from kvdesk.protocol.chat import PrefillProgress
+from kvdesk.protocol.chat import PrefillProgress, TurnStarted
 from kvdesk.settings import ThemeChoice
 from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.graphs.graphs_page import GraphsPage
@@ -250,6 +250,7 @@ def test_the_theme_may_change(page: GraphsPage, theme: Theme) -> None:
 
 
 def test_the_speed_in_the_status_line_is_that_of_answers(window: MainWindow) -> None:
+    window.apply_event(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
     window.apply_event(SpeedSample(99.0, "prefill", 512, 500.0, 256))
     window.apply_event(SpeedSample(100.0, "decode", 1, 100.0, 256))
     window.apply_event(SpeedSample(100.1, "prefill", 512, 500.0, 256))

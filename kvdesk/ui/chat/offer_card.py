@@ -29,7 +29,7 @@ class OfferCard(QFrame):
         self._facts = label("", tone="secondary", scale="small")
         for text in (self._title, self._facts):
             text.setWordWrap(True)
-        self.button = QPushButton()
+        self.button = QPushButton(tr("Download"))
         self.button.setProperty("primary", True)
         self.button.clicked.connect(self._on_clicked)
         self.others = QPushButton(tr("Other models…"))

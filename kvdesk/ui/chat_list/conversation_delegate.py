@@ -42,9 +42,9 @@ _MIDDLE: Final = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).va
 
 
 class ConversationDelegate(QStyledItemDelegate):
-    """A chat: a dot (a ring: nothing is in the cache), small ones in the shades of further branches, the title, the
-    cells; a pin where it is pinned. A folder: an arrow, its name, how many chats are in it. "…" is at the row under the
-    pointer and at the current one.
+    """A chat: a dot (a ring: nothing is in the cache), small ones in the shades of further branches, the title; a pin
+    where it is pinned. A folder: an arrow, its name, how many chats are in it. "…" is at the row under the pointer and
+    at the current one.
     """
 
     def __init__(self, theme: Theme, view: QListView) -> None:
@@ -137,7 +137,7 @@ class ConversationDelegate(QStyledItemDelegate):
         for place, branch in enumerate(index.data(BRANCHES_ROLE)[1 : 1 + _FURTHER_DOTS]):
             painter.setBrush(self._theme.branch_colour(branch_index(number, branch)))
             painter.drawEllipse(QPointF(inner.left() + 22.5, inner.center().y() - 2 + 6 * place), 2.5, 2.5)
-        held = "▍" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else ""
+        held = "▍" if index.data(RUNNING_ROLE) else ""  # how many cells is in the tip
         more = self._theme.px(_MORE_PX)
         self._paint_number(painter, rect, held, ink)
         if row.conversation is not None and row.conversation.pinned:
@@ -157,7 +157,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     def _right_px(self) -> int:
         """The room for the number and for "…", the same whatever the number."""
-        return QFontMetrics(self._theme.mono_small).horizontalAdvance("8,888") + 8 + self._theme.px(_MORE_PX)
+        return QFontMetrics(self._theme.mono_small).horizontalAdvance("888") + 8 + self._theme.px(_MORE_PX)
 
     def _lines(self, index: Index, width: int) -> tuple[str, ...]:
         """The title in a row of this width."""

@@ -37,8 +37,7 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
         left = preview.n_ctx - preview.n_conversation - n_draft
         text = tr("{n} tokens: only {left} are left for the answer")
         return text.format(n=f"{n_draft:,}", left=f"{left:,}"), "warning"
-    tokens = tr("{n} of {room} tokens").format(n=f"{n_draft:,}", room=f"{room:,}")
-    return f"{tokens}  ·  {preview.sentence}", "secondary"
+    return preview.sentence, "secondary"  # how many they are is in the meter
 
 
 def edit_words(preview: TurnPreview, *, is_answer: bool) -> tuple[str, str]:

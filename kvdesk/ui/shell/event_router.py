@@ -323,7 +323,7 @@ class EventRouter(QObject):
         self._writing.request()
 
     def _write_numbers(self) -> None:
-        self._status.show_speed(self._speed.series.last)
+        self._status.show_speed(self._speed.series.last if self._state.running else None)
         view = self._state.view
         if view is not None:
             numbers = totals(view.snapshot)
@@ -350,6 +350,8 @@ class EventRouter(QObject):
 
     def _show_running(self) -> None:
         self._list.show_running(self._state.running)
+        if not self._state.running:
+            self._status.show_speed(None)  # each answer shows its own
         self._show_state()
 
     def _show_state(self) -> None:

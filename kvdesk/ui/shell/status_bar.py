@@ -27,7 +27,7 @@ class StatusBar(QWidget):
         self._verification: Verification | None = None
         self._audited = ""
         self._threads = _field(tr("No context"), tr("Threads used to decode"))
-        self._speed = _number(tr("{n} tok/s").format(n="8,888"), tr("Decode speed of the last tokens"))
+        self._speed = _number(tr("{n} tok/s").format(n="8,888"), tr("Decode speed of the answers that are written now"))
         self._bytes = _number("", tr("Memory of K and V: used, of what is allocated"))
         self._types = _field("", tr("Data types of K and V, and flash attention"))
         self._trust = ElidedLabel()
@@ -50,11 +50,17 @@ class StatusBar(QWidget):
         row.addWidget(self._audit)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
+    def show_engine(self, shown: bool) -> None:
+        """Whether threads, types and memory of K and V are shown: words of the engine, for who asked for more."""
+        for part in (self._threads, self._bytes, self._types):
+            part.setVisible(shown)
+
     @property
     def text(self) -> str:
         """Everything on the line."""
         parts = (self._threads, self._speed, self._bytes, self._types)
-        return "  ·  ".join([part.text() for part in parts if part.text()] + [self._trust.full_text])
+        shown = [part.text() for part in parts if part.text() and not part.isHidden()]
+        return "  ·  ".join([*shown, self._trust.full_text])
 
     def show_context(self, context: ContextInfo | None) -> None:
         self._context = context

@@ -58,6 +58,7 @@ class WindowSettings(QObject):
         parts.events.show_default_overflow(now.cache.overflow)
         parts.panes.fold()
         parts.conversations.show_collapsed(now.collapsed_folders)
+        parts.status.show_engine(now.all_instruments)
         parts.chat.empty.offer_tour(not now.tour_seen)
         if self._panel is not None:
             self._panel.show_settings(changed)

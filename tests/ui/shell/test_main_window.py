@@ -222,6 +222,7 @@ def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None
 
 
 def test_speeds_operations_and_logs_are_drawn(window: MainWindow) -> None:
+    window.apply_event(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
     for i in range(20):
         window.apply_event(SpeedSample(100.0 + i * 0.1, "decode", 1, 100.0, 256))
     window.apply_event(OperationDone(1, 100.0, "decode", "llama_decode(...)", 8.0))
@@ -300,6 +301,16 @@ def test_tab_goes_through_the_window_as_one_reads_it(window: MainWindow) -> None
     assert window.focusWidget() is reached[-1]
 
 
+def test_words_of_the_engine_are_for_who_asks_for_more(window: MainWindow) -> None:
+    window.apply_event(cache_view())
+    window._events._write_numbers()
+    assert "2 threads  ·  KV 2.6 of 12.0 MB  ·  K/V f16" in window.status.text
+    window.shown_settings.show_instruments(False)
+    assert window.status.text == "map verified at operation 7"
+    window.shown_settings.show_instruments(True)
+    assert "K/V f16" in window.status.text
+
+
 def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
     window.apply_event(cache_view())
     window.resize(1024, 640)
@@ -307,7 +318,7 @@ def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
 
 
 def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainWindow) -> None:
-    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, inspector_visible=False)))
+    window.session.settings.change(inspector_visible=False)
     window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     assert "KV 2.1 of 12.0 MB" in window.status.text
     model = window.conversations.view.model()
@@ -384,12 +395,13 @@ def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(windo
     for i in range(40):
         window.apply_event(SpeedSample(10.0 + i / 40, "decode", 1, 25.0, 256))
     window.apply_event(TokenTexts({5: "sea"}))
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     window._events._write_numbers()
+    assert "40 tok/s" in window.status.text
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    assert "tok/s" not in window.status.text, "the answer shows its own"
     window.chat.composer.set_text("hello")
     window.apply_event(TurnPreview(ONE, 20, 9, 120.0, "20 tokens from cache, 9 to compute", text="hello"))
     measured = window.inspector.measured
-    assert "40 tok/s" in window.status.text
     assert measured.turn is not None
     other = replace(MODEL, name="Other")
     window.apply_event(ModelLoaded(other))
