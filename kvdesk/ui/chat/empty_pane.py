@@ -13,7 +13,7 @@ from kvdesk.protocol.chat import ModelInfo
 from kvdesk.translation import tr
 from kvdesk.ui.chat.offer_card import OfferCard
 from kvdesk.ui.widgets.controls import label
-from kvdesk.ui.widgets.icons import application_icon
+from kvdesk.ui.widgets.icons import application_icon, bubble_icon
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.starters import STARTERS, Starter
@@ -35,12 +35,12 @@ class EmptyPane(ScrollColumn):
         self._theme = theme
         self._is_toy = self._shows_cards = False
         self._model: ModelInfo | None = None
-        self._icon = QLabel()
-        self._icon.setAccessibleName("kvdesk")
+        self.icon = QLabel()
+        self.icon.setAccessibleName("kvdesk")
         self._first = label("", scale="large")
         self._second = label("", tone="secondary")
         self.toy = label("")
-        for text in (self._icon, self._first, self._second, self.toy):
+        for text in (self.icon, self._first, self._second, self.toy):
             text.setAlignment(Qt.AlignmentFlag.AlignCenter)
             text.setWordWrap(True)
         self._open = QPushButton(tr("Open a model…"))
@@ -59,7 +59,7 @@ class EmptyPane(ScrollColumn):
         column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        for part in (self._icon, self._first, self._second, self.toy):
+        for part in (self.icon, self._first, self._second, self.toy):
             column.addWidget(part)
         column.addSpacing(4)
         for card in self.cards:
@@ -96,7 +96,8 @@ class EmptyPane(ScrollColumn):
         """The icon is smaller where there is little room."""
         self._inside.setMaximumWidth(self._theme.px(_WIDTH_PX))
         side = self._theme.px(_ICON_PX if self.height() > self._theme.px(_ROOMY_PX) else _ICON_PX // 2)
-        self._icon.setPixmap(application_icon().pixmap(QSize(side, side), self.devicePixelRatioF()))
+        icon = bubble_icon(self._theme.colours.hover) if self._theme.colours.dark else application_icon()
+        self.icon.setPixmap(icon.pixmap(QSize(side, side), self.devicePixelRatioF()))
 
     def show_toy(self, is_toy: bool) -> None:
         """Whether the embedded model is open: it is a toy, which is said here."""

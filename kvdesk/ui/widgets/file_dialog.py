@@ -32,7 +32,7 @@ _PLACES: Final = (QAbstractFileIconProvider.IconType.Computer, QAbstractFileIcon
 class _Icons(QFileIconProvider):
     """Line icons in the colour of the text."""
 
-    def icon(self, about: QAbstractFileIconProvider.IconType | QFileInfo) -> QIcon:  # type: ignore[override]
+    def icon(self, about: QAbstractFileIconProvider.IconType | QFileInfo) -> QIcon:
         if isinstance(about, QFileInfo):
             return _icon("folder" if about.isDir() else "file")
         is_folder = about == QAbstractFileIconProvider.IconType.Folder or about in _PLACES

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from kvdesk.paths import resources_dir
+
+_BUBBLE: Final = "#16181d"
+"""The colour of the bubble in the file."""
 
 
 def line_icon(name: str, colour: str, disabled: str | None = None) -> QIcon:
@@ -31,3 +36,20 @@ def line_icon(name: str, colour: str, disabled: str | None = None) -> QIcon:
 def application_icon() -> QIcon:
     file = resources_dir() / "kvdesk.svg"
     return QIcon(str(file)) if file.is_file() else QIcon()
+
+
+def bubble_icon(colour: str) -> QIcon:
+    """The application's icon with a bubble of this colour: on a dark ground its own would not be seen."""
+    file = resources_dir() / "kvdesk.svg"
+    if not file.is_file():
+        return QIcon()
+    renderer = QSvgRenderer(QByteArray(file.read_text(encoding="utf-8").replace(_BUBBLE, colour).encode()))
+    icon = QIcon()
+    for pixels in (28, 56, 112):
+        pixmap = QPixmap(pixels, pixels)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        renderer.render(painter)
+        painter.end()
+        icon.addPixmap(pixmap)
+    return icon

@@ -11,9 +11,11 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.settings import ThemeChoice
 from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.downloads import Offer
+from kvdesk.viewmodel.palette import contrast
 from kvdesk.viewmodel.starters import STARTERS
 from tests.ui.samples import MODEL, ONE, message
 
@@ -98,6 +100,14 @@ def test_the_tour_is_offered_until_it_was_taken(window: MainWindow, pane: EmptyP
     assert window.help.introduction is not None
     assert window.help.introduction.isVisible()
     assert not pane.tour.isVisible()
+
+
+def test_the_bubble_of_the_icon_is_seen_on_both_grounds(window: MainWindow, pane: EmptyPane) -> None:
+    for theme in (ThemeChoice.DARK, ThemeChoice.LIGHT):
+        window.theme.set_theme(theme)
+        picture = pane.icon.pixmap().toImage()
+        bubble = picture.pixelColor(picture.width() // 2, round(picture.height() * 0.12))
+        assert contrast(bubble.name(), window.theme.colours.window) > 1.25
 
 
 def test_without_a_model_there_is_nothing_to_ask(empty_window: MainWindow) -> None:
