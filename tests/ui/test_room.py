@@ -106,7 +106,7 @@ def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, 
     typed(window, "hello world", TOO_LONG)
     _, larger, policy = window.chat.composer.help.links
     policy.click()
-    choice = window.chat.overflow.choice
+    choice = window.chat.overflow
     assert choice.isVisible()
     choice.button(Overflow.SLIDE).click()
     assert chosen == [(ONE, Overflow.SLIDE)]

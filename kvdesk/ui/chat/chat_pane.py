@@ -1,4 +1,4 @@
-"""The middle pane: title, model and context meter; messages; errors; composer."""
+"""The middle pane: title and model; messages; errors; composer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ContextUse, ModelInfo, TurnPreview
 from kvdesk.translation import tr
 from kvdesk.ui.chat.empty_pane import EmptyPane
-from kvdesk.ui.chat.overflow_choice import OverflowButton
+from kvdesk.ui.chat.overflow_choice import OverflowChoice
 from kvdesk.ui.chat.pane_header import PaneHeader
 from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.composer.composer import Composer, centred
@@ -89,11 +89,11 @@ class ChatPane(QWidget):
         self._conversation: ConversationId | None = None
         self._drafts: dict[ConversationId | None, str] = {}
         self._header = PaneHeader(theme)
-        self._header.open_model_clicked.connect(self.open_model_clicked)
-        self._header.server_clicked.connect(self.server_clicked)
-        self._header.models_clicked.connect(self.models_clicked)
-        self._header.better_clicked.connect(self.better_clicked)
-        self._header.embedded_clicked.connect(self.embedded_clicked)
+        self._header.model.open_clicked.connect(self.open_model_clicked)
+        self._header.model.server_clicked.connect(self.server_clicked)
+        self._header.model.models_clicked.connect(self.models_clicked)
+        self._header.model.better_clicked.connect(self.better_clicked)
+        self._header.model.embedded_clicked.connect(self.embedded_clicked)
         self._header.sidebar_clicked.connect(self.sidebar_clicked)
         self._header.inspector_clicked.connect(self.inspector_clicked)
         self._header.branches_clicked.connect(self.toggle_branches)
@@ -374,7 +374,7 @@ class ChatPane(QWidget):
         self._show_chat()
 
     def show_model(self, model: ModelInfo | None) -> None:
-        self._header.set_model(model)
+        self._header.model.set_model(model)
         self.empty.show_model(model)
         self._composer.set_loading("")
         self._block("" if model else tr("Open a model to send. Your text stays here."))
@@ -394,7 +394,7 @@ class ChatPane(QWidget):
 
     def show_dead(self) -> None:
         """The engine has stopped for good: nothing can be opened, sent or answered until kvdesk is restarted."""
-        self._header.set_dead()
+        self._header.model.set_dead()
         self.empty.show_dead()
         self._view.set_can_answer(False)
         self._progress.set_share(None)
@@ -402,7 +402,7 @@ class ChatPane(QWidget):
 
     def show_loading(self, name: str, share: float) -> None:
         self._progress.set_share(share)
-        self._header.set_model_text(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
+        self._header.model.setText(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
         self.empty.show_loading(name, share)
         self._composer.set_loading(name)
         self._block("")
@@ -416,18 +416,16 @@ class ChatPane(QWidget):
 
     def show_embedded(self, available: bool) -> None:
         """Whether the embedded model can be opened from the model's menu."""
-        self._header.set_embedded(available)
+        self._header.model.set_embedded(available)
 
     def show_better(self, there: bool) -> None:
-        """Whether the way to better models is shown beside the model's name."""
-        self._header.set_better(there)
+        """Whether the menu of models offers a better one: the embedded model is open."""
+        self._header.model.set_better(there)
         self.empty.show_toy(there)
 
-    def show_use(self, use: ContextUse | None, *, has_context: bool) -> None:
+    def show_use(self, use: ContextUse | None) -> None:
         """How full the conversation's context is; None: not known."""
-        self._header.set_use(use)
         self._composer.show_use(use)
-        self._header.overflow.setVisible(has_context)
 
     def show_parameters(self, text: str, changes: str, *, is_changed: bool) -> None:
         """Which parameters of the chat are changed: in short, and all of them."""
@@ -439,14 +437,9 @@ class ChatPane(QWidget):
         return self._header.parameters
 
     @property
-    def overflow(self) -> OverflowButton:
-        """The button of the overflow policy."""
+    def overflow(self) -> OverflowChoice:
+        """The choice of the overflow policy."""
         return self._header.overflow
-
-    @property
-    def meter_text(self) -> str:
-        """The tip of the meter."""
-        return self._header.meter_text
 
     def set_running(self, running: bool) -> None:
         self._composer.set_running(running)

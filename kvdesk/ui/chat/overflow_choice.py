@@ -1,11 +1,11 @@
-"""The overflow policy of a conversation: the button with its name, and the choice with the reasons for and against."""
+"""The choice of the overflow policy of a conversation, with the reasons for and against each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QRadioButton, QVBoxLayout, QWidget
 
@@ -13,20 +13,22 @@ from kvdesk.policies.overflow import POLICIES, policy_of
 from kvdesk.protocol.operations import Capability
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import ElidedButton, label
+from kvdesk.ui.widgets.controls import label
 
 _WIDTH: Final = 400
 
 
 class OverflowChoice(QFrame):
-    """A popup with one line and one explanation for each policy. What the model cannot do is disabled, and says why."""
+    """A popup under `anchor` with one line and one explanation for each policy. What the model cannot do is disabled,
+    and says why.
+    """
 
     chosen = Signal(object)  # Overflow
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent, Qt.WindowType.Popup)
+    def __init__(self, anchor: QWidget) -> None:
+        super().__init__(anchor, Qt.WindowType.Popup)
+        self._anchor = anchor
         self.setProperty("card", "ask")
-        self.setAccessibleName(tr("When the context is full"))
         self.setFixedWidth(_WIDTH)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 12, 12, 12)
@@ -43,6 +45,7 @@ class OverflowChoice(QFrame):
             column.addWidget(button)
             column.addWidget(reason)
         self.show_possible({})
+        self.show_chosen(Overflow.STOP)
 
     def button(self, overflow: Overflow) -> QRadioButton:
         return self._buttons[overflow]
@@ -53,6 +56,8 @@ class OverflowChoice(QFrame):
 
     def show_chosen(self, overflow: Overflow) -> None:
         self._buttons[overflow].setChecked(True)
+        policy = tr(policy_of(overflow).label)
+        self.setAccessibleName(tr("When the context is full: {policy}").format(policy=policy))
 
     def show_possible(self, possible: Mapping[str, Capability]) -> None:
         """What can be done to the cache of this model: rows of the capability matrix by operation."""
@@ -65,6 +70,17 @@ class OverflowChoice(QFrame):
             self._reasons[policy.name].setText(why)
             button.setAccessibleDescription(why)
 
+    @Slot()
+    def choose(self) -> None:
+        """Show the choice; the policy that counts has the focus."""
+        self.adjustSize()
+        anchor = self._anchor
+        self.move(anchor.mapToGlobal(QPoint(anchor.width() - self.width(), anchor.height())))
+        self.show()
+        chosen = next((button for button in self._buttons.values() if button.isChecked()), None)
+        if chosen is not None:
+            chosen.setFocus(Qt.FocusReason.PopupFocusReason)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.close()
@@ -74,43 +90,3 @@ class OverflowChoice(QFrame):
     def _choose(self, overflow: Overflow) -> None:
         self.close()
         self.chosen.emit(overflow)
-
-
-class OverflowButton(ElidedButton):
-    """Quiet; beside the meter of the context, which it goes on: "45% of 4,096", "When full: stop"."""
-
-    chosen = Signal(object)  # Overflow
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setProperty("quiet", True)
-        self.setProperty("scale", "small")
-        self._choice = OverflowChoice(self)
-        self._choice.chosen.connect(self.chosen)
-        self.clicked.connect(self.choose)
-        self.show_chosen(Overflow.STOP)
-
-    @property
-    def choice(self) -> OverflowChoice:
-        return self._choice
-
-    def show_chosen(self, overflow: Overflow) -> None:
-        policy = policy_of(overflow)
-        name = tr(policy.label)
-        said = tr("When the context is full: {policy}").format(policy=name)
-        self.setText(tr("When full: {policy}").format(policy=name.lower().split()[-1]))
-        self.setAccessibleName(said)
-        self.setToolTip(f"{said}. {tr(policy.description)}")
-        self._choice.show_chosen(overflow)
-
-    def minimumSizeHint(self) -> QSize:
-        return self._hint(self.full_text)
-
-    @Slot()
-    def choose(self) -> None:
-        """Unfold the choice."""
-        self._choice.adjustSize()
-        corner = self.mapToGlobal(QPoint(self.width() - self._choice.width(), self.height()))
-        self._choice.move(corner)
-        self._choice.show()
-        self._choice.setFocus()

@@ -3,7 +3,7 @@
 To add one: a line `Action("group.name", tr("Do something"), what_does_it, "Ctrl+Shift+X", refusal=why_not)` in the
 function of its group below. Keys, command palette, list of shortcuts and menus follow. `what_does_it` takes nothing; it
 is a method of `Intents` (chats, model, cache), of `WindowSettings` (what is shown), or of a part of the window. For
-the main menu add its id to `window_help.MENU`.
+the main menu add its id to `window_help.menu_names`.
 `there(...)` goes from the laboratory to the conversations first. `refusal` gives the sentence why it cannot be done
 now, or "". Texts go through `tr`: the table is made with the window, after the language is known.
 """
@@ -102,6 +102,13 @@ def _chat(
             PARAMETERS_KEYS,
             tr("System prompt, sampling and template of this chat, and what changing them costs"),
             why_not.chat,
+        ),
+        Action(
+            "chat.overflow",
+            tr("When the context is full…"),
+            there(parts.chat.overflow.choose),
+            tip=tr("Stop, or let the oldest messages of this chat go"),
+            refusal=why_not.overflow,
         ),
         Action(
             "chat.continue",
@@ -276,7 +283,8 @@ def _program(
             "app.serve",
             tr("Serve on this computer…"),
             intents.server.open,
-            tip=tr("Other programs ask this model over HTTP, on this cache; you see what they reuse, and why"),
+            "Ctrl+Shift+S",
+            tr("Other programs ask this model over HTTP, on this cache; you see what they reuse, and why"),
         ),
         Action("settings.open", tr("Settings"), settings.open, "Ctrl+,"),
         Action("settings.context", tr("Settings of the context"), settings.open_context),

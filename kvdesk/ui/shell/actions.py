@@ -63,6 +63,14 @@ class ActionGroup:
     actions: tuple[Action, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Submenu:
+    """Ids of actions in a menu of their own, under one line of another."""
+
+    label: str
+    names: tuple[str, ...]
+
+
 class ActionSet(QObject):
     """The actions of one window. `refused` is told why an action that was asked for cannot be done."""
 
@@ -86,10 +94,13 @@ class ActionSet(QObject):
         """Do it, or say why not. Raises KeyError where there is no action with this id."""
         self._run(self._by_id[name])
 
-    def fill_menu(self, menu: QMenu, *names: str) -> None:
+    def fill_menu(self, menu: QMenu, *names: str | Submenu) -> None:
         """Add actions as they are now; "" is a line between two."""
         menu.setToolTipsVisible(True)
         for name in names:
+            if isinstance(name, Submenu):
+                self.fill_menu(menu.addMenu(name.label), *name.names)
+                continue
             if not name:
                 menu.addSeparator()
                 continue

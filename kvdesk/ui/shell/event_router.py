@@ -121,7 +121,7 @@ class EventRouter(QObject):
         self._chat.show_model(state.model)
         if state.dead:
             self._show_dead()
-        self._chat.overflow.choice.show_possible(state.possible)
+        self._chat.overflow.show_possible(state.possible)
         self._status.show_context(state.context)
         self.show_conversations(list(state.conversations.values()), state.selected)
         self._show_running()
@@ -294,7 +294,7 @@ class EventRouter(QObject):
         elif isinstance(event, EngineRestarted):
             self._chat.banner.show_error(event.sentence, event.detail)
         else:
-            self._chat.overflow.choice.show_possible({row.operation: row for row in event.possible})
+            self._chat.overflow.show_possible({row.operation: row for row in event.possible})
             self._chat.show_working(False)
             self._chat.composer.forget_preview()
             self._chat.composer.ask_again()
@@ -363,4 +363,4 @@ class EventRouter(QObject):
         can_rebuild = Feature.REBUILD in state.features and state.context is not None and not state.running
         self._inspector.set_can(forget=holds and not busy and not state.dead, rebuild=can_rebuild and not state.dead)
         use = state.use.get(selected) if selected is not None else None
-        self._chat.show_use(use, has_context=selected is not None and state.context is not None)
+        self._chat.show_use(use)

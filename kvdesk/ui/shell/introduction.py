@@ -70,8 +70,8 @@ def steps(parts: WindowParts) -> tuple[Step, ...]:
         ),
         Step(
             tr("When the context is full"),
-            tr("Here you choose what happens then: stop, or let the oldest messages go."),
-            lambda: (chat.overflow, named("modelButton")),
+            tr("This menu has the choice: stop, or let the oldest messages go."),
+            lambda: (named("menuButton"),),
         ),
         Step(
             tr("Models and settings"),

@@ -23,6 +23,9 @@ class Refusals:
         """There is nothing to look through."""
         return "" if self._parts.chat.view.last is not None else tr("This chat has no messages.")
 
+    def overflow(self) -> str:
+        return self.chat() or self._context()
+
     def branches(self) -> str:
         return "" if self._parts.chat.view.has_branches else tr("This chat has one branch only.")
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import QDialog, QMenu
 
-from kvdesk.ui.shell.actions import ActionGroup, ActionSet
+from kvdesk.translation import tr
+from kvdesk.ui.shell.actions import ActionGroup, ActionSet, Submenu
 from kvdesk.ui.shell.window_parts import WindowParts
 
 if TYPE_CHECKING:
@@ -17,16 +18,20 @@ if TYPE_CHECKING:
     from kvdesk.ui.shell.introduction import Introduction
     from kvdesk.ui.shell.report_dialog import ReportDialog
 
-MENU: Final = (
-    *("chat.new", "chat.search", "chat.undo", "model.open", "model.list", ""),
-    *("chat.import", "chat.export", "chat.export_all", ""),
-    *("view.lab", "settings.open", ""),
-    *("view.zoom_in", "view.zoom_out", "view.zoom_reset", ""),
-    *("help.palette", "help.shortcuts", "help.tour", ""),
-    *("view.log", "help.report", "help.about", ""),
-    "app.quit",
-)
-"""The main menu, of ids of actions; "" is a line."""
+
+def menu_names() -> tuple[str | Submenu, ...]:
+    """The main menu, of ids of actions; "" is a line."""
+    return (
+        *("chat.new", "chat.search", "chat.undo", ""),
+        *("chat.parameters", "chat.overflow", ""),
+        *("model.open", "model.list", "model.server", "app.serve", ""),
+        Submenu(tr("Import and export"), ("chat.import", "chat.export", "chat.export_all")),
+        Submenu(tr("Zoom"), ("view.zoom_in", "view.zoom_out", "view.zoom_reset")),
+        *("view.lab", "settings.open", "help.palette"),
+        Submenu(tr("Help"), ("help.shortcuts", "help.tour", "", "view.log", "help.report", "help.about")),
+        "",
+        "app.quit",
+    )
 
 
 class WindowHelp(QObject):
@@ -111,7 +116,7 @@ class WindowHelp(QObject):
     def menu(self) -> QMenu:
         """The main menu with the actions as they are now."""
         menu = QMenu(self._parts.window)
-        self._actions.fill_menu(menu, *MENU)
+        self._actions.fill_menu(menu, *menu_names())
         return menu
 
     @Slot(QPoint)

@@ -51,6 +51,12 @@ class IconButton(QToolButton):
             self._icon = icon
             self._on_look_changed()
 
+    def set_ink(self, ink: str) -> None:
+        """Draw it in another colour of the theme."""
+        if ink != self._ink:
+            self._ink = ink
+            self._on_look_changed()
+
     @Slot()
     def _on_look_changed(self) -> None:
         self.setIconSize(QSize(self._theme.px(16), self._theme.px(16)))

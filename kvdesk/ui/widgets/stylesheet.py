@@ -76,6 +76,7 @@ QPushButton[quiet="true"] {{ background: transparent; border-color: transparent;
 QPushButton[quiet="true"][changed="true"] {{ color: {c.text}; font-weight: 600; }}
 QPushButton[quiet="true"]:hover {{ background: {c.hover}; color: {c.text}; }}
 QPushButton[quiet="true"]:focus {{ border-color: {c.accent}; }}
+QPushButton[chip="true"] {{ border-radius: 12px; text-align: left; }}
 QPushButton[scale="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}
 QPushButton[collapsible="true"] {{ padding: 4px 8px 4px 0; }}
 

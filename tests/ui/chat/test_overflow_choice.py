@@ -1,4 +1,4 @@
-"""What happens when the context is full: chosen in the header, shaded and announced in the chat."""
+"""What happens when the context is full: chosen in the menu of the header, shaded and announced in the chat."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def shown(window: MainWindow) -> list[str]:
 
 @pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
 def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow, qtbot: QtBot) -> None:
-    choice = window.chat.overflow.choice
-    window.chat.overflow.click()
+    choice = window.chat.overflow
+    window.action_set.run("chat.overflow")
     assert choice.isVisible()
     for overflow in Overflow:
         assert choice.reason(overflow) == policy_of(overflow).description
@@ -50,7 +50,7 @@ def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow, qtbot:
 def test_what_the_model_cannot_do_says_why(window: MainWindow) -> None:
     rows = (Capability("partial seq_rm", "no", CANNOT), Capability("seq_add", "yes", "It can."))
     window.apply_event(ContextReady(CONTEXT, rebuilt=False, possible=rows))
-    choice = window.chat.overflow.choice
+    choice = window.chat.overflow
     enabled = [overflow for overflow in Overflow if choice.button(overflow).isEnabled()]
     assert enabled == [Overflow.STOP, Overflow.RECOMPUTE]
     assert CANNOT in choice.reason(Overflow.SINKS)
@@ -61,22 +61,22 @@ def test_what_the_model_cannot_do_says_why(window: MainWindow) -> None:
 def test_each_conversation_has_its_own(window: MainWindow) -> None:
     conversations = (replace(CONVERSATIONS[0], overflow="sinks"), CONVERSATIONS[1])
     window.show_conversations(conversations, ONE)
-    assert window.chat.overflow.choice.button(Overflow.SINKS).isChecked()
+    assert window.chat.overflow.button(Overflow.SINKS).isChecked()
     window.show_conversations(conversations, TWO)
-    assert window.chat.overflow.choice.button(Overflow.STOP).isChecked()
+    assert window.chat.overflow.button(Overflow.STOP).isChecked()
     window.session.settings.change(**dict(Settings(cache=CachePolicy(overflow=Overflow.RECOMPUTE))))
     assert "Recompute" in window.chat.overflow.accessibleName(), "nothing was chosen: as the settings say"
 
 
-@pytest.mark.parametrize("overflow", Overflow)
-def test_the_header_says_when_full_and_what_uncut(window: MainWindow, qtbot: QtBot, overflow: Overflow) -> None:
-    window.resize(900, 600)
-    window.session.settings.change(**dict(Settings(cache=CachePolicy(overflow=overflow))))
-    qtbot.wait(20)
-    button = window.chat.overflow
-    assert button.text() == button.full_text
-    assert button.text().startswith("When full: ")
-    assert window.width() == 900
+def test_the_menu_offers_it_where_a_context_exists(empty_window: MainWindow) -> None:
+    def offered() -> bool:
+        lines = empty_window.help.menu().actions()
+        return any(line.text() == "When the context is full…" and line.isEnabled() for line in lines)
+
+    empty_window.show_conversations(CONVERSATIONS, ONE)
+    assert not offered()
+    empty_window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+    assert offered()
 
 
 def test_messages_that_are_evicted_are_faint_and_say_so(window: MainWindow) -> None:

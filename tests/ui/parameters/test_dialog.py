@@ -68,7 +68,7 @@ def dialog(window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot) ->
 def test_keys_open_it_on_the_chat_that_is_shown(window: MainWindow, qtbot: QtBot) -> None:
     own = replace(CONVERSATIONS[0], system_prompt="Be brief.", sampling=Sampling(temperature=0.3), template="{{ 1 }}")
     window.show_conversations((own, CONVERSATIONS[1]), ONE)
-    assert window.chat.parameters.full_text == "Parameters: system prompt, Temperature 0.3, template"
+    assert window.chat.parameters.accessibleName() == "Parameters: system prompt, Temperature 0.3, template"
     assert "Temperature 0.3" in window.chat.parameters.toolTip()
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
     dialog = window.chat_parameters.dialog
@@ -77,7 +77,7 @@ def test_keys_open_it_on_the_chat_that_is_shown(window: MainWindow, qtbot: QtBot
     assert dialog.parameters == Parameters.of(own)
     assert not dialog.apply_button.isEnabled()
     window.show_conversations(CONVERSATIONS, ONE)
-    assert window.chat.parameters.full_text == "Parameters"
+    assert window.chat.parameters.accessibleName() == "Parameters"
     assert dialog.parameters == Parameters(), "what was not edited follows"
 
 

@@ -42,12 +42,11 @@ def test_six_steps_point_at_the_real_parts(window: MainWindow, tour: Introductio
             assert not tour.geometry().intersects(about)
         qtbot.keyClick(tour.next_button, Qt.Key.Key_Space)
     assert tour.isHidden()
-    composer, stats, cells, overflow, model, lab = found
+    composer, stats, cells, menu, model, lab = found
     assert composer is window.chat.composer
     assert stats.objectName() == "answerStats"
     assert cells is window.inspector.cell_map
-    assert overflow is window.chat.overflow
-    assert (model.objectName(), lab.objectName()) == ("modelButton", "labButton")
+    assert [w.objectName() for w in (menu, model, lab)] == ["menuButton", "modelButton", "labButton"]
 
 
 def test_what_a_step_asks_for_brings_the_next(window: MainWindow, tour: Introduction, qtbot: QtBot) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QTextCursor
-from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLabel, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, ConversationId, MessageId
@@ -329,23 +329,26 @@ def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainW
 
 
 def meter(window: MainWindow) -> str:
-    return window.chat.meter_text
+    shown = window.chat.composer.meter
+    return "" if shown.isHidden() else shown.number_text.removeprefix("≈ ")
 
 
-def test_the_meter_says_how_full_the_conversation_is_and_the_cached_part_apart(window: MainWindow) -> None:
+def test_how_full_the_conversation_is_stands_in_the_composer_alone(window: MainWindow) -> None:
     assert meter(window) == "", "nobody has said"
     window.apply_event(ContextUse(ONE, 1082, 0, 1024))
-    assert meter(window) == "This chat takes 1,082 of 1,024 tokens of context; none in the cache"
-    assert window.chat._header._meter.text() == "106% of 1,024"
+    assert meter(window) == "1,082 / 1,024"
+    header = window.chat._header
+    texts = [w.text() for w in header.findChildren(QWidget) if isinstance(w, QLabel | QAbstractButton)]
+    assert not any("%" in text or "1,024" in text for text in texts)
     window.apply_event(cache_view())
     window._events._write_numbers()
-    assert "1,082 of 1,024" in meter(window), "cells in the cache do not fill a context"
+    assert meter(window) == "1,082 / 1,024", "cells in the cache do not fill a context"
     window.apply_event(ContextUse(ONE, 300, 180, 1024))
-    assert "takes 300 of 1,024 tokens of context; 180 in the cache" in meter(window)
+    assert meter(window) == "300 / 1,024"
     window.show_conversations(CONVERSATIONS, TWO)
     assert meter(window) == ""
     window.show_conversations(CONVERSATIONS, ONE)
-    assert "takes 300 of" in meter(window)
+    assert meter(window) == "300 / 1,024"
     window.apply_event(ContextReady(CONTEXT, rebuilt=True))
     assert meter(window) == "", "of another context nothing is known yet"
 
@@ -355,12 +358,12 @@ def test_the_meter_grows_with_the_answer(window: MainWindow) -> None:
     window.apply_event(TurnStarted(ONE, answer, 0, 100, 40))
     window.apply_event(TextDelta(ONE, answer, "yes and no", (5, 6, 7)))
     window._events._write_numbers()
-    assert "takes 103 of 1,024 tokens of context; all of them in the cache" in meter(window)
+    assert meter(window) == "103 / 1,024"
     spans = (MessageSpan(MessageId("q"), 0, 20, 4, ()), MessageSpan(answer, 20, 43, 24, ()))
     window.apply_event(MessageSpans(ONE, 0, spans))  # the oldest messages have left
-    assert "takes 43 of" in meter(window)
+    assert meter(window) == "43 / 1,024"
     window.apply_event(ContextUse(ONE, 100, 100, 1024))
-    assert "takes 43 of" in meter(window), "it was asked before the answer began"
+    assert meter(window) == "43 / 1,024", "it was asked before the answer began"
 
 
 def test_the_list_counts_the_cells_of_every_branch_once(window: MainWindow) -> None:
@@ -445,7 +448,7 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     qtbot.waitUntil(lambda: header.text() == model.name)
     window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))  # as it is at the first start: three panes
     assert window.conversations.isVisible()
-    qtbot.waitUntil(lambda: (header.text(), window.chat.parameters.text()) == (model.name, "Parameters"))
+    qtbot.waitUntil(lambda: header.text() == model.name)
     window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, all_instruments=True)))
     answer = message("a", "assistant", "Hello to you.", stats=replace(STATS, why="The beginning is another one."))
     window.show_messages(ONE, (message("q", "user", "Hello"), answer))

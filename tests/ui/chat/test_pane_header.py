@@ -1,0 +1,65 @@
+"""The header of a chat: the title first, the model as a chip with its menu, the rest in the main menu."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QMenu
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import Conversation
+from kvdesk.conversations.titles import propose_title
+from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.settings import Settings, ThemeChoice
+from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.samples import MODEL, ONE
+
+TITLE = propose_title("Please explain to me how a KV cache shares the beginnings of prompts between several chats")
+NAME = "SmolLM2-135M-Instruct.Q4_1"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (900, 600)])
+@pytest.mark.parametrize("inspector", [True, False])
+def test_neither_title_nor_model_is_cut(
+    window: MainWindow, qtbot: QtBot, width: int, height: int, inspector: bool
+) -> None:
+    assert len(TITLE) >= 40, "as long as a usual title is"
+    now = Settings(theme=ThemeChoice.DARK, inspector_visible=inspector, sidebar_visible=True)
+    window.session.settings.change(**dict(now))
+    window.apply_event(ModelLoaded(replace(MODEL, name=NAME)))
+    title = TITLE if width == 1280 else TITLE[:32]
+    window.show_conversations((Conversation(ONE, title, 0),), ONE)
+    window.resize(width, height)
+    header = window.chat._header
+    qtbot.waitUntil(lambda: header.model.text() == NAME and not header._title.is_elided)
+
+
+def test_the_title_comes_first(window: MainWindow) -> None:
+    header = window.chat._header
+    model, title = header.model.mapTo(header, QPoint()), header._title.mapTo(header, QPoint())
+    assert title.x() < model.x() or title.y() < model.y()
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
+def test_the_chip_opens_the_menu_of_models(window: MainWindow, qtbot: QtBot) -> None:
+    chip = window.chat._header.model
+    with qtbot.waitSignal(chip.menu_of_models.aboutToShow):
+        qtbot.keyClick(chip, Qt.Key.Key_Space)
+    chip.menu_of_models.hide()
+    assert [line.text() for line in chip.menu_of_models.actions()][:2] == ["Models on this computer…", "Get models…"]
+    window.show_better(True)
+    assert "Get a better model…" in [line.text() for line in chip.menu_of_models.actions()]
+
+
+def test_the_menu_leads_to_serving_connecting_and_what_left_the_header(window: MainWindow) -> None:
+    menu = window.help.menu()
+    texts = [line.text().split("\t")[0] for line in menu.actions()]
+    for wanted in (
+        *("Serve on this computer…", "Connect to a server…", "Parameters of this chat", "When the context is full…"),
+        *("Import and export", "Zoom", "Help"),
+    ):
+        assert wanted in texts
+    inner = {action.text().split("\t")[0] for sub in menu.findChildren(QMenu) for action in sub.actions()}
+    assert {"Export the chat…", "Zoom in", "About kvdesk"} <= inner
