@@ -58,6 +58,7 @@ class Serving(QObject):
     def _on_remade(self) -> None:
         """The dialog has gone with the parts of the window; whoever is served is served on."""
         self._dialog = None
+        self._show_requests()
 
     @property
     def server(self) -> Server | None:
@@ -66,7 +67,8 @@ class Serving(QObject):
 
     def apply(self, event: Event) -> None:
         """An event of the engine."""
-        if self.log.apply(event) and self._dialog is not None and not self._show.isActive():
+        is_shown = self._dialog is not None or self._server is not None
+        if self.log.apply(event) and is_shown and not self._show.isActive():
             self._show.start()
 
     def close(self) -> None:
@@ -129,8 +131,10 @@ class Serving(QObject):
         self._server = result
         if self._closed:
             self._stop()
-        elif self._dialog is not None:
+            return
+        if self._dialog is not None:
             self._dialog.show_serving(result.url)
+        self._show_requests()
 
     @Slot()
     def _on_stop(self) -> None:
@@ -158,6 +162,8 @@ class Serving(QObject):
         server, self._server = self._server, None
         if server is not None:
             server.close()
+        if not self._closed:
+            self._show_requests()
 
     def _join(self) -> None:
         thread, self._thread = self._thread, None
@@ -176,6 +182,9 @@ class Serving(QObject):
 
     @Slot()
     def _show_requests(self) -> None:
+        """In the dialog, and in the window how many are answered now."""
+        url = self._server.url if self._server is not None else ""
+        self._window.show_serving(url, self.log.n_running)
         if self._dialog is not None:
             self._dialog.show_requests(self.log.rows)
 

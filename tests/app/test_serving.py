@@ -7,10 +7,13 @@ import stat
 from pathlib import Path
 
 import httpx2 as httpx
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.app.serving import key_file, read_key
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.protocol.chat import TurnStarted
 from kvdesk.ui.server.dialog import ServeChoice, ServerDialog
 from tests.app.conftest import Rig
 
@@ -37,7 +40,15 @@ def test_the_switch_serves_and_ends(rig: Rig, qtbot: QtBot) -> None:
     assert httpx.get(f"{dialog.address}/models", headers=key).json()["data"] == []
     assert httpx.get(f"{dialog.address}/models").status_code == 401
     assert rig.controller.settings.serve.port == port
+    status = rig.window.status
+    chip = status.findChild(QPushButton, "servingChip")
+    assert chip is not None
+    assert chip.accessibleName() == f"Serving 127.0.0.1:{port}"
+    asked = TurnStarted(ConversationId("c"), MessageId("a"), 0, 10, 4, client="a program")
+    rig.controller.serving.apply(asked)
+    qtbot.waitUntil(lambda: chip.accessibleName().endswith("1 running"))
     dialog.stop_requested.emit()
+    assert chip.isHidden()
     assert rig.controller.serving.server is None
     with socket.socket() as again:
         assert again.connect_ex(("127.0.0.1", port)) != 0

@@ -25,6 +25,7 @@ from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.sizes import DIALOG_MARGINS
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.curl import curl_line
 from kvdesk.viewmodel.requests import RequestRow
 
 _SIZE: Final = (720, 600)
@@ -55,25 +56,30 @@ class ServerDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle(tr("Serve on this computer"))
         self.resize(*(theme.px(side) for side in _SIZE))
-        self._serve = QCheckBox(tr("Serve other programs"))
+        self._serve = QCheckBox(tr("Serve this model to other programs"))
         self._serve.setToolTip(tr("They ask over HTTP, as of OpenAI or llama-server, on the cache that is shown here"))
         self._serve.clicked.connect(self._on_serve)
         self._port = WholeField(1, 65535, grouped=False)
         self._port.setAccessibleName(tr("Port"))
-        self._others = QCheckBox(tr("Other computers may ask too"))
+        self._others = QCheckBox(tr("Allow other computers"))
         self._others.setToolTip(tr("Only on a network that you trust: there is no encryption"))
-        self._shared = QCheckBox(tr("Programs share the beginnings of prompts"))
+        self._shared = QCheckBox(tr("Share cached prompts between programs"))
         self._shared.setToolTip(
             tr("Saves time. How long an answer takes to begin then tells whether somebody has asked something alike")
         )
-        self._inspects = QCheckBox(tr("Programs with the key may see what others asked"))
-        self._inspects.setToolTip(tr("Your chats too: another kvdesk can then show this cache"))
+        self._inspects = QCheckBox(tr("Show all prompts and the cache map to programs"))
+        self._inspects.setToolTip(
+            tr("Your chats too, to programs with the key: another kvdesk can then show this cache")
+        )
         self._address, self._copy_address = self._field(tr("Address"), tr("Copy the address"))
         self._key_field, self._copy_key = self._field(tr("API key"), tr("Copy the API key"))
         self._key_field.setEchoMode(QLineEdit.EchoMode.Password)
         self._new_key = QPushButton(tr("New key"))
         self._new_key.setToolTip(tr("Programs that have the old one are refused from then on"))
         self._new_key.clicked.connect(self.new_key_requested)
+        self._curl, self._copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
+        self._curl.setToolTip(tr("Paste it into a terminal: it asks this model for an answer"))
+        theme.give_font(self._curl, "mono_small")
         self._status = label("", tone="secondary")
         self._status.setWordWrap(True)
         self._requests = RequestList(theme)
@@ -86,8 +92,12 @@ class ServerDialog(QDialog):
         field.setAccessibleName(name)
         copy = QPushButton(tr("Copy"))
         copy.setAccessibleName(copies)
-        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(field.text()))
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._copied(field)))
         return field, copy
+
+    def _copied(self, field: QLineEdit) -> str:
+        """What *Copy* beside a field copies: the command is shown without the key, and copied with it."""
+        return curl_line(self.address, self._key_field.text()) if field is self._curl else field.text()
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
@@ -96,6 +106,7 @@ class ServerDialog(QDialog):
             (tr("Port"), self._port, ()),
             (tr("Address"), self._address, (self._copy_address,)),
             (tr("API key"), self._key_field, (self._copy_key, self._new_key)),
+            (tr("Try it"), self._curl, (self._copy_curl,)),
         )
         for i, (name, field, buttons) in enumerate(rows):
             caption = label(name)
@@ -114,7 +125,9 @@ class ServerDialog(QDialog):
         column.setSpacing(8)
         for widget in (self._serve, self._others, self._shared, self._inspects):
             column.addWidget(widget)
+        column.addSpacing(8)
         column.addLayout(grid)
+        column.addSpacing(8)
         column.addWidget(self._requests, 1)
         column.addLayout(foot)
 
@@ -136,13 +149,16 @@ class ServerDialog(QDialog):
         """Clients find it there."""
         self._show_running(True)
         self._address.setText(address)
+        self._curl.setText(curl_line(address, "…"))
+        self._curl.setCursorPosition(0)
         self._status.setText(tr("Serving. Programs need this address and this key."))
 
     def show_stopped(self, why: str = "") -> None:
         """Nobody is served. `why`: a sentence where that was not wanted."""
         self._show_running(False)
         self._address.setText("")
-        self._status.setText(why or tr("Off: no program can ask."))
+        self._curl.setText("")
+        self._status.setText(why or tr("Off"))
 
     def show_requests(self, rows: Sequence[RequestRow]) -> None:
         """The newest first."""
@@ -153,7 +169,8 @@ class ServerDialog(QDialog):
         self._serve.setChecked(running)
         for field in (self._port, self._others, self._shared, self._inspects, self._new_key):
             field.setEnabled(not running)
-        self._copy_address.setEnabled(running)
+        for copy in (self._copy_address, self._copy_curl):
+            copy.setEnabled(running)
 
     @property
     def choice(self) -> ServeChoice:
@@ -185,6 +202,14 @@ class ServerDialog(QDialog):
     @property
     def copy_key(self) -> QPushButton:
         return self._copy_key
+
+    @property
+    def curl(self) -> QLineEdit:
+        return self._curl
+
+    @property
+    def copy_curl(self) -> QPushButton:
+        return self._copy_curl
 
     @property
     def status(self) -> str:

@@ -117,6 +117,7 @@ class RequestList(QWidget):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(_PROGRAM, QHeaderView.ResizeMode.Stretch)
         header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         theme.give_font(self._table, "small")
         theme.give_font(header, "small")
         self._table.selectionModel().currentRowChanged.connect(self._on_row)

@@ -309,6 +309,7 @@ class Intents(QObject):
         window, inspector, operations = self._window, self._parts.inspector, self._parts.operations
         self._parts.status.audit_clicked.connect(window.audit_requested)
         self._parts.status.save_clicked.connect(self.save_report)
+        self._parts.status.serving_clicked.connect(self.server.open)
         inspector.close_clicked.connect(self._settings.toggle_inspector)
         inspector.all_wanted.connect(self._settings.show_instruments)
         inspector.forget_clicked.connect(self.forget)

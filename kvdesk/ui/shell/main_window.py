@@ -8,6 +8,7 @@ Methods (facts; main thread only)
     show_branches(conversation_id, branches)         messages with others at their place, and all of those by id in the
                                             order they were made; after `show_messages`, which forgets them
     show_embedded(available)                whether there is an embedded model to open
+    show_serving(address, n_running)        other programs are served there, and so many requests of them now; "": none
     show_result(sentence, tone, file)       floats at the bottom, until dismissed; tone "good", "warning", "danger", "".
                                             file: what was saved, whose folder can be opened
     append_message(message), update_message(message) ignored for conversations that are not shown. For a turn append the
@@ -297,6 +298,9 @@ class MainWindow(WindowSignals):
         self._announcer.apply(event)
         self.shown_settings.apply_event(event)
         self.chat_parameters.apply_event(event)
+
+    def show_serving(self, address: str, n_running: int) -> None:
+        self._status.show_serving(address, n_running)
 
     def show_unsaved(self, sentence: str) -> None:
         self._unsaved.show_unsaved(sentence)

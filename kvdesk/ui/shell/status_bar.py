@@ -1,4 +1,4 @@
-"""The one line at the bottom: threads, speed, K/V bytes, and how far the map can be trusted."""
+"""The one line at the bottom: threads, speed, K/V bytes, who is served, and how far the map can be trusted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kvdesk.cache.snapshot import Verification
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import ContextInfo
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, set_tone
+from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, NumberLabel, label, set_tone
 from kvdesk.viewmodel.readout import kv_used_bytes, megabytes, verification_line
 
 
@@ -18,6 +18,7 @@ class StatusBar(QWidget):
 
     audit_clicked = Signal()
     save_clicked = Signal()
+    serving_clicked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,6 +40,15 @@ class StatusBar(QWidget):
         row.setSpacing(16)
         for widget in (self._threads, self._speed, self._bytes, self._types):
             row.addWidget(widget)
+        self._serving = ElidedButton()
+        self._serving.setObjectName("servingChip")
+        for name, value in (("chip", True), ("scale", "tiny")):
+            self._serving.setProperty(name, value)
+        self._serving.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._serving.setAccessibleDescription(tr("Opens “Serve on this computer”"))
+        self._serving.clicked.connect(self.serving_clicked)
+        self._serving.hide()
+        row.addWidget(self._serving)
         row.addWidget(self._trust, 1)
         self._save = _action(tr("Save report…"), tr("Saves the differences between the map and the engine as JSON"))
         self._save.clicked.connect(self.save_clicked)
@@ -94,6 +104,21 @@ class StatusBar(QWidget):
         """The engine has stopped for good: nothing can be compared with it."""
         self._audit.setEnabled(False)
         self._save.setEnabled(False)
+
+    def show_serving(self, address: str, n_running: int) -> None:
+        """Other programs are served there, so many requests of them now; an empty address: none are."""
+        self._serving.setVisible(bool(address))
+        if not address:
+            return
+        where = address.removeprefix("http://").removesuffix("/v1")
+        if n_running:
+            said = tr("Serving {address} · {n} running").format(address=where, n=f"{n_running:,}")
+        else:
+            said = tr("Serving {address}").format(address=where)
+        self._serving.setText(said)
+        self._serving.setToolTip(
+            tr("Other programs use this model at {address}. Click for their requests.").format(address=address)
+        )
 
     def show_threads(self, n: int) -> None:
         """How many threads decode now: they follow the load of the machine."""

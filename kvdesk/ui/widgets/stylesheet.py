@@ -78,6 +78,7 @@ QPushButton[quiet="true"]:hover {{ background: {c.hover}; color: {c.text}; }}
 QPushButton[quiet="true"]:focus {{ border-color: {c.accent}; }}
 QPushButton[chip="true"] {{ border-radius: 12px; text-align: left; }}
 QPushButton[scale="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}
+QPushButton[scale="tiny"] {{ font-size: {small}px; padding: 0 8px; min-height: 16px; border-radius: 9px; }}
 QPushButton[collapsible="true"] {{ padding: 4px 8px 4px 0; }}
 
 QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 4px; }}

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.ui.server.dialog import ServeChoice, ServerDialog
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.curl import curl_line
 from kvdesk.viewmodel.requests import RequestRow
 
 Record = Callable[[object], list[tuple[object, ...]]]
@@ -65,6 +67,44 @@ def test_the_key_is_hidden_and_can_be_copied(dialog: ServerDialog) -> None:
     assert "secret" not in dialog.key_field.displayText()
     dialog.copy_key.click()
     assert QGuiApplication.clipboard().text() == "sk-kvdesk-secret"
+
+
+def test_a_command_for_a_terminal_is_copied_with_the_key_and_shown_without(dialog: ServerDialog) -> None:
+    assert not dialog.copy_curl.isEnabled()
+    dialog.show_serving("http://127.0.0.1:8099/v1")
+    assert "http://127.0.0.1:8099/v1/chat/completions" in dialog.curl.text()
+    assert "secret" not in dialog.curl.text()
+    dialog.copy_curl.click()
+    assert QGuiApplication.clipboard().text() == curl_line("http://127.0.0.1:8099/v1", "sk-kvdesk-secret")
+    dialog.show_stopped()
+    assert (dialog.curl.text(), dialog.copy_curl.isEnabled()) == ("", False)
+
+
+def test_the_window_shows_that_it_serves_and_leads_to_the_dialog(window: MainWindow, qtbot: QtBot) -> None:
+    chip = window.status.findChild(QPushButton, "servingChip")
+    assert chip is not None
+    assert chip.isHidden()
+    window.show_serving("http://127.0.0.1:8099/v1", 0)
+    assert (chip.isVisible(), chip.accessibleName()) == (True, "Serving 127.0.0.1:8099")
+    window.show_serving("http://127.0.0.1:8099/v1", 2)
+    assert chip.accessibleName() == "Serving 127.0.0.1:8099 · 2 running"
+    chip.setFocus(Qt.FocusReason.TabFocusReason)
+    assert window.focusWidget() is chip, "Tab leads there"
+    with qtbot.waitSignal(window.server_dialog_made):
+        qtbot.keyClick(chip, Qt.Key.Key_Space)
+    window.show_serving("", 0)
+    assert chip.isHidden()
+
+
+def test_a_port_does_not_touch_its_frame(dialog: ServerDialog) -> None:
+    line = dialog.port.lineEdit()
+    picture = dialog.port.grab().toImage()
+    left = line.mapTo(dialog.port, line.rect().topLeft()).x()
+    inner = picture.copy(3, 8, picture.width() - 6, picture.height() - 16)
+    ground = inner.pixelColor(1, 1)
+    inked = [x for x in range(inner.width()) for y in range(inner.height()) if inner.pixelColor(x, y) != ground]
+    assert left >= 0
+    assert min(inked) + 3 >= 8, "as in other fields"
 
 
 def test_a_request_is_a_row_with_its_why(dialog: ServerDialog) -> None:
