@@ -16,8 +16,9 @@ from kvdesk.app import controller, language
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import LogLine, ModelLoaded, TextDelta, TurnEnded, TurnStarted
-from kvdesk.ui.settings import panel
+from kvdesk.ui.settings import appearance
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.controls import ElidedLabel
 from tests.app.conftest import Rig
 from tests.app.test_controller import STATS, answer, say
 from tests.app.test_language import CATALOGUES
@@ -95,7 +96,8 @@ def test_every_text_is_in_the_new_language(rig: Rig, qtbot: QtBot) -> None:
     assert dialog is not None
     assert dialog.isVisible()
     labels = (*window.findChildren(QLabel), *dialog.findChildren(QLabel))
-    own = {label.text() for label in labels if label.property("family") == "mono"}  # llama.cpp's names and calls
+    mono = [label for label in labels if label.property("family") == "mono"]  # llama.cpp's names and calls
+    own = {label.full_text if isinstance(label, ElidedLabel) else label.text() for label in mono}
     found = {
         f"{type(widget).__module__}: {text!r}"
         for root in (window, dialog)
@@ -187,13 +189,14 @@ def test_what_one_was_doing_goes_on(rig: Rig, qtbot: QtBot) -> None:
 
 
 def test_it_is_chosen_in_the_settings_whose_edits_stay(rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (panel, language):
+    for module in (appearance, language):
         monkeypatch.setattr(module, "catalogues", lambda _folder=None: {"de": CATALOGUES / "kvdesk_de.qm"})
     window = shown(rig, qtbot)
     window.shown_settings.open()
     dialog = window.shown_settings.panel
     assert dialog is not None
     dialog.field("sampling", "top_k").setValue(7)  # type: ignore[attr-defined]
+    dialog.field("context", "n_ctx").setValue(2048)  # type: ignore[attr-defined]
     dialog.move(120, 90)
     with qtbot.waitSignal(window.remade):
         dialog.language.setCurrentIndex(dialog.language.findText("Deutsch"))
@@ -204,7 +207,9 @@ def test_it_is_chosen_in_the_settings_whose_edits_stay(rig: Rig, qtbot: QtBot, m
     assert new.isVisible()
     assert new.pos() == dialog.pos()
     assert new.field("sampling", "top_k").value() == 7  # type: ignore[attr-defined]
-    assert new.apply_button.isEnabled()
+    assert rig.controller.settings.sampling.top_k == 7
+    assert new.field("context", "n_ctx").value() == 2048  # type: ignore[attr-defined]
+    assert new.bar.isVisible()
     assert new.language.currentText() == "Deutsch"
     assert rig.controller.settings.language == "de"
 

@@ -80,6 +80,12 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     for place in PLACES:
         root = opened(window, place)
         yield place, root
+        if place == "Settings" and (panel := window.shown_settings.panel) is not None:
+            for row in range(1, panel.sections.count()):
+                panel.sections.setCurrentRow(row)
+                yield f"Settings, section {row}", root
+            panel.show_context()
+            yield "Settings, a rebuild", root
         if place == "Tour":
             window.help.leave_tour()
         elif place == "Search":

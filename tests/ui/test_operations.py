@@ -342,7 +342,7 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     window.apply_event(cache_view())
     window.shown_settings.open()
     panel = window.findChild(SettingsPanel)
-    assert panel.ledger.isHidden(), "nothing is asked about"
+    assert panel.bar.isHidden(), "nothing is asked about"
     panel.field("context", "n_ctx").setValue(512)
     qtbot.waitUntil(lambda: len(sent) == 1)
     settings = sent[0][0].settings  # type: ignore[attr-defined]

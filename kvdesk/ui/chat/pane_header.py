@@ -59,8 +59,8 @@ class PaneHeader(QWidget):
         row.setSpacing(8)
         row.addWidget(sidebar, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(self._names, 1)
-        for button in (self._branches, self.parameters, inspector, self._more):
-            row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        for icon in (self._branches, self.parameters, inspector, self._more):
+            row.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
         for button in self.findChildren(QAbstractButton):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # after a click one goes on in the message box
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from kvdesk.folding import fold
 from kvdesk.settings import llama_name
@@ -19,7 +19,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.settings.fields import bounds, control_of, is_wide, problem_of, set_value, value_of
 from kvdesk.ui.settings.groups import groups_of
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 
 _FIELD_PX: Final = 176  # every choice in full
@@ -45,10 +45,6 @@ class SettingRow(QWidget):
         caption = label(title)
         caption.setBuddy(control)
         names.addWidget(caption)
-        if theirs := llama_name(info):
-            beside = label(theirs, tone="secondary", family="mono")
-            beside.setToolTip(tr("llama.cpp's name: {name}").format(name=theirs))
-            names.addWidget(beside)
         self.reset_button = IconButton(theme, "again", tr("Reset {name}").format(name=title))
         self.reset_button.setToolTip(_reset_tip(default))
         policy = self.reset_button.sizePolicy()
@@ -56,8 +52,15 @@ class SettingRow(QWidget):
         self.reset_button.setSizePolicy(policy)
         self.reset_button.clicked.connect(self._on_reset_clicked)
         self.reset_button.hide()
+        if theirs := llama_name(info):
+            beside = ElidedLabel(theirs)
+            for name, value in (("tone", "secondary"), ("family", "mono")):
+                beside.setProperty(name, value)
+            beside.setAccessibleDescription(tr("llama.cpp's name: {name}").format(name=theirs))
+            names.addWidget(beside, 1)
+        else:
+            names.addStretch(1)
         names.addWidget(self.reset_button)
-        names.addStretch(1)
         described = label(_about(info, control, default), tone="secondary", scale="small")
         described.setWordWrap(True)
         self.problem = label("", tone="danger", scale="small")
@@ -123,13 +126,18 @@ class _Group:
 
 @dataclass(slots=True)
 class _Section:
-    heading: QLabel | None = None
+    title: str
+    box: QWidget
+    column: QVBoxLayout
+    n_found: int = 0
     others: list[tuple[QWidget, str]] = field(default_factory=list)  # widgets that are no rows, and their words
     groups: list[_Group] = field(default_factory=list)
 
 
 class SettingRows(QWidget):
-    """Sections of rows, filled from above. `edited`: a person changed a value."""
+    """Sections of rows, filled from above: all of them, or the one of `show_section`. `edited`: a person changed a
+    value.
+    """
 
     edited = Signal()
 
@@ -137,11 +145,12 @@ class SettingRows(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._fields: dict[tuple[str, str], SettingRow] = {}
-        self._sections = [_Section()]
         self._filtered = False
+        self._alone: int | None = None  # the section that is shown
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(4)
+        self._column.setSpacing(20)
+        self._sections: list[_Section] = []
         self.edited.connect(self._show_states)
 
     def field(self, table: str, name: str) -> QWidget:
@@ -183,23 +192,36 @@ class SettingRows(QWidget):
 
     # --- filling ------------------------------------------------------------------------------------------------------
 
-    def add_heading(self, text: str, first: bool = False) -> None:
+    def add_heading(self, text: str) -> None:
         """A heading over what follows."""
         heading = label(text, scale="large")
-        heading.setContentsMargins(0, 0 if first else 16, 0, 4)
-        self._column.addWidget(heading)
-        self._sections.append(_Section(heading))
+        heading.setContentsMargins(0, 0, 0, 4)
+        self._add_section(text).column.addWidget(heading)
+
+    def _add_section(self, title: str) -> _Section:
+        box = QWidget()
+        column = QVBoxLayout(box)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        self._column.addWidget(box)
+        self._sections.append(_Section(title, box, column))
+        return self._sections[-1]
+
+    @property
+    def _last(self) -> _Section:
+        """The section that is being filled; one without a heading at first."""
+        return self._sections[-1] if self._sections else self._add_section("")
 
     def add_widget(self, widget: QWidget, words: str = "") -> None:
-        """Anything else, found by these words; without them `filter` leaves it as it is."""
-        self._column.addWidget(widget)
-        self._sections[-1].others.append((widget, fold(words)))
+        """Anything else, found by these words; without them it is shown with its section."""
+        self._last.column.addWidget(widget)
+        self._last.others.append((widget, fold(words)))
 
     def add_row(self, info: FieldInfo, widget: QWidget) -> None:
         """A row with a control that the caller made."""
         row = SettingRow(self._theme, info, widget)
-        self._column.addWidget(row)
-        self._sections[-1].groups.append(_Group(rows=[row]))
+        self._last.column.addWidget(row)
+        self._last.groups.append(_Group(rows=[row]))
 
     def add_table(self, table: str, model: type[BaseModel]) -> None:
         """A row for each field of `model`. `table`: the name by which its controls and values are asked for."""
@@ -207,10 +229,10 @@ class SettingRows(QWidget):
         for title, names in groups_of(model):
             rows = [self._table_row(table, name, model.model_fields[name], getattr(defaults, name)) for name in names]
             group = _Group(title, rows=rows)
-            self._sections[-1].groups.append(group)
+            self._last.groups.append(group)
             if not title:
                 for row in rows:
-                    self._column.addWidget(row)
+                    self._last.column.addWidget(row)
                 continue
             content = QWidget()
             inner = QVBoxLayout(content)
@@ -219,7 +241,7 @@ class SettingRows(QWidget):
             for row in rows:
                 inner.addWidget(row)
             group.box = Collapsible(self._theme, title, content)
-            self._column.addWidget(group.box)
+            self._last.column.addWidget(group.box)
 
     def _table_row(self, table: str, name: str, info: FieldInfo, default: Any) -> SettingRow:
         control = control_of(self._theme, info, self.edited)
@@ -232,8 +254,35 @@ class SettingRows(QWidget):
 
     # --- finding ------------------------------------------------------------------------------------------------------
 
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Of the sections under a heading."""
+        return tuple(section.title for section in self._sections if section.title)
+
+    @property
+    def found_sections(self) -> frozenset[str]:
+        """Titles of those that have something of what is searched; all without a search."""
+        return frozenset(section.title for section in self._sections if section.n_found or not self._filtered)
+
+    def show_section(self, title: str) -> None:
+        """This one alone, as long as nothing is searched."""
+        self._alone = next(n for n, section in enumerate(self._sections) if section.title == title)
+        if not self._filtered:
+            self._show_sections()
+
+    def section_of(self, table: str) -> str:
+        """The title over the settings of a table."""
+        (row, *_) = (row for (of, _), row in self._fields.items() if of == table)
+        return next(section.title for section in self._sections if any(row in group.rows for group in section.groups))
+
+    def _show_sections(self) -> None:
+        for n, section in enumerate(self._sections):
+            section.box.setVisible(section.n_found > 0 if self._filtered else self._alone in (None, n))
+
     def filter(self, text: str) -> int:
-        """Show only what has all words of `text`, in groups that are open for it; all again without one. How many."""
+        """Show only what has all words of `text`, in groups that are open for it, of all sections; without one as
+        before. How many.
+        """
         words = fold(text).split()
         n_shown = 0
         for section in self._sections:
@@ -253,9 +302,9 @@ class SettingRows(QWidget):
                     if not self._filtered:
                         group.was_open = group.box.is_open
                     group.box.button.setChecked(bool(words) or group.was_open)
-            if section.heading is not None:
-                section.heading.setVisible(n_shown > n_before)
+            section.n_found = n_shown - n_before
         self._filtered = bool(words)
+        self._show_sections()
         return n_shown
 
     @Slot()

@@ -322,3 +322,5 @@ class Intents(QObject):
         operations.fork_requested.connect(window.fork_requested)
         operations.rebuild_clicked.connect(self._settings.open_context)
         self._settings.rebuild_chosen.connect(self._on_rebuild_chosen)
+        self._settings.serve_chosen.connect(self.server.open)
+        self._settings.connect_chosen.connect(self.connect_server)

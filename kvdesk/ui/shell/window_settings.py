@@ -27,6 +27,9 @@ class WindowSettings(QObject):
     """Other panes may be shown now."""
     rebuild_chosen = Signal(object, str)
     """(ContextSettings, keep): another context was applied in the dialog."""
+    serve_chosen = Signal()
+    connect_chosen = Signal()
+    """These dialogs are wanted."""
 
     def __init__(self, parts: WindowParts, store: SettingsStore) -> None:
         super().__init__(parts.window)
@@ -130,6 +133,8 @@ class WindowSettings(QObject):
             self._panel = SettingsPanel(self._parts.theme, self._store, self._parts.window, self._parts.state)
             self._panel.rebuild_clicked.connect(self.rebuild_chosen)
             self._panel.preview_asked.connect(self._parts.window.command_requested)
+            self._panel.serve_clicked.connect(self.serve_chosen)
+            self._panel.connect_clicked.connect(self.connect_chosen)
         if not self._panel.isVisible():
             self._panel.reset()
         self._panel.show()

@@ -155,6 +155,8 @@ QHeaderView {{ background: transparent; border: none; }}
 QHeaderView::section {{ background: transparent; color: {c.secondary}; border: none;
     border-bottom: 1px solid {c.line}; padding: 2px 4px; font-size: {small}px; }}
 QListWidget::item {{ border-radius: 6px; }}
+QListWidget#sections::item {{ padding: 5px 8px; }}
+QListWidget#sections::item:selected:focus {{ background: {c.selection}; }}
 QListWidget::item:hover {{ background: {mix(c.panel, c.hover, 0.5)}; }}
 QListWidget::item:selected {{ background: {c.hover}; color: {c.text}; }}
 QScrollArea {{ background: transparent; border: none; }}

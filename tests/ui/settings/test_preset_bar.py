@@ -37,12 +37,10 @@ def choose(panel: SettingsPanel, name: str) -> None:
     choice.activated.emit(choice.findText(name))
 
 
-def test_a_preset_shows_its_values_and_counts_when_applied(panel: SettingsPanel, store: SettingsStore) -> None:
+def test_a_preset_counts_at_once(panel: SettingsPanel, store: SettingsStore) -> None:
     assert panel.presets.choice.currentText() == "Default"
     choose(panel, "Mine")
     assert panel.presets.choice.currentText() == "Mine"
-    assert store.current == Settings(presets=(MINE,))
-    panel.apply_button.click()
     assert store.current == Settings(presets=(MINE,), sampling=MINE.sampling, system_prompt="Be brief.")
     choose(panel, "Precise")
     assert panel._prompt.toPlainText() == "Be brief.", "it has no system prompt of its own"
@@ -53,7 +51,7 @@ def test_a_preset_shows_its_values_and_counts_when_applied(panel: SettingsPanel,
     assert panel.presets.current is None
 
 
-def test_what_is_shown_is_kept_at_once_and_not_applied(
+def test_what_is_shown_is_kept_at_once(
     panel: SettingsPanel, store: SettingsStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     top_k = panel.field("sampling", "top_k")
@@ -62,9 +60,8 @@ def test_what_is_shown_is_kept_at_once_and_not_applied(
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: (" Five ", True))
     panel.presets.save_button.click()
     five = Preset(name="Five", sampling=Sampling(top_k=5))
-    assert store.current == Settings(presets=(MINE, five))
+    assert store.current.presets == (MINE, five)
     assert panel.presets.choice.currentText() == "Five"
-    assert panel.apply_button.isEnabled(), "the values themselves still wait"
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: ("Default", True))
     panel.presets.save_button.click()
     assert "built-in" in panel.presets.sentence.text()
@@ -118,13 +115,16 @@ def test_settings_are_searched(panel: SettingsPanel) -> None:
     panel.search.setText("zebra")
     assert panel._nothing.isVisible()
     panel.search.clear()
+    panel.sections.setCurrentRow(1)
     assert panel._prompt.isVisible()
     assert not panel._nothing.isVisible()
 
 
-def test_a_text_that_means_nothing_cannot_be_applied(panel: SettingsPanel) -> None:
+def test_a_text_that_means_nothing_does_not_count(panel: SettingsPanel, store: SettingsStore) -> None:
     biases: Any = panel.field("sampling", "logit_bias")
     biases.edit.setPlainText("7-1")
-    assert panel.apply_button.isEnabled()
+    panel.apply_now()
+    assert store.current.sampling.logit_bias == ((7, -1.0),)
     biases.edit.setPlainText("seven")
-    assert not panel.apply_button.isEnabled()
+    panel.apply_now()
+    assert store.current.sampling.logit_bias == ((7, -1.0),)

@@ -36,7 +36,7 @@ OTHER = Sampling(
 def rows(theme: Theme, qtbot: QtBot) -> SettingRows:
     rows = SettingRows(theme)
     qtbot.addWidget(rows)
-    rows.add_heading("Sampling", first=True)
+    rows.add_heading("Sampling")
     rows.add_table("sampling", Sampling)
     rows.add_heading("Context")
     rows.add_table("context", ContextSettings)

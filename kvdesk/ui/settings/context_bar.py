@@ -1,0 +1,83 @@
+"""What a change of the context costs: what is changed, what is read again, and the buttons that apply or revert it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
+
+from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
+from kvdesk.ui.operations.context_ledger import ContextLedger
+from kvdesk.ui.settings.rows import texts_of
+from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.controls import label, set_tone
+from kvdesk.ui.widgets.theme import Theme
+
+
+class ContextBar(QFrame):
+    """Shown while settings of the context are edited and not applied, or a rebuild was asked for."""
+
+    apply_clicked = Signal()
+    revert_clicked = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setAccessibleName(tr("The context is made again with these settings"))
+        self._what = label("", weight="strong")
+        self._what.setWordWrap(True)
+        self._problem = label("", tone="danger", scale="small")
+        self._problem.setWordWrap(True)
+        self.ledger = ContextLedger(theme)
+        self.revert, self.apply = QPushButton(tr("Revert")), QPushButton(tr("Apply and rebuild"))
+        self.apply.setProperty("primary", True)
+        self.apply.clicked.connect(self.apply_clicked)
+        self.revert.clicked.connect(self.revert_clicked)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self._problem, 1)
+        for button in (self.revert, self.apply):
+            button.setAutoDefault(False)  # Enter ends the editing of a number; it presses nothing elsewhere
+            buttons.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self._what)
+        column.addWidget(self.ledger)
+        column.addLayout(buttons)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """All that is said; empty while it is hidden."""
+        return "" if self.isHidden() else f"{self._what.text()}\n{self.ledger.text}"
+
+    def show_changes(self, now: ContextSettings, changes: Mapping[str, Any], problem: str) -> None:
+        """`changes`: the fields that are edited, none where a rebuild was asked for; `problem`: an invalid entry."""
+        self.revert.setVisible(bool(changes))
+        set_tone(self._what, "")
+        said = [_change(name, getattr(now, name), value) for name, value in changes.items()]
+        self._what.setText(", ".join(said) if said else tr("Rebuild the context with the same settings"))
+        self._problem.setText(problem)
+        self.apply.setEnabled(not problem and not self.ledger.refused)
+
+    def insist(self) -> None:
+        """Somebody wants to leave: what is edited is neither applied nor reverted."""
+        sentence = tr("Not applied yet: apply or revert it first.")
+        set_tone(self._what, "warning")
+        self._problem.setText(sentence)
+        announce(self, sentence)
+        (self.apply if self.apply.isEnabled() else self.revert).setFocus()
+
+
+def _change(name: str, before: Any, after: Any) -> str:
+    title, _about = texts_of(ContextSettings.model_fields[name])
+    return tr("{setting}: {before} → {after}").format(setting=title, before=_shown(before), after=_shown(after))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return tr("on") if value else tr("off")
+    return f"{value:,}" if isinstance(value, int) else str(value)
