@@ -81,9 +81,9 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
         root = opened(window, place)
         yield place, root
         if place == "Settings" and (panel := window.shown_settings.panel) is not None:
-            for row in range(1, panel.sections.count()):
-                panel.sections.setCurrentRow(row)
-                yield f"Settings, section {row}", root
+            for section in range(1, panel.sections.count()):
+                panel.sections.setCurrentRow(section)
+                yield f"Settings, section {section}", root
             panel.show_context()
             yield "Settings, a rebuild", root
         if place == "Tour":
