@@ -44,13 +44,13 @@ class Pages(Tour):
         yield from self._picture("settings-context", of=panel)
         panel.close()
         window.chat_parameters.open()
-        dialog = window.chat_parameters.dialog
-        assert dialog is not None
+        parameters = window.chat_parameters.panel
+        assert parameters is not None
         for page, name in enumerate(("prompt", "sampling", "template")):
-            dialog.tab(page).click()
-            yield lambda: not dialog.is_counting
-            yield from self._picture(f"parameters-{name}", of=dialog)
-        dialog.close()
+            parameters.tab(page).click()
+            yield lambda: not parameters.is_counting
+            yield from self._picture(f"parameters-{name}")
+        window.chat_parameters.close()
         window.operations.open_compaction()
         yield from self._closed("compaction", window.operations.dialog)
         window.about_requested.emit()

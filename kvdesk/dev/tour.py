@@ -229,14 +229,14 @@ class Tour(QObject):
     def _parameters(self, system_prompt: str) -> Iterator[Condition]:
         """Show the chat's prompt with another system prompt, which is not applied."""
         self._window.chat_parameters.open()
-        dialog = self._window.chat_parameters.dialog
-        assert dialog is not None
-        dialog.prompt_edit.setPlainText(system_prompt)
-        dialog.tab(2).click()
-        yield lambda: not dialog.is_counting
-        yield from self._picture("chat-parameters", of=dialog)
-        dialog.prompt_edit.clear()
-        dialog.close()
+        panel = self._window.chat_parameters.panel
+        assert panel is not None
+        panel.prompt_edit.setPlainText(system_prompt)
+        panel.tab(2).click()
+        yield lambda: not panel.is_counting
+        yield from self._picture("chat-parameters")
+        panel.prompt_edit.clear()
+        self._window.chat_parameters.close()
 
     def _continued(self, conversation: ConversationId, text: str) -> Iterator[Condition]:
         """Ask, stop the answer, continue it, and stop it again. The question is pinned."""

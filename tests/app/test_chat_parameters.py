@@ -13,7 +13,7 @@ from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.settings import Sampling
 from kvdesk.store.settings_file import save_settings
-from kvdesk.ui.parameters.dialog import ParametersDialog
+from kvdesk.ui.parameters.panel import ParametersPanel
 from tests.app.test_main_path import SETTINGS, App
 
 BARE = "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}[assistant]"
@@ -25,9 +25,9 @@ class Editor:
     def __init__(self, app: App, qtbot: QtBot) -> None:
         self._app, self._qtbot = app, qtbot
         qtbot.keyClick(app.parts.window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
-        found = app.parts.window.chat_parameters.dialog
+        found = app.parts.window.chat_parameters.panel
         assert found is not None
-        self.dialog: ParametersDialog = found
+        self.dialog: ParametersPanel = found
         self.preview()
 
     def preview(self) -> PromptPreview:

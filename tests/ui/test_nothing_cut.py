@@ -88,6 +88,11 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
             yield "Settings, a rebuild", root
         if place == "Tour":
             window.help.leave_tour()
+        elif place == "Parameters" and (parameters := window.chat_parameters.panel) is not None:
+            for tab in (1, 2):
+                parameters.tab(tab).click()
+                yield f"Parameters, page {tab}", root
+            window.chat_parameters.close()
         elif place == "Search":
             window.conversations.search.clear()
         elif place == "Lab":

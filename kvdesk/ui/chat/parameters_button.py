@@ -12,12 +12,18 @@ KEYS = "Ctrl+J"
 
 
 class ParametersButton(IconButton):
-    """An icon, in the accent's colour while the chat has parameters of its own."""
+    """An icon, in the accent's colour while the chat has parameters of its own; checked while they are open. A click
+    asks: who opens them sets the check.
+    """
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "parameters", tr("Parameters"))
         self.setObjectName("parametersButton")
+        self.setCheckable(True)
         self.show_changes(tr("Parameters"), "")
+
+    def nextCheckState(self) -> None:
+        """A click alone changes nothing."""
 
     def show_changes(self, text: str, changes: str, *, is_changed: bool = False) -> None:
         """`text`: what is changed, in short; `changes`: all, a line for each."""

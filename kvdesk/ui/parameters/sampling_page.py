@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
 from kvdesk.settings import Sampling
 from kvdesk.translation import tr
 from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
 
 _TABLE = "sampling"
@@ -35,9 +36,7 @@ class SamplingPage(QWidget):
         inner.setContentsMargins(0, 0, 12, 0)
         inner.addWidget(self.rows)
         inner.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll = ScrollColumn()
         scroll.setWidget(content)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

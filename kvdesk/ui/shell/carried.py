@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QRect
 from PySide6.QtGui import QAction, QShortcut
-from PySide6.QtWidgets import QDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.parameters import Parameters
@@ -57,7 +57,7 @@ class Carried:
     scrolled: int
     writing: Writing
     unapplied: Mapping[ConversationId, Parameters]
-    parameters: QRect | None
+    parameters: bool
     settings: tuple[QRect, Edits] | None
     step: int
 
@@ -76,7 +76,7 @@ class Carried:
             scrolled=parts.conversations.view.verticalScrollBar().value(),
             writing=parts.chat.writing,
             unapplied=made.parameters.unapplied,
-            parameters=_geometry(made.parameters.dialog),
+            parameters=parts.panes.shows_parameters,
             settings=(panel.geometry(), panel.edits) if panel is not None and panel.isVisible() else None,
             step=tour.step if tour is not None and tour.isVisible() else -1,
         )
@@ -101,10 +101,8 @@ class Carried:
         if self.step >= 0:
             made.help.start_tour(step=self.step)
         made.parameters.keep_unapplied(self.unapplied)
-        if self.parameters is not None:
+        if self.parameters:
             made.parameters.open()
-            if made.parameters.dialog is not None:
-                made.parameters.dialog.setGeometry(self.parameters)
         if self.settings is not None:
             geometry, edits = self.settings
             made.settings.open()
@@ -123,10 +121,6 @@ def retire(part: QObject, window: QWidget) -> None:
         part.setEnabled(False)
     window.removeEventFilter(part)
     part.deleteLater()
-
-
-def _geometry(dialog: QDialog | None) -> QRect | None:
-    return dialog.geometry() if dialog is not None and dialog.isVisible() else None
 
 
 def _room(rooms: Rooms) -> str:

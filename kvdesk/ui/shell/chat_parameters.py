@@ -1,4 +1,4 @@
-"""The parameters of the chat that is shown: the button in its header, the dialog, and what a person wants of them."""
+"""The parameters of the chat that is shown: the button in its header, the panel, and what a person wants of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_settings import WindowSettings
 
 if TYPE_CHECKING:
-    from kvdesk.ui.parameters.dialog import ParametersDialog
+    from kvdesk.ui.parameters.panel import ParametersPanel
 
 
 class ChatParameters(QObject):
@@ -30,46 +30,65 @@ class ChatParameters(QObject):
     def __init__(self, parts: WindowParts, shown: WindowSettings, settings: SettingsStore) -> None:
         super().__init__(parts.window)
         self._parts, self._settings, self._window = parts, settings, parts.window
-        self._dialog: ParametersDialog | None = None
-        self._shown: ConversationId | None = None  # in the dialog
+        self._panel: ParametersPanel | None = None
+        self._shown: ConversationId | None = None  # in the panel
         self._edited: dict[ConversationId, Parameters] = {}  # of chats that are not shown
-        parts.chat.parameters_clicked.connect(self.open)
+        parts.chat.parameters_clicked.connect(self.toggle)
+        parts.panes.parameters_shown.connect(self._on_panel_shown)
         parts.chat.draft_typed.connect(self._on_draft_typed)
         shown.shown.connect(self.refresh)
 
     @property
-    def dialog(self) -> ParametersDialog | None:
+    def panel(self) -> ParametersPanel | None:
         """None until it was opened."""
-        return self._dialog
+        return self._panel
 
     @property
     def unapplied(self) -> dict[ConversationId, Parameters]:
         """What is edited of chats and not applied."""
-        shown = self._dialog if self._shown is not None else None
+        shown = self._panel if self._shown is not None else None
         now = {self._shown: shown.parameters} if shown is not None and self._shown and shown.is_edited else {}
         return self._edited | now
 
     def keep_unapplied(self, edited: Mapping[ConversationId, Parameters]) -> None:
-        """What was edited before: it is in the dialog when that is opened for its chat."""
+        """What was edited before: it is in the panel when that is opened for its chat."""
         self._edited |= edited
 
     @Slot()
+    def toggle(self) -> None:
+        """Show the panel beside the chat, or hide it."""
+        if self._parts.panes.shows_parameters:
+            self.close()
+        else:
+            self.open()
+
+    @Slot()
+    def close(self) -> None:
+        """Hide the panel; what is edited of the chat and not applied is in it when it is opened again."""
+        self._parts.panes.hide_parameters()
+
+    @Slot(bool)
+    def _on_panel_shown(self, shown: bool) -> None:
+        self._parts.chat.parameters.setChecked(shown)
+        if not shown and self._parts.chat.isVisible():
+            self._parts.chat.focus_composer()
+
+    @Slot()
     def open(self) -> None:
-        """Show the dialog."""
+        """Show the panel."""
         if self._parts.state.selected is None:
             return
-        if self._dialog is None:
-            from kvdesk.ui.parameters.dialog import ParametersDialog
+        if self._panel is None:
+            from kvdesk.ui.parameters.panel import ParametersPanel
 
-            self._dialog = ParametersDialog(self._parts.theme, self._settings, self._window)
-            self._dialog.applied.connect(self._on_applied)
-            self._dialog.preview_asked.connect(self._on_preview_asked)
-            self._dialog.presets_changed.connect(lambda presets: self._settings.change(presets=presets))
-            self._dialog.show_missing(self._parts.state.missing(Feature.PROMPT_VIEW))
-        self._dialog.show()
+            self._panel = ParametersPanel(self._parts.theme, self._settings)
+            self._panel.close_clicked.connect(self.close)
+            self._panel.applied.connect(self._on_applied)
+            self._panel.preview_asked.connect(self._on_preview_asked)
+            self._panel.presets_changed.connect(lambda presets: self._settings.change(presets=presets))
+            self._panel.show_missing(self._parts.state.missing(Feature.PROMPT_VIEW))
+        self._parts.panes.show_parameters(self._panel)
         self.refresh()
-        self._dialog.raise_()
-        self._dialog.activateWindow()
 
     @Slot()
     def refresh(self) -> None:
@@ -79,46 +98,46 @@ class ChatParameters(QObject):
         parameters = Parameters.of(known) if known is not None else Parameters.default(settings)
         text, lines = button_text(parameters, settings), changes(parameters, settings)
         self._parts.chat.show_parameters(text, lines, is_changed=is_changed(parameters, settings))
-        if self._dialog is None or not self._dialog.isVisible():
+        if self._panel is None or not self._parts.panes.shows_parameters:
             return
-        self._dialog.show_settings()
+        self._panel.show_settings()
         if known is None:
-            self._dialog.close()
+            self.close()
             return
         title = known.title or tr("New chat")
         if known.id == self._shown:
-            self._dialog.show_applied(title, parameters)
+            self._panel.show_applied(title, parameters)
             return
-        if self._shown is not None and self._dialog.is_edited:
-            self._edited[self._shown] = self._dialog.parameters
+        if self._shown is not None and self._panel.is_edited:
+            self._edited[self._shown] = self._panel.parameters
         self._shown = known.id
-        self._dialog.show_chat(title, parameters, self._edited.pop(known.id, None))
+        self._panel.show_chat(title, parameters, self._edited.pop(known.id, None))
 
     def apply_event(self, event: Event) -> None:
-        """What the dialog shows of an event."""
-        if self._dialog is None:
+        """What the panel shows of an event."""
+        if self._panel is None:
             return
         match event:
             case PromptPreview():
                 if event.conversation == self._shown:
-                    self._dialog.show_preview(event)
+                    self._panel.show_preview(event)
             case CommandFailed() if isinstance(event.command, PreviewPrompt):
                 asked = event.command
                 if asked.turn.conversation == self._shown:
                     problem = PromptPreview(asked.turn.conversation, asked.number, problem=event.sentence)
-                    self._dialog.show_preview(problem)
+                    self._panel.show_preview(problem)
             case BackendReady():
-                self._dialog.show_missing(self._parts.state.missing(Feature.PROMPT_VIEW))
+                self._panel.show_missing(self._parts.state.missing(Feature.PROMPT_VIEW))
             case TurnEnded() | ModelLoaded() | ContextReady() | EngineRestarted():
-                self._dialog.ask_again()
+                self._panel.ask_again()
             case OperationDone():
                 if event.emptied or event.effect is not None:
-                    self._dialog.ask_again()
+                    self._panel.ask_again()
 
     def messages_shown(self) -> None:
         """The messages of the chat were read, or another branch is shown."""
-        if self._dialog is not None:
-            self._dialog.ask_again()
+        if self._panel is not None:
+            self._panel.ask_again()
 
     @Slot(str, str)
     def _on_draft_typed(self, _conversation: str, _text: str) -> None:

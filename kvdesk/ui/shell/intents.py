@@ -6,9 +6,10 @@ Every method can be called at any time: what is not possible now does nothing. `
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.settings import ContextSettings, Overflow
@@ -158,6 +159,8 @@ class Intents(QObject):
         elif conversations.search.hasFocus() or conversations.results.hasFocus():
             conversations.search.clear()
             self._parts.chat.composer.focus_edit()
+        elif self._parts.panes.shows_parameters and self._in_parameters:
+            self._parts.panes.hide_parameters()
         elif self._parts.chat.leave():
             pass
         elif self._parts.chat.view.is_editing:
@@ -166,6 +169,12 @@ class Intents(QObject):
             self.stop()
         elif not self._parts.chat.view.close_reasons():
             self._parts.activity.dismiss()
+
+    @property
+    def _in_parameters(self) -> bool:
+        """Whether the focus is in the parameters, or they stand in the chat's place."""
+        panes, focus = self._parts.panes, cast("QWidget | None", self._window.focusWidget())
+        return self._parts.chat.isHidden() or (focus is not None and panes.is_in_parameters(focus))
 
     @Slot()
     @Slot(int)

@@ -1,12 +1,14 @@
-"""Conversations, chat and cache side by side: how narrow each can be, and which of them are folded away."""
+"""Conversations, chat and what is beside it (the cache, or the parameters of the chat): how narrow each can be, and
+which of them are folded away.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QSplitter
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QWidget
 
 from kvdesk.session import SettingsStore
 from kvdesk.ui.chat.chat_pane import ChatPane
@@ -20,9 +22,12 @@ CHAT_PX: Final = 408  # a model's name, how full the context is and what happens
 
 
 class Panes(QSplitter):
-    """Three panes. Where the window has no room for three, the inspector is shown instead of the conversations; where
-    there is none for two, the chat alone, or all of the inspector.
+    """Three panes. The third is the inspector, or the parameters in its place while they are open. Where the window has
+    no room for three, it is shown instead of the conversations; where there is none for two, the chat alone, or all of
+    the third.
     """
+
+    parameters_shown = Signal(bool)
 
     def __init__(
         self,
@@ -37,9 +42,15 @@ class Panes(QSplitter):
         self._theme = theme
         self._settings = settings
         self._fitted = 3
+        self._parameters: QWidget | None = None
+        self._shows_parameters = False
+        self._side = QWidget()
+        self._beside = QHBoxLayout(self._side)
+        self._beside.setContentsMargins(0, 0, 0, 0)
+        self._beside.addWidget(inspector)
         self.setHandleWidth(1)
         self.setChildrenCollapsible(False)
-        for place, (pane, stretch) in enumerate(((sidebar, 0), (chat, 2), (inspector, 1))):
+        for place, (pane, stretch) in enumerate(((sidebar, 0), (chat, 1), (self._side, 0))):
             self.addWidget(pane)
             self.setStretchFactor(place, stretch)
         theme.changed.connect(self._on_look_changed)
@@ -50,18 +61,52 @@ class Panes(QSplitter):
         """There is no room for three: in the window, or on its screen while the window is hidden."""
         return self._n_fitting() < 3
 
+    @property
+    def shows_parameters(self) -> bool:
+        """Whether they are open; they may have no room now."""
+        return self._shows_parameters
+
+    def show_parameters(self, panel: QWidget) -> None:
+        """In the inspector's place."""
+        if self._parameters is None:
+            self._parameters = panel
+            self._beside.addWidget(panel)
+        if not self._shows_parameters:
+            self._shows_parameters = True
+            self.fold()
+            self.parameters_shown.emit(True)
+
+    @Slot()
+    def hide_parameters(self) -> None:
+        """What was beside the chat before is shown again."""
+        if self._shows_parameters:
+            self._shows_parameters = False
+            self.fold()
+            self.parameters_shown.emit(False)
+
+    def is_in_parameters(self, widget: QWidget) -> bool:
+        """Whether a widget is a part of them."""
+        return self._parameters is not None and self._parameters.isAncestorOf(widget)
+
+    @property
+    def _third(self) -> QWidget:
+        """What is beside the chat."""
+        is_theirs = self._shows_parameters and self._parameters is not None
+        return self._parameters if is_theirs and self._parameters is not None else self._inspector
+
     def _n_fitting(self) -> int:
-        """How many panes there is room for: the chat, the inspector, the conversations."""
+        """How many panes there is room for: the chat, what is beside it, the conversations."""
         screen = self.screen().availableGeometry().marginsRemoved(FRAME)
         room = self.width() if self.isVisible() else screen.width()
-        two = self._chat.minimumWidth() + self._inspector.minimumWidth() + 2 * self.handleWidth()
+        two = self._chat.minimumWidth() + self._third.minimumWidth() + 2 * self.handleWidth()
         return 3 if room >= two + self._sidebar.minimumWidth() else 2 if room >= two else 1
 
     def minimumSizeHint(self) -> QSize:
         """A window that is made narrower loses the conversations, then the inspector."""
         size = super().minimumSizeHint()
-        shown = [pane for pane in (self._sidebar, self._inspector) if not pane.isHidden()]
-        lost = sum(pane.minimumWidth() + self.handleWidth() for pane in shown[:1])
+        least = {self._sidebar: self._sidebar.minimumWidth(), self._side: self._third.minimumWidth()}
+        shown = [pane for pane in least if not pane.isHidden()]
+        lost = sum(least[pane] + self.handleWidth() for pane in shown[:1])
         if len(shown) == 1 and not self._chat.isHidden() and self._theme.scale > 1:
             return size - QSize(lost, 0)
         return size - QSize(lost, 0) if len(shown) == 2 else size
@@ -71,11 +116,15 @@ class Panes(QSplitter):
         settings = self._settings.current
         self._inspector.show_all(settings.all_instruments)
         self._fitted = n = self._n_fitting()
-        alone = n == 1 and settings.inspector_visible and settings.all_instruments
-        inspector = settings.inspector_visible and (n > 1 or alone)
-        self._sidebar.setVisible(settings.sidebar_visible and not alone and not (inspector and n < 3))
+        parameters = self._shows_parameters and self._parameters is not None
+        alone = n == 1 and (parameters or (settings.inspector_visible and settings.all_instruments))
+        third = (parameters or settings.inspector_visible) and (n > 1 or alone)
+        self._sidebar.setVisible(settings.sidebar_visible and not alone and not (third and n < 3))
         self._chat.setVisible(not alone)
-        self._inspector.setVisible(inspector)
+        if self._parameters is not None:
+            self._parameters.setVisible(third and parameters)
+        self._inspector.setVisible(third and not parameters)
+        self._side.setVisible(third)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -81,8 +81,10 @@ class WindowSettings(QObject):
 
     @Slot()
     def toggle_inspector(self) -> None:
-        """Show or hide the inspector."""
-        self._store.change(inspector_visible=not self.current.inspector_visible)
+        """Show or hide the inspector; it is shown where the parameters were in its place."""
+        shown = self._parts.panes.shows_parameters or not self.current.inspector_visible
+        self._parts.panes.hide_parameters()
+        self._store.change(inspector_visible=shown)
 
     @Slot()
     def toggle_instruments(self) -> None:
@@ -92,6 +94,7 @@ class WindowSettings(QObject):
     @Slot(bool)
     def show_instruments(self, shows_all: bool) -> None:
         """All of the inspector; else the cell map and four numbers."""
+        self._parts.panes.hide_parameters()
         self._store.change(all_instruments=shows_all, inspector_visible=True)
 
     def zoom(self, steps: int) -> None:
@@ -106,7 +109,9 @@ class WindowSettings(QObject):
         self._store.change(font_px=min(max(px, LEAST_FONT_PX), MOST_FONT_PX) if by else 0)
 
     def show_chat(self) -> None:
-        """The chat is shown where the inspector stands in its place."""
+        """The chat is shown where the inspector or the parameters stand in its place."""
+        if self._parts.chat.isHidden():
+            self._parts.panes.hide_parameters()
         if self._parts.chat.isHidden():
             self._store.change(inspector_visible=False)
 

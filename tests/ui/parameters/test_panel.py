@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt
 from PySide6.QtGui import QHelpEvent, QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDoubleSpinBox, QToolTip
@@ -21,7 +21,7 @@ from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview, PromptToken
 from kvdesk.settings import Preset, Sampling, Settings
 from kvdesk.settings.preset import built_in
-from kvdesk.ui.parameters.dialog import ParametersDialog
+from kvdesk.ui.parameters.panel import ParametersPanel
 from kvdesk.ui.settings.text_field import TextField
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import CONVERSATIONS, ONE, STATS, TWO
@@ -54,10 +54,10 @@ def applied(window: MainWindow, record: Record) -> list[tuple[object, ...]]:
 
 
 @pytest.fixture
-def dialog(window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot) -> ParametersDialog:
+def dialog(window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot) -> ParametersPanel:
     """Open, by a click on the header; the first question is answered."""
     QTest.mouseClick(window.chat.parameters, Qt.MouseButton.LeftButton)
-    dialog = window.chat_parameters.dialog
+    dialog = window.chat_parameters.panel
     assert dialog is not None
     qtbot.waitUntil(lambda: bool(asked))
     window.apply_event(preview(1))
@@ -71,7 +71,7 @@ def test_keys_open_it_on_the_chat_that_is_shown(window: MainWindow, qtbot: QtBot
     assert window.chat.parameters.accessibleName() == "Parameters: system prompt, Temperature 0.3, template"
     assert "Temperature 0.3" in window.chat.parameters.toolTip()
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
-    dialog = window.chat_parameters.dialog
+    dialog = window.chat_parameters.panel
     assert dialog is not None
     assert dialog.isVisible()
     assert dialog.parameters == Parameters.of(own)
@@ -82,7 +82,7 @@ def test_keys_open_it_on_the_chat_that_is_shown(window: MainWindow, qtbot: QtBot
 
 
 def test_the_cost_is_asked_after_a_pause_and_said_before_apply(
-    dialog: ParametersDialog,
+    dialog: ParametersPanel,
     window: MainWindow,
     asked: list[tuple[object, ...]],
     applied: list[tuple[object, ...]],
@@ -101,7 +101,7 @@ def test_the_cost_is_asked_after_a_pause_and_said_before_apply(
 
 
 def test_one_question_at_a_time_and_old_answers_say_nothing(
-    dialog: ParametersDialog, window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
+    dialog: ParametersPanel, window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
 ) -> None:
     qtbot.keyClicks(dialog.prompt_edit, "Be")
     qtbot.waitUntil(lambda: bool(asked))
@@ -116,7 +116,7 @@ def test_one_question_at_a_time_and_old_answers_say_nothing(
 
 
 def test_sampling_of_its_own_costs_nothing(
-    dialog: ParametersDialog, window: MainWindow, applied: list[tuple[object, ...]]
+    dialog: ParametersPanel, window: MainWindow, applied: list[tuple[object, ...]]
 ) -> None:
     window.session.settings.change(**dict(Settings(sampling=Sampling(temperature=0.5))))
     QTest.mouseClick(dialog.tab(1), Qt.MouseButton.LeftButton)
@@ -135,7 +135,7 @@ def test_sampling_of_its_own_costs_nothing(
 
 
 def test_a_preset_is_chosen_or_kept_with_its_system_prompt(
-    dialog: ParametersDialog, window: MainWindow, applied: list[tuple[object, ...]], qtbot: QtBot
+    dialog: ParametersPanel, window: MainWindow, applied: list[tuple[object, ...]], qtbot: QtBot
 ) -> None:
     bar = dialog.presets
     assert bar.choice.currentText() == "Default"
@@ -157,7 +157,7 @@ def test_a_preset_is_chosen_or_kept_with_its_system_prompt(
     assert applied == [(ONE, Parameters("Be brief.", precise.sampling))]
 
 
-def test_a_text_of_sampling_that_cannot_be_used_is_not_applied(dialog: ParametersDialog, qtbot: QtBot) -> None:
+def test_a_text_of_sampling_that_cannot_be_used_is_not_applied(dialog: ParametersPanel, qtbot: QtBot) -> None:
     QTest.mouseClick(dialog.tab(1), Qt.MouseButton.LeftButton)
     QTest.keyClick(dialog.sampling_page.own_box, Qt.Key.Key_Space)
     field = dialog.sampling_page.rows.field("sampling", "logit_bias")
@@ -169,7 +169,7 @@ def test_a_text_of_sampling_that_cannot_be_used_is_not_applied(dialog: Parameter
 
 
 def test_a_template_counts_once_it_was_checked_on_this_chat(
-    dialog: ParametersDialog,
+    dialog: ParametersPanel,
     window: MainWindow,
     asked: list[tuple[object, ...]],
     applied: list[tuple[object, ...]],
@@ -197,7 +197,7 @@ def test_a_template_counts_once_it_was_checked_on_this_chat(
     assert applied == [(ONE, Parameters(template=MODELS + "{{1 }}"))]
 
 
-def test_every_token_is_told_apart_and_described(dialog: ParametersDialog) -> None:
+def test_every_token_is_told_apart_and_described(dialog: ParametersPanel) -> None:
     QTest.mouseClick(dialog.tab(2), Qt.MouseButton.LeftButton)
     view = dialog.template_page.prompt
     edit = view.text_edit
@@ -227,7 +227,7 @@ def test_every_token_is_told_apart_and_described(dialog: ParametersDialog) -> No
     assert QToolTip.text() == "token 21 “ sea” at position 3, to be computed"
 
 
-def test_what_is_left_out_of_a_long_prompt_is_said(dialog: ParametersDialog) -> None:
+def test_what_is_left_out_of_a_long_prompt_is_said(dialog: ParametersPanel) -> None:
     view = dialog.template_page.prompt
     view.show_preview(preview(1, n_tokens=5_006, n_head=3, n_left_out=5_000))
     assert "… 5,000 tokens in the middle are not shown …" in view.text_edit.toPlainText()
@@ -235,7 +235,7 @@ def test_what_is_left_out_of_a_long_prompt_is_said(dialog: ParametersDialog) -> 
 
 
 def test_what_is_edited_is_kept_while_another_chat_is_shown(
-    dialog: ParametersDialog, window: MainWindow, applied: list[tuple[object, ...]], qtbot: QtBot
+    dialog: ParametersPanel, window: MainWindow, applied: list[tuple[object, ...]], qtbot: QtBot
 ) -> None:
     qtbot.keyClicks(dialog.prompt_edit, "Half a")
     window.show_conversations(CONVERSATIONS, TWO)
@@ -273,7 +273,7 @@ def test_an_empty_system_prompt_shows_that_of_the_template(
 
 
 def test_an_engine_that_fails_on_it_is_a_sentence(
-    dialog: ParametersDialog, window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
+    dialog: ParametersPanel, window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
 ) -> None:
     qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
     qtbot.waitUntil(lambda: bool(asked))
@@ -288,7 +288,7 @@ def test_an_engine_without_prompts_says_so_and_is_asked_nothing(
 ) -> None:
     window.apply_event(BackendReady(frozenset({Feature.CHAT})))
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
-    dialog = window.chat_parameters.dialog
+    dialog = window.chat_parameters.panel
     assert dialog is not None
     assert dialog.template_page._missing.text() == MISSING[Feature.PROMPT_VIEW]
     assert not dialog.template_page.own_box.isEnabled()
@@ -300,7 +300,47 @@ def test_an_engine_without_prompts_says_so_and_is_asked_nothing(
     assert asked == []
 
 
-def test_every_control_has_a_name(dialog: ParametersDialog) -> None:
+def test_it_is_beside_the_chat_where_the_inspector_is(dialog: ParametersPanel, window: MainWindow) -> None:
+    assert dialog.window() is window
+    assert (dialog.isVisible(), window.inspector.isVisible(), window.chat.isVisible()) == (True, False, True)
+    assert window.chat.parameters.isChecked()
+    window.action_set.run("view.inspector")
+    assert (dialog.isVisible(), window.inspector.isVisible()) == (False, True), "one of them at a time"
+    assert not window.chat.parameters.isChecked()
+    window.action_set.run("chat.parameters")
+    window.action_set.run("chat.parameters")
+    assert (dialog.isVisible(), window.inspector.isVisible()) == (False, True), "as before"
+    window.session.settings.change(inspector_visible=False)
+    window.action_set.run("chat.parameters")
+    assert (dialog.isVisible(), window.inspector.isVisible()) == (True, False)
+    window.action_set.run("chat.parameters")
+    assert (dialog.isVisible(), window.inspector.isVisible()) == (False, False)
+
+
+def test_esc_closes_it_and_keeps_what_is_edited(dialog: ParametersPanel, window: MainWindow, qtbot: QtBot) -> None:
+    qtbot.keyClicks(dialog.prompt_edit, "Half a")
+    dialog.prompt_edit.setFocus()
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert not dialog.isVisible()
+    assert window.focusWidget() is window.chat.composer.edit
+    window.action_set.run("chat.parameters")
+    assert dialog.parameters == Parameters("Half a")
+
+
+def test_it_fits_a_small_window_beside_the_chat(dialog: ParametersPanel, window: MainWindow) -> None:
+    window.resize(900, 600)
+    QApplication.processEvents()
+    assert (window.width(), window.height()) == (900, 600)
+    assert dialog.isVisible()
+    assert window.chat.isVisible()
+    assert dialog.width() >= dialog.minimumSizeHint().width()
+    for page in range(3):
+        dialog.tab(page).click()
+        QApplication.processEvents()
+        assert window.rect().contains(QRect(dialog.mapTo(window, QPoint()), dialog.size()))
+
+
+def test_every_control_has_a_name(dialog: ParametersPanel) -> None:
     names = [
         dialog.prompt_edit.accessibleName(),
         dialog.template_page.edit.accessibleName(),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QDialog,
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
@@ -29,24 +28,28 @@ from kvdesk.ui.parameters.sampling_page import SamplingPage
 from kvdesk.ui.parameters.template_page import TemplatePage
 from kvdesk.ui.parameters.words import cost, template_prompt
 from kvdesk.ui.settings.preset_bar import PresetBar
-from kvdesk.ui.widgets.controls import ElidedLabel, fit_to_screen, label, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
-from kvdesk.ui.widgets.sizes import DIALOG_MARGINS
 from kvdesk.ui.widgets.theme import Theme
 
+LEAST_PX: Final = 350
 _ASK_MS: Final = 300  # after the last keystroke
 
 
-class ParametersDialog(QDialog):
-    """Not modal. Nothing counts before Apply; what is edited and not applied can be asked for, and shown again."""
+class ParametersPanel(QWidget):
+    """Beside the chat. Nothing counts before Apply; what is edited and not applied can be asked for and shown again."""
 
+    close_clicked = Signal()
     applied = Signal(object)  # Parameters
     preview_asked = Signal(object, int)  # Parameters, number: answered by `show_preview`
     presets_changed = Signal(object)  # the person's own presets are these now
 
     def __init__(self, theme: Theme, settings: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle(tr("Parameters of this chat"))
+        self.setAccessibleName(tr("Parameters of this chat"))
+        self.setProperty("pane", "panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._theme = theme
         self._settings = settings
         self._applied = Parameters()
         self._preview: PromptPreview | None = None
@@ -55,7 +58,8 @@ class ParametersDialog(QDialog):
         self._n_asked, self._n_answered = 0, 0
         self._asked: Parameters | None = None  # the question that is not answered yet
         self._title = ElidedLabel()
-        self._title.setProperty("weight", "strong")
+        self._title.setProperty("tone", "secondary")
+        self._title.setProperty("scale", "small")
         self._prompt = QPlainTextEdit()
         self._prompt.setProperty("boxed", True)
         self._prompt.setAccessibleName(tr("System prompt of this chat"))
@@ -77,15 +81,22 @@ class ParametersDialog(QDialog):
         self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._asking.timeout.connect(self._ask)
         column = QVBoxLayout(self)
-        column.setContentsMargins(*DIALOG_MARGINS)
-        column.setSpacing(12)
+        column.setContentsMargins(12, 8, 12, 12)
+        column.setSpacing(8)
+        column.addLayout(self._make_head())
         column.addWidget(self._title)
-        column.addLayout(self._make_presets())
+        column.addWidget(self.presets)
         column.addLayout(self._make_tabs())
         column.addWidget(self._pages, 1)
         column.addWidget(self._make_cost())
         column.addLayout(self._make_buttons())
-        self.resize(theme.px(720), theme.px(640))
+        theme.changed.connect(self._fit)
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        """Never narrower than its contents."""
+        self.setMinimumWidth(max(self._theme.px(LEAST_PX), self.minimumSizeHint().width()))
 
     # --- public -------------------------------------------------------------------------------------------------------
 
@@ -180,7 +191,6 @@ class ParametersDialog(QDialog):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        fit_to_screen(self)
         if self._pages.currentWidget() is self._prompt:
             self._prompt.setFocus()
         self.ask_again()
@@ -232,7 +242,7 @@ class ParametersDialog(QDialog):
 
     @Slot()
     def _on_apply_clicked(self) -> None:
-        self._close.setFocus()  # Apply is disabled now
+        self.tab(self._tabs.checkedId()).setFocus()  # Apply is disabled now
         self.applied.emit(self.parameters)
 
     @Slot(object)
@@ -247,13 +257,13 @@ class ParametersDialog(QDialog):
         self._set(Parameters.default(self._settings.current))
         self._on_edited()
 
-    def _make_presets(self) -> QHBoxLayout:
+    def _make_head(self) -> QHBoxLayout:
+        close = IconButton(self._theme, "close", tr("Hide the parameters"), tr("Hide the parameters (Ctrl+J)"))
+        close.clicked.connect(self.close_clicked)
         row = QHBoxLayout()
         row.setSpacing(8)
-        caption = label(tr("Preset"))
-        caption.setBuddy(self.presets.choice)
-        row.addWidget(caption)
-        row.addWidget(self.presets, 1)
+        row.addWidget(label(tr("Parameters"), weight="strong"), 1)
+        row.addWidget(close)
         return row
 
     def _make_tabs(self) -> QHBoxLayout:
@@ -288,10 +298,9 @@ class ParametersDialog(QDialog):
         return card
 
     def _make_buttons(self) -> QHBoxLayout:
-        self._apply, self._close = QPushButton(tr("Apply")), QPushButton(tr("Close"))
+        self._apply = QPushButton(tr("Apply"))
         self._apply.setProperty("primary", True)
         self._apply.clicked.connect(self._on_apply_clicked)
-        self._close.clicked.connect(self.close)
         self._defaults = QPushButton(tr("As in a new chat"))
         self._defaults.setToolTip(tr("System prompt and sampling of the settings, template of the model"))
         self._defaults.clicked.connect(self._on_defaults_clicked)
@@ -299,10 +308,7 @@ class ParametersDialog(QDialog):
         row.setSpacing(8)
         row.addWidget(self._defaults)
         row.addStretch(1)
-        for button in (self._close, self._apply):
-            row.addWidget(button)
-        for button in (self._defaults, self._close, self._apply):
-            button.setAutoDefault(False)  # Enter ends the editing of a number; it presses nothing elsewhere
+        row.addWidget(self._apply)
         return row
 
 
