@@ -6,7 +6,6 @@ contexts and the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import assert_never
 
@@ -34,7 +33,8 @@ from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.service import ConversationService
 from kvdesk.errors import KvdeskError, guarded
 from kvdesk.protocol.messages import Event
-from kvdesk.settings import Overflow, Settings
+from kvdesk.session import SettingsStore
+from kvdesk.settings import Overflow
 from kvdesk.store.listener import StoreListener, read_tree
 from kvdesk.store.writer import StoreWriter
 from kvdesk.translation import tr
@@ -47,18 +47,19 @@ class Chats(QObject):
 
     _tree_read = Signal(str, object)
 
-    def __init__(
-        self, window: MainWindow, worker: Worker, store: StoreWriter, settings: Callable[[], Settings]
-    ) -> None:
+    def __init__(self, window: MainWindow, worker: Worker, store: StoreWriter, settings: SettingsStore) -> None:
         super().__init__(window)
-        self._window, self._store = window, store
+        self._window, self._store, self._settings = window, store, settings
         self._selected: ConversationId | None = None
         self._collected: list[Change] | None = None  # what an event changed that is being applied
-        self.service = ConversationService(worker.send, worker.stop, settings, self._read_tree, N_COLOURS)
+        self.service = ConversationService(
+            worker.send, worker.stop, lambda: settings.current, self._read_tree, N_COLOURS
+        )
         self._stored = StoreListener(store)
         self.service.subscribe(self._stored)
         self.service.subscribe(self._on_change)
         self._tree_read.connect(self._on_tree_read)
+        window.closing.connect(self._keep_shown)
         window.message_sent.connect(self._on_message_sent)
         window.message_edited.connect(self._on_message_edited)
         window.stop_requested.connect(self._on_stop_requested)
@@ -96,9 +97,17 @@ class Chats(QObject):
         return self._selected
 
     def start(self) -> None:
-        """Show the stored conversations, the one used last selected."""
+        """Show the stored conversations, the one selected that was shown last."""
         self.service.load(self._stored.load())
-        self.select_any()
+        shown = self.service.get(ConversationId(self._settings.current.chat))
+        if shown is not None and not shown.archived:
+            self.select(shown.id)
+        else:
+            self.select_any()
+
+    @Slot()
+    def _keep_shown(self) -> None:
+        self._settings.change(chat=self._selected or "")
 
     def show_all(self) -> None:
         """Show everything again: the parts of the window are new."""

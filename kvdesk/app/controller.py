@@ -89,7 +89,7 @@ class Controller(QObject):
         self._store = store
         self._marker = marker
         self._settings = settings = session.settings
-        self.chats = Chats(window, worker, store, lambda: settings.current)
+        self.chats = Chats(window, worker, store, settings)
         self.conversations = self.chats.service
         self.chat_list = ChatList(window, self.chats)
         self._branches = Branches(window, self.chats)

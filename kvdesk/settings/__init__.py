@@ -345,5 +345,6 @@ class Settings(Table):
         False, description="The inspector shows everything, not only the cell map and four numbers (Ctrl+Shift+I)"
     )
     collapsed_folders: tuple[str, ...] = Field((), description="Folders of the conversation list that are collapsed")
+    chat: str = Field("", max_length=200, description="The chat that was shown last")
     last_folder: str = Field("", description="Folder of the file that was chosen last in a dialog")
     window: WindowPlace = Field(default_factory=WindowPlace, description="Where the window was")

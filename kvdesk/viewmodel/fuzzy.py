@@ -10,7 +10,6 @@ from kvdesk.folding import Folded, fold
 _LETTER: Final = 1
 _NEXT: Final = 10  # more for a letter right after the one before it
 _WORD: Final = 8  # more for the first letter of a word
-_LEAST: Final = 5  # per letter; less is a scatter of letters that nobody meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,8 @@ class Match:
 
 
 def match(wanted: str, text: str) -> Match | None:
-    """Match every word of `wanted`, in any order: its letters stand in `text` in their order. None: no match.
+    """Match every word of `wanted`, in any order: it stands in `text`, or its letters begin words there or follow one
+    another, in their order ("newc": New chat). None: no match.
 
     Compared as `folding` does. Nothing wanted matches everything.
     """
@@ -30,7 +30,7 @@ def match(wanted: str, text: str) -> Match | None:
     folded = Folded(text)
     for word in fold(wanted).split():
         found = _match_word(word, folded.text)
-        if found is None or found.score < _LEAST * len(word):
+        if found is None:
             return None
         score += found.score
         places |= {at for place in found.places for at in range(*folded.original(place, place + 1))}
@@ -38,20 +38,38 @@ def match(wanted: str, text: str) -> Match | None:
 
 
 def _match_word(word: str, text: str) -> Match | None:
-    """The best of all ways to find the letters of one word in their order."""
+    """The best of all ways to find one word."""
+    inside = _match_inside(word, text)
+    across = _match_across(word, text)
+    return max(filter(None, (inside, across)), key=lambda one: one.score, default=None)
+
+
+def _match_inside(word: str, text: str) -> Match | None:
+    """As it is, also in the midst of a word: "spector". Two letters alone are too few for that, but in Chinese."""
+    at = text.find(word) if len(word) > 2 or not word.isascii() else -1
+    if at < 0:
+        return None
+    return Match(_LETTER * len(word) + _NEXT * (len(word) - 1), frozenset(range(at, at + len(word))))
+
+
+def _match_across(word: str, text: str) -> Match | None:
+    """Letters that begin words, and those right after them."""
     before: list[tuple[int, tuple[int, ...]] | None] = [None] * len(text)
     for i, letter in enumerate(word):
         now: list[tuple[int, tuple[int, ...]] | None] = [None] * len(text)
         best: tuple[int, tuple[int, ...]] | None = (0, ()) if i == 0 else None  # of all that end before j
         for j, other in enumerate(text):
-            if j and i and (left := before[j - 1]) is not None and (best is None or left[0] > best[0]):
+            left = before[j - 1] if i and j else None
+            if left is not None and (best is None or left[0] > best[0]):
                 best = left
-            if other != letter or best is None:
+            if other != letter:
                 continue
-            worth = _LETTER + (_WORD if j == 0 or not text[j - 1].isalnum() else 0)
-            now[j] = (best[0] + worth, (*best[1], j))
-            if j and i and (left := before[j - 1]) is not None and left[0] + _NEXT > best[0]:
-                now[j] = (left[0] + _NEXT + worth, (*left[1], j))
+            begins = j == 0 or not text[j - 1].isalnum()
+            worth = _LETTER + (_WORD if begins else 0)
+            ways = [(best[0] + worth, (*best[1], j))] if best is not None and begins else []
+            if left is not None:
+                ways.append((left[0] + _NEXT + worth, (*left[1], j)))
+            now[j] = max(ways, key=lambda way: way[0], default=None)
         before = now
     ends = [end for end in before if end is not None]
     if not ends:

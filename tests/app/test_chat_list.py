@@ -112,6 +112,21 @@ def test_folder_pin_and_archive_are_stored(make_rig: Callable[..., Rig], qtbot: 
     assert listed(again) == ["Where do puffins live?", "Job", "What is a cache?"]
 
 
+def test_the_chat_that_was_read_last_is_shown_at_the_next_start(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    rig = make_rig()
+    two_chats(rig, qtbot)
+    newest, oldest = (known.id for known in conversations(rig))
+    written = rig.controller.selected
+    read = oldest if written == newest else newest
+    rig.window.conversation_selected.emit(read)
+    rig.window.close()
+    again = make_rig(settings=rig.controller.settings)
+    assert again.controller.selected == read
+    again.window.close()
+    gone = rig.controller.settings.model_copy(update={"chat": "of another home"})
+    assert make_rig(settings=gone).controller.selected in (newest, oldest)
+
+
 def test_a_move_that_is_not_seen_is_said(rig: Rig, qtbot: QtBot) -> None:
     two_chats(rig, qtbot)
     names, said, cache = rig.window.conversations, rig.window.activity, rig.controller.selected

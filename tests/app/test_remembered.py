@@ -167,7 +167,7 @@ def test_nothing_remembered_is_lost_by_a_change_and_a_restart(
         assert load_settings(paths.settings_file()) == (rig.controller.settings, ""), act.__name__
     last = rig.controller.settings
     rig.window.close()
-    assert rig.controller.settings.model_copy(update={"window": last.window}) == last
+    assert rig.controller.settings.model_copy(update={"window": last.window, "chat": last.chat}) == last
     again = make_rig(settings=load_settings(paths.settings_file())[0])
     is_remembered(again.controller.settings)
     assert again.controller.settings == rig.controller.settings

@@ -10,6 +10,13 @@ def test_letters_in_their_order_are_found(wanted: str) -> None:
     assert match(wanted, "New chat") is not None
 
 
+def test_a_part_of_a_word_is_found_and_scattered_letters_are_not() -> None:
+    assert match("spector", "Show or hide the cache inspector") is not None
+    assert match("safe", "Show more of the inspector, or the map and four numbers") is None
+    assert match("safe", "Setting: Safe mode") is not None
+    assert match("设置", "打开设置") is not None
+
+
 @pytest.mark.parametrize("wanted", ["x", "wen", "ea", "new chats"])
 def test_what_nobody_meant_is_not(wanted: str) -> None:
     assert match(wanted, "New chat") is None

@@ -293,7 +293,7 @@ def _program(
         Action("help.tour", tr("Tour"), helps.open_tour, tip=tr("Six steps through the window")),
         Action("help.report", tr("Report a problem…"), helps.open_report),
         Action("help.about", tr("About kvdesk"), parts.window.about_requested.emit),
-        Action("app.quit", tr("Quit"), window.close, "Ctrl+Q"),
+        Action("app.quit", tr("Quit"), window.close, "Ctrl+Q", everywhere=True),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -31,6 +31,7 @@ class Action:
     keys     Qt's portable text, such as "Ctrl+N"; several are parted by "; ". Empty for none
     tip      one sentence more, where the label does not say all
     refusal  why it cannot be done now, in one sentence; empty where it can
+    everywhere   its keys work in the dialogs of the window too
     """
 
     id: str
@@ -39,6 +40,7 @@ class Action:
     keys: str = ""
     tip: str = ""
     refusal: Callable[[], str] = _always
+    everywhere: bool = False
 
     @property
     def sequences(self) -> list[QKeySequence]:
@@ -83,6 +85,8 @@ class ActionSet(QObject):
             if action.keys:
                 keys = QAction(action.label, window)
                 keys.setShortcuts(action.sequences)
+                if action.everywhere:
+                    keys.setShortcutContext(Qt.ShortcutContext.ApplicationShortcut)
                 keys.triggered.connect(partial(self._run, action))
                 window.addAction(keys)
 

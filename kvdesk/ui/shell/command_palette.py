@@ -34,14 +34,23 @@ class CommandPalette(QFrame):
     """Lies over the window while it has the focus. Enter runs the chosen action, Esc leaves it.
 
     `widget_keys`: keys that parts of the window have, for the list of shortcuts; they cannot be run from here.
+    `settings`: found by their letters, but not listed without any.
     """
 
-    def __init__(self, window: QWidget, theme: Theme, actions: ActionSet, widget_keys: Sequence[ActionGroup]) -> None:
+    def __init__(
+        self,
+        window: QWidget,
+        theme: Theme,
+        actions: ActionSet,
+        widget_keys: Sequence[ActionGroup],
+        settings: ActionGroup,
+    ) -> None:
         super().__init__(window)
         self.setProperty("card", "palette")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._theme = theme
         self._window, self._actions, self._widget_keys = window, actions, tuple(widget_keys)
+        self._settings = settings
         self._shows_keys = False
         self._before: QWidget | None = None
         self._edit = QLineEdit()
@@ -121,7 +130,8 @@ class CommandPalette(QFrame):
         announce(self, name)
 
     def _fill(self) -> None:
-        groups = (*self._actions.groups, *(self._widget_keys if self._shows_keys else ()))
+        more = self._widget_keys if self._shows_keys else (self._settings,) if self._edit.text().strip() else ()
+        groups = (*self._actions.groups, *more)
         self._model.show(rows_of(groups, self._edit.text(), with_keys=self._shows_keys))
         self._none.setText(nothing_found())
         found = self._model.rowCount() > 0
@@ -175,7 +185,7 @@ class CommandPalette(QFrame):
             self._actions.refuse(why)
             return
         self.close_palette()
-        self._actions.run(action.id)
+        action.run()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._window:

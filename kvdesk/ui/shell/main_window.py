@@ -63,6 +63,7 @@ from kvdesk.ui.shell.operations_controller import OperationsController
 from kvdesk.ui.shell.panes import Panes
 from kvdesk.ui.shell.rooms import Rooms
 from kvdesk.ui.shell.selection_links import SelectionLinks
+from kvdesk.ui.shell.setting_actions import setting_actions
 from kvdesk.ui.shell.status_bar import StatusBar
 from kvdesk.ui.shell.unsaved_strip import UnsavedStrip
 from kvdesk.ui.shell.window_help import WindowHelp
@@ -124,7 +125,9 @@ class MainWindow(WindowSignals):
         for button, action in BUTTONS.items():
             self.action_set.name_button(cast("QWidget", self.findChild(QWidget, button)), action)
         self.help.tour_started.connect(self.shown_settings.keep_tour_seen)
-        self.help.connect_actions(self.action_set, widget_keys)
+        self.help.connect_actions(
+            self.action_set, widget_keys, lambda: setting_actions(self.shown_settings.open_setting)
+        )
         self._placement.use(self._panes)
         self._placement.changed.connect(self.shown_settings.keep_place)
         self._caption = Caption(self._chat, self._chat.composer)

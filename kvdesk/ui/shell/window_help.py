@@ -49,9 +49,14 @@ class WindowHelp(QObject):
         parts.chat.menu_clicked.connect(self.show_menu)
         parts.chat.empty.tour_clicked.connect(self.open_tour)
 
-    def connect_actions(self, actions: ActionSet, widget_keys: Callable[[], tuple[ActionGroup, ...]]) -> None:
-        """The actions to list, and the keys of parts of the window."""
-        self._actions, self._widget_keys = actions, widget_keys
+    def connect_actions(
+        self,
+        actions: ActionSet,
+        widget_keys: Callable[[], tuple[ActionGroup, ...]],
+        settings: Callable[[], ActionGroup],
+    ) -> None:
+        """The actions to list, the keys of parts of the window, and the settings to find."""
+        self._actions, self._widget_keys, self._settings = actions, widget_keys, settings
 
     @property
     def palette(self) -> CommandPalette:
@@ -59,7 +64,7 @@ class WindowHelp(QObject):
             from kvdesk.ui.shell.command_palette import CommandPalette
 
             window, theme = self._parts.window, self._parts.theme
-            self._palette = CommandPalette(window, theme, self._actions, self._widget_keys())
+            self._palette = CommandPalette(window, theme, self._actions, self._widget_keys(), self._settings())
         return self._palette
 
     @Slot()

@@ -54,6 +54,8 @@ class WindowPlacement(QObject):
         self._window = window
         self._place = WindowPlace()
         self._given = QSize()  # by `restore`
+        self._at: QPoint | None = None  # where `restore` put it
+        self._put: QPoint | None = None  # where the window manager says that it is, once it has been put there
         self._telling = QTimer(self, singleShot=True, interval=TELL_MS)
         self._telling.timeout.connect(self.tell)
         window.installEventFilter(self)
@@ -79,7 +81,7 @@ class WindowPlacement(QObject):
             if holder is not None and (layout := holder.layout()) is not None:
                 layout.activate()
         self._window.resize(size)
-        self._given = size
+        self._given, self._at, self._put = size, at, None
         if at is not None:
             self._window.move(at)
         if place.maximized:
@@ -90,6 +92,22 @@ class WindowPlacement(QObject):
         )  # what was on a larger screen is not all of this one
         sidebar, inspector = round(place.sidebar_width * share), round(place.inspector_width * share)
         self._splitter.setSizes([sidebar, max(whole - sidebar - inspector, 0), inspector])
+
+    @Slot()
+    def settle(self) -> None:
+        """Once the frame is known: a window manager may have added it to the place that was asked for."""
+        window = self._window
+        is_placed = window.isVisible() and not (window.isMaximized() or window.isFullScreen())
+        if self._at is not None and self._put is None and is_placed:
+            if window.pos() != self._at:
+                window.move(self._at)
+            QTimer.singleShot(FRAMED_MS, self, self._on_put)
+        self.keep_inside()
+
+    @Slot()
+    def _on_put(self) -> None:
+        """What is reported now is the place that was asked for, however much it differs: it must not add up."""
+        self._put = self._window.pos()
 
     @Slot()
     def tell(self) -> None:
@@ -127,12 +145,13 @@ class WindowPlacement(QObject):
         if inspector:
             found["inspector_width"] = inspector
         if not (window.isMaximized() or window.isFullScreen() or window.isMinimized()):
-            found |= {"x": window.x(), "y": window.y(), "width": window.width(), "height": window.height()}
+            at = self._at if self._at is not None and window.pos() == self._put else window.pos()
+            found |= {"x": at.x(), "y": at.y(), "width": window.width(), "height": window.height()}
         return self._place.model_copy(update=found)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and self._window.isVisible():
             self._telling.start()
         elif event.type() == QEvent.Type.Show:
-            QTimer.singleShot(FRAMED_MS, self, self.keep_inside)
+            QTimer.singleShot(FRAMED_MS, self, self.settle)
         return super().eventFilter(watched, event)

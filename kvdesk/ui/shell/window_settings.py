@@ -153,6 +153,12 @@ class WindowSettings(QObject):
         if self._panel is not None:
             self._panel.show_context()
 
+    def open_setting(self, words: str) -> None:
+        """The settings that have these words."""
+        self.open()
+        if self._panel is not None:
+            self._panel.search_for(words)
+
     @Slot(object)
     def keep_place(self, place: WindowPlace) -> None:
         """The window was moved, or one of its panes."""

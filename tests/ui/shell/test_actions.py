@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMenu, QToolButton
+from PySide6.QtWidgets import QApplication, QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.chat import EngineDied
@@ -90,3 +91,17 @@ def test_buttons_say_the_keys_of_the_table(window: MainWindow, button: str, tip:
     found = window.findChild(QToolButton, button)
     action = window.action_set[BUTTONS[button]]
     assert (found.accessibleName(), found.toolTip()) == (action.label, f"{action.label} ({tip})")
+
+
+def test_ctrl_q_quits_with_a_dialog_in_front(
+    window: MainWindow, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
+) -> None:
+    closed = record(window.closing)
+    window.shown_settings.open()
+    panel = window.shown_settings.panel
+    assert panel is not None
+    panel.activateWindow()
+    qtbot.waitUntil(lambda: QApplication.activeWindow() is panel)
+    qtbot.keyClick(panel, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
+    assert closed == [()]
+    assert not window.isVisible()

@@ -49,6 +49,29 @@ def test_labels_come_before_the_titles_of_groups(window: MainWindow, qtbot: QtBo
     assert not has[-1]
 
 
+@pytest.mark.parametrize(("letters", "title"), [("safe", "Safe mode"), ("n_ctx", "Context size"), ("theme", "Theme")])
+def test_a_setting_is_found_and_opened(window: MainWindow, qtbot: QtBot, letters: str, title: str) -> None:
+    palette = opened(window, qtbot)
+    assert not any(text.startswith("Setting: ") for text in palette.texts)
+    qtbot.keyClicks(palette.edit, letters)
+    (row,) = [n for n, text in enumerate(palette.texts) if text.startswith(f"Setting: {title}")]
+    for _ in range(row):
+        qtbot.keyClick(palette.edit, Qt.Key.Key_Down)
+    qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
+    panel = window.shown_settings.panel
+    assert panel is not None
+    assert panel.isVisible()
+    assert panel.search.text() == title
+    shown = [part.text() for part in panel.findChildren(QLabel) if part.isVisible()]
+    assert title in shown
+
+
+def test_scattered_letters_find_nothing(window: MainWindow, qtbot: QtBot) -> None:
+    palette = opened(window, qtbot)
+    qtbot.keyClicks(palette.edit, "safe")
+    assert palette.texts == ["Setting: Safe mode"]
+
+
 def test_arrows_and_tab_choose_and_headings_are_passed(window: MainWindow, qtbot: QtBot) -> None:
     palette = opened(window, qtbot)
     actions = [action for group in window.action_set.groups for action in group.actions]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtWidgets import QApplication
@@ -102,3 +104,39 @@ def test_a_narrow_screen_has_the_chats_or_the_cache_beside_the_text(window: Main
     assert (window.conversations.isHidden(), window.inspector.isHidden()) == (False, True)
     window.shown_settings.toggle_inspector()
     assert (window.conversations.isHidden(), window.inspector.isHidden()) == (True, False)
+
+
+class Shifting(MainWindow):
+    """Under a window manager that adds its frame to each place that is asked for."""
+
+    def move(self, *place: Any) -> None:
+        (at,) = place
+        super().move(at + QPoint(4, 5))
+
+
+def test_a_window_does_not_drift_from_start_to_start(qapp: QApplication, qtbot: QtBot) -> None:
+    """The screen of these tests has 800 x 800 pixels."""
+    place = WindowPlace(x=30, y=40, width=600, height=500)
+    window = Shifting(qapp)
+    qtbot.addWidget(window)
+    window.set_place(place)
+    window.show()
+    qtbot.waitUntil(lambda: window._placement._put is not None)
+    now = window._placement.now()
+    assert (now.x, now.y) == (30, 40)
+    window.move(QPoint(60, 70))
+    now = window._placement.now()
+    assert (now.x, now.y) == (64, 75), "a person moved it"
+
+
+def test_the_chat_grows_when_the_chats_are_hidden(window: MainWindow) -> None:
+    window.resize(1280, 800)
+    QApplication.processEvents()
+    sidebar, chat, inspector = window._panes.sizes()
+    window.shown_settings.toggle_sidebar()
+    QApplication.processEvents()
+    assert window._panes.sizes()[2] == inspector
+    assert window._panes.sizes()[1] >= chat + sidebar
+    window.shown_settings.toggle_sidebar()
+    QApplication.processEvents()
+    assert window._panes.sizes()[2] == inspector
