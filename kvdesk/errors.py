@@ -27,6 +27,8 @@ from kvdesk.translation import marked, tr
 
 T = TypeVar("T")
 
+UNREACHABLE = marked("The server cannot be reached.")
+SILENT = marked("The server cannot be reached: it does not answer.")
 NO_TOKENIZER = marked(
     "This model has no text tokenizer, so it cannot chat. Its cache can still be examined and audited."
 )

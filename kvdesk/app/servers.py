@@ -68,6 +68,7 @@ class Servers(QObject):
         self._key_read.connect(self._on_key_read)
         self._key_kept.connect(self._on_key_kept)
         window.server_requested.connect(self.show_dialog)
+        window.reconnect_requested.connect(self._on_reconnect)
         window.remade.connect(self._on_remade)
 
     @Slot()
@@ -133,6 +134,11 @@ class Servers(QObject):
         self._remember(server)
         self._open(server)
         self._begin(lambda: self._tell(self._key_kept.emit, self._keys.keep(server.url, key)))
+
+    @Slot()
+    def _on_reconnect(self) -> None:
+        if servers := self._settings.current.servers:
+            self._open(servers[0])
 
     @Slot(str)
     def _on_forget_clicked(self, url: str) -> None:

@@ -107,17 +107,14 @@ def test_a_token_is_kept_apart_from_the_settings(rig: Rig, part: GetModels, serv
     assert read_token() == ""
 
 
-def test_the_embedded_model_leads_to_better_ones(
-    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
-) -> None:
+def test_the_embedded_model_leads_to_better_ones(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = rig.controller.models
     monkeypatch.setattr(library, "_embedded", tmp_path / "own.gguf")
-    better = rig.window._chat._header._better
+    better = rig.window._chat._header.model.menu_of_models.actions()[1]
     library.apply(ModelLoaded(ModelInfo(LocalFile(tmp_path / "own.gguf"), "SmolLM2")))
     rig.window.rooms.show_chats()
-    rig.window.resize(1400, 800)
-    qtbot.waitUntil(better.isVisible, timeout=TIMEOUT_MS)
-    better.click()
+    assert better.text() == "Get a better model…"
+    better.trigger()
     page = rig.window.rooms.models
     assert page is not None
     assert rig.window.rooms.shows_models

@@ -6,7 +6,7 @@ import json
 
 import httpx2
 
-from kvdesk.errors import UserError
+from kvdesk.errors import SILENT, UNREACHABLE, UserError
 from kvdesk.translation import tr
 
 DETAIL = 2000
@@ -80,13 +80,13 @@ def problem_of(error: Exception, patience_s: float) -> ServerError:
         case ServerError():
             return error
         case httpx2.ConnectTimeout():
-            sentence = tr("The server cannot be reached: it does not answer.")
+            sentence = tr(SILENT)
         case httpx2.TimeoutException():
             sentence = tr("The server has said nothing for {n:g} seconds.").format(n=patience_s)
         case httpx2.SSEError():
             return Nonsense(str(error))
         case httpx2.ConnectError():
-            sentence = tr("The server cannot be reached.")
+            sentence = tr(UNREACHABLE)
             if "CERTIFICATE" in str(error).upper():
                 sentence = tr("The server's certificate is not valid, so nothing was sent.")
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():

@@ -63,6 +63,7 @@ class ChatPane(QWidget):
     larger_clicked = Signal()
     draft_typed = Signal(str, str)  # conversation, what is typed for it and not sent; empty once it is sent
     embedded_clicked = Signal()
+    reconnect_clicked = Signal()
     stop_clicked = Signal()
     regenerate_clicked = Signal()
     continue_clicked = Signal()
@@ -406,6 +407,18 @@ class ChatPane(QWidget):
         self.empty.show_loading(name, share)
         self._composer.set_loading(name)
         self._block("")
+
+    def show_unreachable(self, sentence: str, detail: str = "") -> None:
+        """The connection to the server failed, and what helps."""
+        self._banner.show_error(sentence, detail)
+        self._banner.offer(
+            (tr("Reconnect"), tr("Try the server again"), self.reconnect_clicked.emit),
+            (
+                tr("Use the embedded model"),
+                tr("The small model that comes with kvdesk answers on this computer"),
+                self.embedded_clicked.emit,
+            ),
+        )
 
     def show_working(self, working: bool) -> None:
         """A moving line over the messages while something is under way that cannot say how far it is."""

@@ -9,7 +9,7 @@ from typing import Final
 from PySide6.QtCore import QObject
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
-from kvdesk.errors import NO_TOKENIZER, guarded
+from kvdesk.errors import NO_TOKENIZER, SILENT, UNREACHABLE, guarded
 from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.cache import (
     Audited,
@@ -24,6 +24,7 @@ from kvdesk.protocol.cache import (
 )
 from kvdesk.protocol.chat import (
     BackendReady,
+    Endpoint,
     EngineDied,
     EngineRestarted,
     LoadModel,
@@ -263,6 +264,8 @@ class EventRouter(QObject):
                 self._chat.view.show_prefill(event)
         else:
             self._inspector.measured.add_turn(event.stats)
+            if shown and event.state == "failed" and _is_unreachable(event.note):
+                self._chat.show_unreachable(event.note)
             context = self._state.context
             if self._state.view is None and context is not None:  # without views the turn's own numbers are the newest
                 self._status.show_used(event.stats.cells_used, context.n_ctx)
@@ -286,6 +289,7 @@ class EventRouter(QObject):
             self._chat.show_loading(event.source.name, event.progress)
         elif isinstance(event, ModelLoaded):
             self._chat.show_model(event.model)
+            self._chat.banner.withdraw()
             self._chat.show_working(False)
             self._chat.composer.forget_preview()
             self._inspector.forget_model()
@@ -337,7 +341,10 @@ class EventRouter(QObject):
         self._show_state()
 
     def _show_failure(self, event: CommandFailed) -> None:
-        self._chat.banner.show_error(event.sentence, event.detail)
+        if isinstance(event.command, LoadModel) and isinstance(event.command.source, Endpoint):
+            self._chat.show_unreachable(event.sentence, event.detail)
+        else:
+            self._chat.banner.show_error(event.sentence, event.detail)
         if isinstance(event.command, Operate):
             self._inspector.measured.add_refused_call()
         elif isinstance(event.command, LoadModel):
@@ -364,3 +371,8 @@ class EventRouter(QObject):
         self._inspector.set_can(forget=holds and not busy and not state.dead, rebuild=can_rebuild and not state.dead)
         use = state.use.get(selected) if selected is not None else None
         self._chat.show_use(use)
+
+
+def _is_unreachable(note: str) -> bool:
+    """Whether an answer failed because its server is gone."""
+    return any(tr(sentence) in note for sentence in (UNREACHABLE, SILENT))

@@ -296,6 +296,7 @@ class Intents(QObject):
         chat.draft_changed.connect(self._on_draft_changed)
         chat.draft_typed.connect(window.draft_typed)
         chat.embedded_clicked.connect(window.embedded_model_requested)
+        chat.reconnect_clicked.connect(window.reconnect_requested)
         chat.view.edit_clicked.connect(menus.start_edit)
         chat.view.shorten_clicked.connect(menus.start_edit)
         chat.view.branch_clicked.connect(self._on_branch_clicked)

@@ -107,6 +107,8 @@ class WindowSignals(QMainWindow):
     """(Offer): download the model that the empty chat offers."""
     server_requested = Signal()
     """Ask which server is to be connected."""
+    reconnect_requested = Signal()
+    """Connect again to the server that was connected last."""
     embedded_model_requested = Signal()
     """The way back to the model that comes with kvdesk."""
     server_dialog_made = Signal(object)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from typing import Final
 
@@ -338,6 +339,11 @@ class Banner(QFrame):
         column.setSpacing(4)
         column.addLayout(top)
         column.addWidget(self._detail)
+        self._doors = QHBoxLayout()
+        self._doors.setSpacing(8)
+        self._doors.addStretch(1)
+        column.addLayout(self._doors)
+        self._buttons: list[QPushButton] = []
         self.hide()
 
     @property
@@ -348,7 +354,36 @@ class Banner(QFrame):
     def detail(self) -> str:
         return self._detail.text()
 
+    @property
+    def buttons(self) -> list[QPushButton]:
+        """What helps, as long as the error is shown."""
+        return [button for button in self._buttons if not button.isHidden()]
+
+    def offer(self, *helps: tuple[str, str, Callable[[], object]]) -> None:
+        """Buttons for what helps against the error that is shown: text, tip, what it does. A click ends the error."""
+        for text, tip, act in helps:
+            button = QPushButton(text)
+            button.setProperty("scale", "small")
+            button.setToolTip(tip)
+            button.clicked.connect(self.hide)
+            button.clicked.connect(act)
+            self._doors.insertWidget(self._doors.count() - 1, button)
+            button.show()
+            self._buttons.append(button)
+
+    def withdraw(self) -> None:
+        """An error with something that helps is over."""
+        if self.buttons:
+            self.hide()
+
+    def _forget_helps(self) -> None:
+        for button in self._buttons:
+            button.hide()
+            button.deleteLater()
+        self._buttons.clear()
+
     def show_error(self, sentence: str, detail: str = "") -> None:
+        self._forget_helps()
         self._sentence.setText(sentence)
         self._sentence.setAccessibleName(tr("Error: {sentence}").format(sentence=sentence))
         announce(self, self._sentence.accessibleName(), urgent=True)

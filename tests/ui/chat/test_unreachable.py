@@ -1,0 +1,58 @@
+"""A server that is gone: what helps is offered beside the sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import MessageId
+from kvdesk.errors import SILENT, UNREACHABLE
+from kvdesk.protocol.chat import Endpoint, LoadModel, LocalFile, ModelLoaded, TurnEnded
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.settings import ContextSettings
+from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.samples import MODEL, ONE, STATS, message
+
+SERVER = Endpoint("http://bigbox:8080", "tiny", "bigbox")
+
+
+def offered(window: MainWindow) -> list[str]:
+    return [button.text() for button in window.chat.banner.buttons]
+
+
+@pytest.mark.parametrize("sentence", [UNREACHABLE, SILENT])
+def test_an_answer_that_failed_offers_what_helps(window: MainWindow, qtbot: QtBot, sentence: str) -> None:
+    window.apply_event(ModelLoaded(replace(MODEL, source=SERVER)))
+    window.append_message(message("a", "assistant", "", state="streaming"))
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "failed", STATS, sentence))
+    assert window.chat.banner.sentence == sentence
+    assert offered(window) == ["Reconnect", "Use the embedded model"]
+    _again, embedded = window.chat.banner.buttons
+    embedded.setFocus()
+    with qtbot.waitSignal(window.embedded_model_requested):
+        qtbot.keyClick(embedded, Qt.Key.Key_Space)
+    assert window.chat.banner.sentence == "", "one of them was taken"
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "failed", STATS, sentence))
+    with qtbot.waitSignal(window.reconnect_requested):
+        window.chat.banner.buttons[0].click()
+
+
+def test_a_connection_that_failed_offers_it_and_one_that_succeeds_ends_it(window: MainWindow) -> None:
+    window.apply_event(CommandFailed(LoadModel(SERVER, ContextSettings()), UNREACHABLE))
+    assert len(offered(window)) == 2
+    window.apply_event(ModelLoaded(replace(MODEL, source=SERVER)))
+    assert window.chat.banner.sentence == ""
+
+
+def test_other_failures_offer_nothing_of_it(window: MainWindow, tmp_path_factory: pytest.TempPathFactory) -> None:
+    window.append_message(message("a", "assistant", "", state="streaming"))
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "failed", STATS, "The prompt is too long."))
+    assert window.chat.banner.isHidden()
+    window.apply_event(CommandFailed(LoadModel(SERVER, ContextSettings()), UNREACHABLE))
+    file = LocalFile(tmp_path_factory.mktemp("models") / "a.gguf")
+    window.apply_event(CommandFailed(LoadModel(file, ContextSettings()), "It is no model."))
+    assert window.chat.banner.sentence == "It is no model."
+    assert offered(window) == []
