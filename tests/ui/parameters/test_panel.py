@@ -261,7 +261,7 @@ def test_the_prompt_is_asked_for_again_when_it_has_changed(
 
 
 def test_an_empty_system_prompt_shows_that_of_the_template(
-    dialog: ParametersDialog, window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
+    dialog: ParametersPanel, window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
 ) -> None:
     assert dialog.prompt_edit.placeholderText().startswith("No system prompt.")
     dialog.ask_again()
