@@ -21,6 +21,8 @@ _LAST_RESORT: Final = "Windows-1252"
 _SAMPLE: Final = 100_000
 _MOST_ODD: Final = 0.05
 """Control characters among a text; programs, pictures and archives have more."""
+_ALPHABETS: Final = (0x03, 0x04, 0x05, 0x06, 0x0E)
+"""High bytes of Greek, Cyrillic, Hebrew, Arabic and Thai, none of which stands in a text of other bytes."""
 _NULS: Final = re.compile(rb"\0+")
 _ODD: Final = re.compile(rb"[\0-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 _HIGH: Final = re.compile(rb"[\x80-\xff]")
@@ -76,7 +78,9 @@ def _as(data: bytes, encoding: str, *, is_all: bool) -> Contents:
 
 
 def _wide(data: bytes) -> str:
-    """UTF-16 without a mark, by the NULs of its ASCII characters; "" for anything else."""
+    """UTF-16 without a mark, by the NULs of its ASCII characters or by the letters of one alphabet; "" for anything
+    else.
+    """
     sample = data[: _SAMPLE & ~1]
     if len(sample) < 4:
         return ""
@@ -84,7 +88,19 @@ def _wide(data: bytes) -> str:
     half = len(sample) // 2
     if n_odd > 0.3 * half and n_even < 0.01 * half:
         return "UTF-16"
-    return "UTF-16 BE" if n_even > 0.3 * half and n_odd < 0.01 * half else ""
+    if n_even > 0.3 * half and n_odd < 0.01 * half:
+        return "UTF-16 BE"
+    return next((name for name, n in (("UTF-16", 1), ("UTF-16 BE", 0)) if _is_alphabet(sample, name, n)), "")
+
+
+def _is_alphabet(sample: bytes, encoding: str, first_high: int) -> bool:
+    """Whether it is a text of characters of ASCII and of one alphabet, whose high bytes are all the same."""
+    high = sample[first_high::2]
+    block = max(_ALPHABETS, key=high.count)
+    if high.count(0) + high.count(block) < 0.97 * len(high) or not high.count(block):
+        return False
+    text = sample[: len(sample) & ~1].decode(CODECS[encoding], "replace")
+    return sum(c.isalnum() or c in " \t\r\n.,-" for c in text) > 0.9 * len(text)
 
 
 def _refuse_binary(data: bytes) -> None:

@@ -25,12 +25,15 @@ CHINESE = "KV缓存的每一个单元，都有位置。"
         (CHINESE.encode("utf-16"), CHINESE, "UTF-16"),
         (b"\xfe\xff" + CHINESE.encode("utf-16-be"), CHINESE, "UTF-16"),
         (CHINESE.encode("utf-32"), CHINESE, "UTF-32"),
+        ("Привет, мир".encode("utf-16-le"), "Привет, мир", "UTF-16"),
+        ("שלום עולם".encode("utf-16-be"), "שלום עולם", "UTF-16 BE"),
         (CHINESE.encode("gb18030"), CHINESE, "GB18030"),
         ("Die Br\u00fccke f\u00fcr 5 \u20ac".encode("cp1252"), "Die Br\u00fccke f\u00fcr 5 \u20ac", "Windows-1252"),
         ("d\u00e9j\u00e0 vu".encode("latin-1"), "d\u00e9j\u00e0 vu", "Windows-1252"),
         ("caf\u00e9".encode("latin-1"), "caf\u00e9", "Windows-1252"),
         ("Gr\u00fc\u00dfe \u20ac".encode()[:-1], "Gr\u00fc\u00dfe", ""),  # a program ended while it wrote
         ("\u65e5\u672c\u8a9e a".encode("iso2022_jp"), "\u65e5\u672c\u8a9e a", "ISO-2022-JP"),
+        (b"5\n6\n7\n8", "5\n6\n7\n8", ""),  # letters of Gurmukhi in UTF-16
         (b"\x1b$B no", "\x1b$B no", ""),
     ],
 )
