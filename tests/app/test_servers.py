@@ -132,6 +132,10 @@ def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: Scr
     again.window.embedded_model_requested.emit()
     again.wait(lambda: len(again.of(ModelLoaded)) == 2)
     again.wait(lambda: again.controller.settings.server == "")
+    again.window.reconnect_requested.emit()
+    again.wait(lambda: again.controller.settings.server == server.url and len(again.of(ModelLoaded)) == 3)
+    again.window.embedded_model_requested.emit()
+    again.wait(lambda: again.controller.settings.server == "" and len(again.of(ModelLoaded)) == 4)
     dialog = dialog_of(again, qtbot)
     assert dialog.url.text() == server.url
     again.wait(lambda: dialog.key.text() == "sk-secret")
