@@ -97,19 +97,20 @@ def test_settings_opened_for_a_rebuild_take_no_stray_keys(window: MainWindow, qt
     assert window.focusWidget() is window.chat.composer.edit
 
 
-def test_after_apply_no_field_has_the_focus(window: MainWindow, qtbot: QtBot) -> None:
+def test_after_a_revert_no_field_has_the_focus(window: MainWindow, qtbot: QtBot) -> None:
     window.shown_settings.open()
     panel = settings_panel(window)
-    panel.field("sampling", "top_k").setProperty("value", 7)
-    panel.apply_button.setFocus()
-    qtbot.mouseClick(panel.apply_button, Qt.MouseButton.LeftButton)
-    assert not panel.apply_button.isEnabled()
+    panel.field("context", "n_ctx").setProperty("value", 512)
+    panel.bar.revert.setFocus()
+    qtbot.mouseClick(panel.bar.revert, Qt.MouseButton.LeftButton)
+    assert panel.bar.isHidden()
     assert panel.focusWidget().property("text") == "Close"
 
 
 def test_the_wheel_scrolls_the_settings_and_changes_none(window: MainWindow, qtbot: QtBot) -> None:
     window.shown_settings.open()
     panel = settings_panel(window)
+    panel.sections.setCurrentRow(2)
     box = panel.field("sampling", "top_k")
     assert isinstance(box, QSpinBox)
 

@@ -47,6 +47,7 @@ class StatusBar(QWidget):
         self._serving.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._serving.setAccessibleDescription(tr("Opens “Serve on this computer”"))
         self._serving.clicked.connect(self.serving_clicked)
+        self._serving.setText(tr("Serve on this computer"))
         self._serving.hide()
         row.addWidget(self._serving)
         row.addWidget(self._trust, 1)
