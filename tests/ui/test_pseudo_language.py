@@ -71,7 +71,8 @@ def test_a_place_has_no_english(place: str, request: pytest.FixtureRequest) -> N
     window: MainWindow = request.getfixturevalue("window")  # made after the language is set
     window.apply_event(cache_view())
     root = opened(window, place)
-    own = {w.text() for w in root.findChildren(QLabel) if w.property("family") == "mono"}  # llama.cpp's names and calls
+    # llama.cpp's names and calls, and those of packages and licences
+    own = {w.text() for w in root.findChildren(QLabel) if w.property("family") == "mono" or w.property("proper")}
     found = {
         f"{type(widget).__module__}: {text!r}"
         for widget in (root, *root.findChildren(QWidget))

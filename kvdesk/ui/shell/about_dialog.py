@@ -123,6 +123,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> QGridLayout:
         key = label(name, tone="secondary")
         for part, place in ((key, 0), (value, 1)):
             part.setWordWrap(True)
+            part.setProperty("proper", True)  # names, in no language
             grid.addWidget(part, n, place, Qt.AlignmentFlag.AlignTop)
         key.setMinimumWidth(key.fontMetrics().averageCharWidth() * 22)
     return grid
