@@ -224,6 +224,7 @@ class LabPage(QWidget):
 
     def _make_right(self) -> QWidget:
         part, column = _part(24)
+        column.setContentsMargins(24, 14, 24, 12)  # a window 600 px high has no more room
         column.addWidget(self._title)
         column.addWidget(self._question)
         column.addWidget(self._supposed)
