@@ -12,6 +12,7 @@ from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
+from kvdesk.app import laboratory
 from kvdesk.app.laboratory import past_results
 from kvdesk.protocol.chat import LocalFile, ModelInfo, ModelLoaded
 from kvdesk.ui.lab.page import LabPage
@@ -33,13 +34,14 @@ def lab(rig: Rig, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     rig.controller.laboratory.apply(ModelLoaded(ModelInfo(LocalFile(model), "SmolLM2")))
     qtbot.waitUntil(lambda: page.question is not None, timeout=TIMEOUT_MS)
     page.choose("positions")
-    qtbot.waitUntil(page.setup.run_button.isEnabled, timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: "of memory" in page.setup.needs, timeout=TIMEOUT_MS)
     return page
 
 
 def begun(rig: Rig, lab: LabPage, qtbot: QtBot) -> psutil.Process:
     """The child of an experiment that has begun to load its model."""
     lab.setup.run_button.click()
+    qtbot.waitUntil(lambda: rig.controller.laboratory.run is not None, timeout=TIMEOUT_MS)
     run = rig.controller.laboratory.run
     assert run is not None
     qtbot.waitUntil(lambda: run.pid is not None, timeout=TIMEOUT_MS)
@@ -69,6 +71,17 @@ def test_it_runs_to_a_result_that_is_kept(
     (kept.folder / "report.html").unlink()
     lab.result.report_buttons[0].click()
     assert lab.banner.sentence.startswith("The report is not there any more")
+    trash: list[Path] = []
+
+    def moved(folder: Path) -> bool:
+        trash.append(folder.rename(folder.parent / "gone"))
+        return True
+
+    monkeypatch.setattr(laboratory, "move_to_trash", moved)
+    lab.past.deleted.emit((past_results("positions")[0],))
+    qtbot.waitUntil(lambda: lab.past.view.count() == 0, timeout=TIMEOUT_MS)
+    assert len(trash) == 1
+    trash[0].rename(kept.folder)  # a person took it out of the trash again
     lab.choose("seq-ids")
     qtbot.waitUntil(lambda: "at the speed of the last run on this model" in lab.setup.needs, timeout=TIMEOUT_MS)
 
