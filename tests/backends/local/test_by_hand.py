@@ -410,12 +410,21 @@ def test_a_rebuild_keeps_the_conversations(headless: HeadlessEngine, keep: Liter
 def test_a_rebuild_can_be_cancelled(headless: HeadlessEngine) -> None:
     chat = answered(headless, "Tell me of the sea. " * 15)
     small = headless.engine.session.runtime.context.settings
-    headless._on_event = lambda event: headless.engine.request_cancel() if isinstance(event, Working) else None
+    done: list[int] = []
+
+    def cancel(event: Event) -> None:
+        if isinstance(event, Working):
+            done.append(event.done)
+            if event.done:
+                headless.engine.request_cancel()
+
+    headless._on_event = cancel
     try:
         headless.do(RebuildContext(small, "tokens"))
     finally:
         headless._on_event = None
-    assert used(headless) == 64, "one batch was read"
+    assert done == [0, used(headless), 0], "one piece was read"
+    assert 0 < used(headless) <= 64
     chat.answer("Go on.", GREEDY)
 
 
