@@ -1,7 +1,7 @@
 # Two lines matter: `make run` and `make test`. packaging/setup.py does the set-up for both, once.
 PYTHON ?= python3
 
-.PHONY: run setup test lint lint-style lint-format lint-types lint-imports lint-translations check stress soak lock selftest screenshots lab-figures
+.PHONY: run setup test lint lint-style lint-format lint-types lint-imports lint-translations check stress soak lock selftest screenshots screenshots-check lab-figures
 .PHONY: package package-test translations
 
 run:
@@ -39,8 +39,13 @@ check: # what CI runs
 selftest: setup
 	.venv/bin/kvdesk selftest
 
+# `make screenshots MODEL=FILE`: another model answers than the embedded one.
 screenshots: setup
-	.venv/bin/python packaging/screenshots.py
+	.venv/bin/python packaging/screenshots.py $(if $(MODEL),--model "$(MODEL)") $(NAMES)
+
+# Lists the pictures that are older than the views they show; not part of `make test`.
+screenshots-check: setup
+	.venv/bin/python packaging/screenshots.py --check
 
 lab-figures: setup
 	.venv/bin/python packaging/lab_figures.py $(NAMES)

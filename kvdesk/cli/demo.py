@@ -24,6 +24,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--offscreen", action="store_true", help=tr("draw into memory: needs no display"))
     parser.add_argument("--out", type=Path, default=Path("demo-out"), metavar="DIR", help=tr("default: demo-out"))
     parser.add_argument("--size", default="1280x800", metavar="WxH", help=tr("size of the window (default 1280x800)"))
+    parser.add_argument("--model", type=Path, metavar="FILE", help=tr("a GGUF file in the place of the embedded model"))
     parser.add_argument("--theme", choices=["system", "light", "dark"], default="system")
     parser.add_argument("--language", default="system", metavar="CODE", help=tr('such as "en" or "zh_CN"'))
     parser.add_argument("--zoom", type=int, default=100, choices=range(50, 201), metavar="PERCENT")
@@ -73,7 +74,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     out = args.out
     try:
         with owned_process():
-            parts = build(None)
+            parts = build(None if args.model is None else str(args.model.resolve()))
             parts.window.resize(*size)
             parts.window.show()
             script = Pages if args.pages else Tour
