@@ -180,6 +180,7 @@ class SettingsPanel(QDialog):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self._list.doItemsLayout()  # with the padding of their style, which they had not when they were added
         fit_to_screen(self)
 
     def hideEvent(self, event: QHideEvent) -> None:
