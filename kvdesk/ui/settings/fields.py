@@ -49,9 +49,7 @@ def control_of(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWidget
     if kind is str or get_origin(kind) is tuple:
         return _long_control(theme, info, edited)
     if issubclass(kind, StrEnum):
-        combo = Choice(theme)
-        for value in kind:
-            combo.addItem(_label_of(value), value)
+        combo = _EnumChoice(theme, kind)
         combo.currentIndexChanged.connect(edited)
         return wheel_scrolls(combo)
     if high == RANDOM_SEED:
@@ -64,6 +62,19 @@ def control_of(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWidget
     return wheel_scrolls(number)
 
 
+class _EnumChoice(Choice):
+    """The values of an enumeration. Qt keeps them as plain texts."""
+
+    def __init__(self, theme: Theme, kind: type[StrEnum]) -> None:
+        super().__init__(theme)
+        self._kind = kind
+        for value in kind:
+            self.addItem(_label_of(value), value)
+
+    def value(self) -> StrEnum:
+        return self._kind(self.currentData())
+
+
 def is_wide(control: QWidget) -> bool:
     """Whether it needs the whole width under its description."""
     return isinstance(control, TextField | SamplerOrder)
@@ -73,8 +84,8 @@ def value_of(control: QWidget) -> Any:
     """What a control shows."""
     if isinstance(control, QCheckBox):
         return control.isChecked()
-    if isinstance(control, QComboBox):
-        return control.currentData()
+    if isinstance(control, _EnumChoice):
+        return control.value()
     return cast(WholeField | RealField | SeedField | TextField | SamplerOrder, control).value()
 
 

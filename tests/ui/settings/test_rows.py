@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
 
 from kvdesk import translation
-from kvdesk.settings import CachePolicy, ContextSettings, Mirostat, SamplerName, Sampling
+from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Mirostat, SamplerName, Sampling
 from kvdesk.ui.settings.groups import groups_of
 from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.settings.sampler_order import SamplerOrder
@@ -188,3 +188,10 @@ def test_titles_and_descriptions_are_in_the_person_s_language(
     rows.add_table("sampling", Sampling)
     assert rows.field("sampling", "top_k").accessibleName() == "Die besten K"
     assert rows.filter("besten") == 1
+
+
+def test_a_choice_gives_back_what_the_engine_takes(rows: SettingRows) -> None:
+    """Not its text alone, which Qt makes of it: the preview of a context failed for it."""
+    values = rows.values("context")
+    assert isinstance(values["type_k"], CacheType)
+    assert isinstance(rows.values("sampling")["mirostat"], Mirostat)
