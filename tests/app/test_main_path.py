@@ -156,6 +156,8 @@ def test_the_same_over_a_back_end_that_only_chats(
     assert panel.field("sampling", "temperature").isEnabled()
     assert not panel.field("context", "n_ctx").isEnabled()
     assert not panel.field("cache", "overflow").isEnabled()
+    (context,) = panel.sections.findItems("Context", Qt.MatchFlag.MatchExactly)
+    panel.sections.setCurrentItem(context)
     assert panel._missing["context"].isVisible()
     panel.close()
 

@@ -42,6 +42,8 @@ class Floating(QObject):
         if self._widget.isHidden():
             return
         over = self._over()
+        if over is not self._around and not self._around.isAncestorOf(over):  # while parts are made anew
+            return
         area = QRect(over.mapTo(self._around, QPoint()), over.size())
         width = max(min(area.width() - 2 * MARGIN_PX, WIDEST_PX), 0)
         height = self._widget.heightForWidth(width)
