@@ -357,13 +357,16 @@ class CacheState:
         return colours | requests, {seq: self.title_in(leases, seq) for seq in (*known, *requests)}
 
     def title_in(self, leases: Leases, seq_id: int) -> str:
-        """Title of the conversation that has the sequence, and which branch of it where several are in the cache."""
+        """Title of the conversation that has the sequence; with its seq_id where the conversation has several, which
+        are not numbered as the chat numbers its branches.
+        """
         lease = leases.get(seq_id)
         if lease is not None and lease.client:
             return tr("request of {program}").format(program=lease.client)
         title = self.title(lease.conversation if lease else None, seq_id)
-        branch = branch_of(leases, seq_id)
-        return tr("{title}, branch {branch}").format(title=title, branch=branch) if branch else title
+        return (
+            tr("{title}, sequence {seq_id}").format(title=title, seq_id=seq_id) if branch_of(leases, seq_id) else title
+        )
 
     def held(self) -> list[tuple[str, int]]:
         """Title and cells of every conversation and request in the cache, with all its branches, by seq_id. A cell that

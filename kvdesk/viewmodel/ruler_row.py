@@ -48,15 +48,15 @@ class RulerRow:
 
     @property
     def name(self) -> str:
-        """Title and branch."""
-        return (
-            tr("{title}, branch {branch}").format(title=self.title, branch=self.branch) if self.branch else self.title
-        )
+        """Title and sequence."""
+        if not self.branch:
+            return self.title
+        return tr("{title}, sequence {seq_id}").format(title=self.title, seq_id=self.seq_id)
 
     @property
     def short_name(self) -> str:
         """The title of a row below another of the same conversation."""
-        return tr("branch {branch}").format(branch=self.branch) if self.follows else self.title
+        return tr("sequence {seq_id}").format(seq_id=self.seq_id) if self.follows else self.title
 
     @property
     def range_text(self) -> str:

@@ -55,14 +55,14 @@ def test_rulers_map_list_and_legend_tell_branches_apart(window: MainWindow) -> N
     title = CONVERSATIONS[0].title
     rows = window.inspector.rulers.rows
     assert [(row.name, row.seq_id, row.follows) for row in rows] == [
-        (f"{title}, branch 1", 2, False),
-        (f"{title}, branch 2", 3, True),
-        (f"{title}, branch 3", 0, True),
+        (f"{title}, sequence 2", 2, False),
+        (f"{title}, sequence 3", 3, True),
+        (f"{title}, sequence 0", 0, True),
         (CONVERSATIONS[1].title, 1, False),
     ]
     assert len({row.colour for row in rows}) == 4
     scene = window.inspector.cache.map._scene
-    assert scene.titles[3] == f"{title}, branch 2"
+    assert scene.titles[3] == f"{title}, sequence 3"
     assert [scene.colours[seq] for seq in (2, 3, 0)] == [palette.branch_index(0, n) for n in (1, 2, 3)]
     assert "branches of a chat 1 3" in window.inspector.cache._legend.accessibleDescription()
     index = window.conversations._model.index_of(ONE)

@@ -199,7 +199,7 @@ class Ruler(_Line):
         painter.setFont(self._theme.small)
         painter.setPen(QColor(colours.text))
         metrics, room = QFontMetrics(self._theme.small), left - 24
-        number = f"{row.branch}" if row.branch and not row.follows else ""
+        number = f"{row.seq_id}" if row.branch and not row.follows else ""
         if number:
             room -= metrics.horizontalAdvance(number) + 6
             painter.drawText(QRectF(0, 0, left - 8, self._theme.px(ROW_PX)), _RIGHT, number)
