@@ -10,14 +10,17 @@ import logging
 import sys
 import threading
 from contextlib import suppress
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import _ConnectionBase  # of a socket or, on Windows, of a pipe
 
 ANSWER_S: Final = 5.0
 """So long a window may take to notice a second start."""
@@ -104,7 +107,7 @@ class SecondStarts(QObject):
             with suppress(OSError, EOFError), self._listener.accept() as connection:  # a start may end before its turn
                 self._serve(connection)
 
-    def _serve(self, connection: Connection) -> None:
+    def _serve(self, connection: _ConnectionBase[Any, Any]) -> None:
         if not connection.poll(1.0):
             return
         said = connection.recv_bytes(_LONGEST_MESSAGE)

@@ -110,6 +110,8 @@ def system_counter() -> Callable[[], float]:
 
 
 def _proc_stat_busy_s() -> float:
+    if sys.platform == "win32":  # has no /proc/stat, and no sysconf
+        return 0.0
     with _PROC_STAT.open("rb", buffering=0) as file:
         return busy_ticks(file.read(512)) / os.sysconf("SC_CLK_TCK")
 

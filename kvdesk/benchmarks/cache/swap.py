@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import sys
 import tempfile
 from pathlib import Path
 
@@ -102,7 +103,7 @@ def _outcome(
 
 def _forget_pages(folder: Path) -> None:
     """Ask the system to read the saved states from the disk again, where it can be asked."""
-    if not hasattr(os, "posix_fadvise"):
+    if sys.platform != "linux":
         return
     for path in folder.iterdir():
         with path.open("rb") as file:
