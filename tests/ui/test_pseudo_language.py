@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox, QDia
 from kvdesk import translation
 from kvdesk.settings import CacheType
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.controls import ElidedLabel
 from kvdesk.viewmodel.metric_groups import metric_groups
 from tests.ui.samples import CONVERSATIONS, MODEL, cache_view
 from tests.ui.test_accessibility import PLACES, opened
@@ -72,7 +73,8 @@ def test_a_place_has_no_english(place: str, request: pytest.FixtureRequest) -> N
     window.apply_event(cache_view())
     root = opened(window, place)
     # llama.cpp's names and calls, and those of packages and licences
-    own = {w.text() for w in root.findChildren(QLabel) if w.property("family") == "mono" or w.property("proper")}
+    names = [w for w in root.findChildren(QLabel) if w.property("family") == "mono" or w.property("proper")]
+    own = {w.full_text if isinstance(w, ElidedLabel) else w.text() for w in names}
     found = {
         f"{type(widget).__module__}: {text!r}"
         for widget in (root, *root.findChildren(QWidget))

@@ -98,8 +98,7 @@ def test_a_notice_moves_nothing(window: MainWindow, qtbot: QtBot) -> None:
     assert strip.geometry().bottom() < window.chat.composer.mapTo(centre, QPoint()).y()
     window.rooms.show_lab()
     assert inside(window.rooms)
-    window.intents.escape()
-    assert window.rooms.shows_chats
+    window.rooms.show_chats()
     window.intents.escape()
     assert strip.isHidden(), "Esc dismisses it when there is nothing else to leave"
 
