@@ -1,105 +1,566 @@
-"""How models call tools: the families whose format is documented, told by their chat template. Knows no Qt, no engine.
+"""Reads calls of tools in an answer as its text comes, by the form in which the model's family writes them.
 
-- "hermes": `<tool_call>` {"name": …, "arguments": …} `</tool_call>`, any number (Nous Hermes 2 Pro; Qwen2.5, Qwen3)
-- "llama3": one JSON object {"name": …, "parameters": …}, alone or behind `<|python_tag|>` (Llama 3.1 model card)
-- "mistral": `[TOOL_CALLS]` and a JSON array of {"name": …, "arguments": …} (Mistral's v3 tokenizer)
+Knows no Qt, no engine. What is no call of a tool that was offered stays text.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-HERMES, LLAMA3, MISTRAL = "hermes", "llama3", "mistral"
-_HERMES_CALL: Final = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
-_MISTRAL_MARK: Final = "[TOOL_CALLS]"
-_PYTHON_TAG: Final = "<|python_tag|>"
-OPENINGS: Final = {HERMES: ("<tool_call>",), LLAMA3: (_PYTHON_TAG, "{"), MISTRAL: (_MISTRAL_MARK, "[")}
-"""With what an answer, or its part that calls, begins."""
+from kvdesk.call_format import ID, INDEX, KEY, NAME, CallFormat, NamedArguments, Pair
+from kvdesk.reasoning import MARK
+
+_NAME_FIELDS: Final = ("name", "tool_name", "function")
+_ARGUMENT_FIELDS: Final = ("arguments", "parameters", "args")
+_TOKENS: Final = re.compile(rf"({MARK.pattern}|\s+|[\[\]{{}},{ID}{INDEX}{KEY}{NAME}])")
+_SLOTS: Final = {ID: re.compile(r"[\w.:-]{0,64}"), INDEX: re.compile(r"\d{0,4}")}
+_BLANKS: Final = re.compile(r"\s*")
+_JSON_PARTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+_JSON_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SCALAR: Final = re.compile(r"[\w.+-]+(?=\s*[,}\]])")
+_KEY_OF_JSON: Final = re.compile(r'\s*,?\s*("(?:[^"\\]|\\.)*")\s*:\s*')
+_KEY_CHARS: Final = re.compile(r"[^\s<>\"'=:(){}\[\],]{1,128}")
+_TYPE: Final = re.compile(r"[\w-]{1,20}")
+_BARE: Final = re.compile(r"[^,)}\]\s<]+")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """`arguments`: JSON text, an object."""
+    """`arguments`: JSON text of an object; while the call is written, its beginning."""
 
     name: str
     arguments: str
+    is_whole: bool = True
 
 
-def tool_format(template: str) -> str:
-    """The family of a chat template (Jinja); "" where it calls no tools, or in no way that is known."""
-    if "tools" not in template:
-        return ""
-    if _MISTRAL_MARK in template:
-        return MISTRAL
-    if "<tool_call>" in template and "arg_key" not in template and "<function=" not in template:
-        return HERMES
-    if '"parameters"' in template and ("python_tag" in template or "ipython" in template):
-        return LLAMA3
-    return ""
+class _Wait(Exception):
+    """More text decides."""
 
 
-def parse_calls(family: str, text: str) -> tuple[str, tuple[ToolCall, ...]]:
-    """An answer as what it says, and what it calls. Text that is no whole call stays text."""
-    match family:
-        case "hermes":
-            return _parse_hermes(text)
-        case "mistral":
-            head, mark, tail = text.partition(_MISTRAL_MARK)
-            calls = _calls(_json(tail if mark else text), "arguments")
-            is_call = bool(calls) and (mark or text.lstrip().startswith("["))
-            return (head.strip() if mark else "", calls) if is_call else (text, ())
-        case "llama3":
-            calls = _calls(_json(text.strip().removeprefix(_PYTHON_TAG).strip()), "parameters")
-            return ("", calls) if calls else (text, ())
-        case _:
-            return text, ()
+class _No(Exception):
+    """It is no call."""
 
 
-def may_call(family: str, text: str) -> int:
-    """Characters of a text that is still being written which are no beginning of a call: only those may be told."""
-    if family == HERMES:
-        mark = OPENINGS[HERMES][0]
-        at = text.find(mark)
-        lengths = range(min(len(mark), len(text)), 0, -1)
-        n = at if at >= 0 else next((len(text) - n for n in lengths if text.endswith(mark[:n])), len(text))
-        return len(text[:n].rstrip())
-    begun = text.lstrip()
-    if any(begun.startswith(mark) or mark.startswith(begun) for mark in OPENINGS.get(family, ())):
-        return 0
-    return len(text)
+class _Read(NamedTuple):
+    """A call, and where it ends in the text."""
+
+    call: ToolCall
+    end: int
 
 
-def _parse_hermes(text: str) -> tuple[str, tuple[ToolCall, ...]]:
-    calls: list[ToolCall] = []
-    said, at = [], 0
-    for match in _HERMES_CALL.finditer(text):
-        found = _calls(_json(match[1]), "arguments")
-        if found:
-            said.append(text[at : match.start()])
-            calls += found
-            at = match.end()
-    said.append(text[at:])
-    return ("".join(said).strip() if calls else text), tuple(calls)
+class CallReader:
+    """One answer without its reasoning.
+
+    said   what it says so far: nothing that may belong to a call, no blanks before one
+    calls  those so far; only the last may not be whole
+    """
+
+    def __init__(self, form: CallFormat | None, tools: Sequence[Mapping[str, Any]] = ()) -> None:
+        """`tools`: as the protocol has them, those that were offered. Without a form, or tools, all is text."""
+        self.said = ""
+        self.calls: list[ToolCall] = []
+        self._schemas = {tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in tools}
+        self._names = sorted(self._schemas, key=len, reverse=True)
+        self._form = form if self._schemas else None
+        self._text, self._at = "", 0
+        self._in_section = self._is_open = self._has_tail = False
+        if form is not None:
+            self._is_object = _is_object(form)
+            before_brace = form.head[: form.head.find("{")] if self._is_object else form.head
+            self._first = _tokens(form.start + before_brace)
+            self._next = _tokens((form.between or "") + before_brace)
+            self._trigger = self._first[0] if self._first else "{"
+            self._only_at_beginning = not self._first
+
+    def add(self, text: str) -> None:
+        self._text += text
+        self._read(over=False)
+
+    def end(self) -> None:
+        """The answer is over."""
+        self._read(over=True)
+
+    # --- text and calls -----------------------------------------------------------------------------------------------
+
+    def _read(self, *, over: bool) -> None:
+        if self._form is None:
+            self.said, self._at = self._text, len(self._text)
+            return
+        while self._at < len(self._text) or over:
+            try:
+                if self._in_section:
+                    self._after_call(over)
+                elif not self._find_call(over):
+                    break
+            except _Wait:
+                if not over:
+                    break
+                if not self._is_open:
+                    self._say(len(self._text.rstrip() if self.calls else self._text))
+                self._at = len(self._text)
+            if self._at >= len(self._text):
+                break
+        if over and self._is_open:
+            self._is_open = False
+
+    def _find_call(self, over: bool) -> bool:
+        """Say what is no call, and read the next call. False: nothing more can be said."""
+        begin = self._begin()
+        if begin is None:
+            held = 0 if over else _held(self._text, self._at, self._trigger)
+            end = len(self._text) - held
+            if not over or self.calls:
+                end = self._at + len(self._text[self._at : end].rstrip())
+            self._say(end)
+            if over:
+                self._at = len(self._text)
+            return False
+        try:
+            read = self._call(begin, self._first, over)
+        except _No:
+            if self._is_open:
+                self._take_back()
+            self._say(begin + 1)
+            return True
+        self._take(begin, read)
+        return True
+
+    def _begin(self) -> int | None:
+        """Where the next call may begin."""
+        if not self._only_at_beginning:
+            found = self._text.find(self._trigger, self._at)
+            return found if found >= 0 else None
+        begin = len(self._text) - len(self._text.lstrip())
+        is_first = self._at <= begin < len(self._text) and not self.said
+        if not is_first:
+            return None
+        is_named = any(self._text.startswith(name[: len(self._text) - begin], begin) for name in self._names)
+        return begin if self._text[begin] in "{<" or (not self._is_object and is_named) else None
+
+    def _after_call(self, over: bool) -> None:
+        """Behind a whole call: the next one of the same section, or its end."""
+        form = self._form
+        assert form is not None
+        if not self._has_tail:
+            self._at = _optional(self._text, self._at, _tokens(self._rest_of_tail()), over)
+            self._has_tail = True
+        begin = self._at
+        if form.between is not None and (self._next or self._text.startswith("{", _blanks(self._text, begin))):
+            try:
+                read = self._call(begin, self._next, over)
+            except _No:
+                pass
+            else:
+                self._take(begin, read)
+                return
+        self._at = _optional(self._text, self._at, _tokens(form.end), over)
+        self._in_section = False
+        self._at = _blanks(self._text, self._at)
+
+    def _rest_of_tail(self) -> str:
+        form = self._form
+        assert form is not None
+        return form.tail[_brace_end(form) :] if self._is_object else form.tail
+
+    def _take(self, begin: int, read: _Read) -> None:
+        if begin > self._at:
+            self._say(begin)
+            self.said = self.said.rstrip()
+        if self._is_open:
+            self.calls[-1] = read.call
+        else:
+            self.calls.append(read.call)
+        self._is_open = not read.call.is_whole
+        if read.call.is_whole:
+            self._at, self._in_section, self._has_tail = read.end, True, False
+        else:
+            raise _Wait
+
+    def _take_back(self) -> None:
+        """What seemed to be a call breaks off: it stays one, as far as it came."""
+        self._is_open = False
+
+    def _say(self, end: int) -> None:
+        if end > self._at:
+            self.said += self._text[self._at : end]
+            self._at = end
+
+    # --- one call -----------------------------------------------------------------------------------------------------
+
+    def _call(self, begin: int, opening: Sequence[str], over: bool) -> _Read:
+        """Raises _Wait, _No."""
+        text, form = self._text, self._form
+        assert form is not None
+        if self._is_object:
+            at = _after(text, begin, opening)
+            if not opening and text.startswith("<|python_tag|>"[: len(text) - begin], begin):
+                at = _after(text, begin, ["<|python_tag|>"])
+            return self._object(_blanks(text, at))
+        at = _blanks(text, _after(text, begin, opening))
+        name = self._name(at)
+        at = _after(text, at + len(name), _tokens(form.middle), name)
+        if form.named is not None:
+            return self._named(name, at, form.named)
+        at = _blanks(text, at)
+        if at == len(text):
+            raise _Wait
+        if form.as_text or text[at] == '"':
+            end = _value_end(text, at)
+            if end is None:
+                raise _Wait
+            inner = _loads(text[at:end])
+            if not isinstance(_loads(inner), dict):
+                raise _No
+            return _Read(ToolCall(name, str(inner)), end)
+        if text[at] != "{":
+            raise _No
+        end = _value_end(text, at)
+        if end is None:
+            return _Read(ToolCall(name, text[at:].rstrip(), is_whole=False), len(text))
+        if not isinstance(_loads(text[at:end]), dict):
+            raise _No
+        return _Read(ToolCall(name, text[at:end]), end)
+
+    def _name(self, at: int) -> str:
+        rest = self._text[at : at + 300]
+        if any(name.startswith(rest) for name in self._names):  # it may become longer
+            raise _Wait
+        for name in self._names:
+            if rest.startswith(name):
+                return name
+        raise _No
+
+    def _object(self, at: int) -> _Read:
+        """A call that is one JSON object: its name and arguments in any order."""
+        text = self._text
+        if at >= len(text):
+            raise _Wait
+        if text[at] != "{":
+            raise _No
+        name: str | None = None
+        arguments: tuple[int, int | None] | None = None
+        members, end = _members(text, at)
+        is_key = self._form is not None and self._form.head.rstrip().endswith('{"')
+        for key, begin, stop in members:
+            if is_key:
+                name, arguments = key, (begin, stop)
+            elif key in _NAME_FIELDS and stop is not None:
+                value = _loads(text[begin:stop])
+                name = value if isinstance(value, str) else None
+                if name is None:
+                    raise _No
+            elif key in _ARGUMENT_FIELDS:
+                arguments = begin, stop
+        if name is not None and name not in self._schemas:
+            raise _No
+        if end is None:
+            if name is None or arguments is None or text[arguments[0] : arguments[0] + 1] != "{":
+                raise _Wait
+            return _Read(ToolCall(name, text[arguments[0] : arguments[1]].rstrip(), is_whole=False), len(text))
+        value = _loads(text[at:end])
+        if not isinstance(value, dict) or name is None or (arguments is None and self._only_at_beginning):
+            raise _No
+        given = text[arguments[0] : arguments[1]] if arguments else "{}"
+        inner = _loads(given)
+        if isinstance(inner, str):
+            given, inner = inner, _loads(inner)
+        if not isinstance(inner, dict):
+            raise _No
+        return _Read(ToolCall(name, given), end)
+
+    def _named(self, name: str, at: int, named: NamedArguments) -> _Read:
+        """Arguments one by one, as JSON."""
+        form = self._form
+        assert form is not None
+        written: list[str] = []
+        text, tail = self._text, _tokens(form.tail)
+        before = _tokens(named.string.before)
+        n_same = next(
+            (i for i, (a, b) in enumerate(zip(tail, before, strict=False)) if a != b), min(len(tail), len(before))
+        )
+        shown = tail[: n_same + 1]  # of the tail: enough to see that no other argument follows
+        while True:
+            begun = "{" + ", ".join(written)
+            try:
+                _after(text, at, shown)
+            except _No:
+                pass
+            except _Wait:
+                return _Read(ToolCall(name, begun, is_whole=False), len(text))
+            else:
+                return _Read(ToolCall(name, begun + "}"), at)
+            try:
+                if written and named.separator.strip():
+                    at = _after(text, at, _tokens(named.separator))
+                key, value, at, is_whole = self._argument(name, at, named)
+            except _Wait:
+                return _Read(ToolCall(name, begun, is_whole=False), len(text))
+            comma = ", " if written else ""
+            if not is_whole:
+                return _Read(ToolCall(name, f"{begun}{comma}{key}: {value}", is_whole=False), len(text))
+            written.append(f"{key}: {value}")
+
+    def _argument(self, name: str, at: int, named: NamedArguments) -> tuple[str, str, int, bool]:
+        """Its name and value as JSON, where it ends, and whether it is whole. Raises _Wait, _No."""
+        text = self._text
+        at = _after(text, at, _tokens(named.string.before))
+        at = _blanks(text, at)
+        found = _KEY_CHARS.match(text, at)
+        if found is None or found.end() == len(text):
+            raise _Wait if found or at == len(text) else _No
+        key, at = found[0], found.end()
+        properties = self._schemas[name].get("properties")
+        schema = properties.get(key) if isinstance(properties, dict) else None
+        told = json.dumps(key, ensure_ascii=False)
+        if not named.other.behind.strip():  # a value that shows by itself where it ends
+            quotes = named.string.between.removeprefix(named.other.between).strip(), named.string.behind.strip()
+            at = _blanks(text, _after(text, at, _tokens(named.other.between)))
+            value, end = _literal(text, at, quotes)
+            return told, json.dumps(value, ensure_ascii=False), end, True
+        pair, is_text, at = self._pair(at, named, schema)
+        blank = pair.between[len(pair.between.rstrip()) :]
+        if blank.startswith(text[at:]):
+            raise _Wait
+        at += len(blank) if text.startswith(blank, at) else 0
+        behind = pair.behind.replace(KEY, key)
+        mark = behind.strip()
+        end = text.find(mark, at)
+        if end < 0:
+            if not is_text:
+                raise _Wait
+            known = text[at : len(text) - _held(text, at, mark)].rstrip()
+            so_far = json.dumps(known, ensure_ascii=False)[:-1]
+            return told, so_far, len(text), False
+        raw = text[at:end].removesuffix(behind[: len(behind) - len(behind.lstrip())])
+        value = raw if is_text else _loosely(raw)
+        return told, json.dumps(value, ensure_ascii=False), end + len(mark), True
+
+    def _pair(self, at: int, named: NamedArguments, schema: Any) -> tuple[Pair, bool, int]:
+        """How the argument is written that has its name before this place, whether its value is a text, and where that
+        begins, blanks included. Raises _Wait, _No.
+        """
+        text, string, other = self._text, named.string, named.other
+        if string.between == other.between:
+            return string, _is_text(schema), _after(text, at, _tokens(string.between))
+        for pair, is_text in ((string, True), (other, False)):
+            try:
+                return pair, is_text, _after(text, at, _tokens(pair.between))
+            except _No:
+                continue
+        # Another type is named (Kimi K3: type="array").
+        n = next(i for i, (a, b) in enumerate(zip(string.between, other.between, strict=False)) if a != b)
+        rest = next(
+            i for i, (a, b) in enumerate(zip(string.between[::-1], other.between[::-1], strict=False)) if a != b
+        )
+        at = _after(text, at, _tokens(string.between[:n]))
+        found = _TYPE.match(text, at)
+        if found is None or found.end() == len(text):
+            raise _Wait if found or at == len(text) else _No
+        return other, False, _after(text, found.end(), _tokens(string.between[len(string.between) - rest :]))
 
 
-def _json(text: str) -> object:
+def _is_text(schema: Any) -> bool:
+    """Whether the values of a JSON schema are texts and nothing else."""
+    if not isinstance(schema, dict):
+        return False
+    values = schema["enum"] if isinstance(schema.get("enum"), list) else []
+    return schema.get("type") in ("string", ["string"]) or (bool(values) and all(isinstance(v, str) for v in values))
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+def _is_object(form: CallFormat) -> bool:
+    """Whether a call is one JSON object that has its name."""
+    return form.named is None and "{" in form.head and _brace_end(form) > 0
+
+
+def _brace_end(form: CallFormat) -> int:
+    """Characters of the tail up to the brace that closes a call's object; 0 for a call that is none."""
+    begin = form.head[form.head.find("{") :]
+    middle, tail = (part.replace(ID, "x").replace(INDEX, "0") for part in (form.middle, form.tail))
+    for found in re.finditer("}", tail):
+        whole = begin.replace(ID, "x").replace(INDEX, "0") + "n" + middle + "{}" + tail[: found.end()]
+        if isinstance(_loads(whole), dict):
+            return len(form.tail) - len(tail) + found.end()
+    return 0
+
+
+def _tokens(literal: str) -> list[str]:
+    """The parts of a literal between which blanks are free."""
+    return [part for part in _TOKENS.split(literal) if part.strip()]
+
+
+def _after(text: str, at: int, tokens: Sequence[str], name: str = "") -> int:
+    """Where the text goes on behind these parts. Raises _Wait, _No."""
+    for token in tokens:
+        if token in _SLOTS:
+            found = _SLOTS[token].match(text, _blanks(text, at))
+            assert found is not None
+            if found.end() == len(text):
+                raise _Wait
+            at = found.end()
+            continue
+        wanted = name if token == NAME else token
+        at = _blanks(text, at)
+        if not text.startswith(wanted, at):
+            if wanted.startswith(text[at:]):
+                raise _Wait
+            raise _No
+        at += len(wanted)
+    return at
+
+
+def _optional(text: str, at: int, tokens: Sequence[str], over: bool) -> int:
+    """As `_after`, of parts that may lack. Raises _Wait."""
+    for n in range(len(tokens), 0, -1):
+        try:
+            return _after(text, at, tokens[:n])
+        except _No:
+            continue
+        except _Wait:
+            if not over:
+                raise
+    return at
+
+
+def _blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return found.end() if found else at
+
+
+def _held(text: str, start: int, mark: str) -> int:
+    """Characters at the end of a text with which the mark begins."""
+    most = min(len(mark) - 1, len(text) - start)
+    return next((n for n in range(most, 0, -1) if text.endswith(mark[:n])), 0)
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def _loads(text: object) -> Any:
+    """The JSON value of a text; None of any other."""
     try:
-        return json.loads(text)
+        return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
         return None
 
 
-def _calls(value: object, arguments: str) -> tuple[ToolCall, ...]:
-    """The calls of a JSON value: an object, or an array of such; () where anything in it is none."""
-    calls = []
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, dict) or not isinstance(one.get("name"), str):
-            return ()
-        given = one.get(arguments, one.get("arguments", {}))
-        if not isinstance(given, dict):
-            return ()
-        calls.append(ToolCall(one["name"], json.dumps(given, ensure_ascii=False)))
-    return tuple(calls)
+def _loosely(text: str) -> Any:
+    """A value as JSON, else as Python writes it, else as a text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        value = ast.literal_eval(text.strip())
+        json.dumps(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
+    return value
+
+
+def _value_end(text: str, at: int) -> int | None:
+    """Where the JSON value at this place ends; None while it does not."""
+    if text[at] == '"':
+        found = _JSON_TEXT.match(text, at)
+        return found.end() if found else None
+    if text[at] not in "{[":
+        found = _SCALAR.match(text, at)
+        return found.end() if found else None
+    depth = 0
+    while True:
+        part = _JSON_PARTS.search(text, at)
+        quote = text.find('"', at, part.start() if part else len(text))
+        if part is None or quote >= 0:
+            return None  # inside a string
+        depth += (part[0] in "{[") - (part[0] in "}]")
+        at = part.end()
+        if depth == 0:
+            return at
+
+
+def _members(text: str, at: int) -> tuple[list[tuple[str, int, int | None]], int | None]:
+    """The members of the JSON object at this place: name, where the value begins, where it ends (None: not yet); and
+    where the object ends.
+    """
+    members: list[tuple[str, int, int | None]] = []
+    end = _value_end(text, at)
+    at += 1
+    while (found := _KEY_OF_JSON.match(text, at)) is not None:
+        begin = found.end()
+        stop = _value_end(text, begin) if begin < len(text) else None
+        members.append((str(_loads(found[1])), begin, stop))
+        if stop is None:
+            break
+        at = stop
+    return members, end
+
+
+def _literal(text: str, at: int, quotes: tuple[str, str]) -> tuple[Any, int]:
+    """A value that shows by itself where it ends, such as `["a", 1]`, with these quotation marks too; and its end.
+    Raises _Wait, _No.
+    """
+    if at >= len(text):
+        raise _Wait
+    begin, close = quotes
+    if len(begin) > 1 and begin.startswith(text[at : at + len(begin)]) and not text.startswith(begin, at):
+        raise _Wait
+    if len(begin) > 1 and text.startswith(begin, at):
+        end = text.find(close, at + len(begin))
+        if end < 0:
+            raise _Wait
+        return text[at + len(begin) : end], end + len(close)
+    if text[at] in "\"'":
+        found = re.compile(rf"{text[at]}(?:[^{text[at]}\\]|\\.)*{text[at]}", re.DOTALL).match(text, at)
+        if found is None:
+            raise _Wait
+        value = _loosely(found[0])
+        return (value if isinstance(value, str) and value != found[0] else found[0][1:-1]), found.end()
+    if text[at] in "[{":
+        return _collection(text, at, quotes)
+    found = _BARE.match(text, at)
+    if found is None:
+        raise _No
+    if found.end() == len(text):
+        raise _Wait
+    return _loosely(found[0]), found.end()
+
+
+def _collection(text: str, at: int, quotes: tuple[str, str]) -> tuple[Any, int]:
+    is_list, at = text[at] == "[", at + 1
+    items: list[Any] = []
+    pairs: dict[str, Any] = {}
+    while True:
+        at = _blanks(text, at)
+        if at >= len(text):
+            raise _Wait
+        if text[at] in "]}":
+            return (items if is_list else pairs), at + 1
+        if text[at] == ",":
+            at += 1
+            continue
+        if is_list:
+            value, at = _literal(text, at, quotes)
+            items.append(value)
+            continue
+        bare = _KEY_CHARS.match(text, at)
+        key, at = (bare[0], bare.end()) if bare else _literal(text, at, quotes)
+        at = _blanks(text, at)
+        if at >= len(text):
+            raise _Wait
+        if text[at] not in ":=":
+            raise _No
+        value, at = _literal(text, _blanks(text, at + 1), quotes)
+        pairs[str(key)] = value
+
+
+def told_calls(calls: Sequence[ToolCall]) -> Iterator[tuple[str, Any]]:
+    """Names and arguments as values, to be compared."""
+    for call in calls:
+        yield call.name, _loads(call.arguments)

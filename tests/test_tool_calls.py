@@ -1,55 +1,159 @@
-"""Calls in answers, by family."""
+"""Calls in answers: read as they come, in the forms in which families write them."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from kvdesk.tool_calls import HERMES, LLAMA3, MISTRAL, ToolCall, may_call, parse_calls, tool_format
+from kvdesk.call_format import GENERIC, KEY, KNOWN, CallFormat, NamedArguments, Pair
+from kvdesk.tool_calls import CallReader
 
-CALL = ToolCall("weather", '{"city": "Rom"}')
-HERMES_TEXT = 'I look.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Rom"}}\n</tool_call>'
-LLAMA_TEXT = '{"name": "weather", "parameters": {"city": "Rom"}}'
-MISTRAL_TEXT = '[TOOL_CALLS][{"name": "weather", "arguments": {"city": "Rom"}}]'
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "weather",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
+        },
+    },
+    {
+        "type": "function",
+        "function": {
+            "name": "weather_map",
+            "parameters": {"type": "object", "properties": {"text": {"type": "string"}, "tags": {"type": "array"}}},
+        },
+    },
+]
+_TAGGED = Pair("\n<parameter=", ">\n", "\n</parameter>")
+_MARKED = '<|"|>'
+FORMS = {
+    "hermes": GENERIC,
+    "llama3": CallFormat("", '{"name": "', '", "parameters": ', "}", None, ""),
+    "mistral": CallFormat("[TOOL_CALLS][", '{"name": "', '", "arguments": ', "}", ", ", "]"),
+    "mistral 3": CallFormat("", "[TOOL_CALLS]", "[ARGS]", "", "", ""),
+    "deepseek": CallFormat("<|calls|>", "<|call|>", "<|sep|>", "<|call_end|>", "", "<|calls_end|>"),
+    "name as key": CallFormat("<|tools|>[", '{"', '": ', "}", ", ", "]<|tools_end|>"),
+    "qwen coder": CallFormat(
+        "", "<tool_call>\n<function=", ">", "\n</function>\n</tool_call>", "\n", "", NamedArguments(_TAGGED, _TAGGED)
+    ),
+    "minimax": CallFormat(
+        "<calls>", '\n<invoke name="', '">', "\n</invoke>", "", "\n</calls>",
+        NamedArguments(Pair("\n<", ">", f"</{KEY}>"), Pair("\n<", ">", f"</{KEY}>")),
+    ),
+    "dsml": CallFormat(
+        "<|calls|>", '\n<|invoke name="', '">', "\n</|invoke>", "", "\n</|calls|>",
+        NamedArguments(Pair('\n<p name="', '" string="true">', "</p>"), Pair('\n<p name="', '" string="false">', "</p>")),
+    ),
+    "gemma": CallFormat(
+        "", "<|tool_call>call:", "{", "}<tool_call|>", "", "",
+        NamedArguments(Pair("", f":{_MARKED}", _MARKED), Pair("", ":", ""), ","),
+    ),
+    "lfm2": KNOWN["<|tool_list_start|>"],
+    "as text": CallFormat("", "<call>", "<args>", "</call>", "", "", as_text=True),
+}  # fmt: skip
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("weather", {"city": "Rom"}),
+    ("weather", {"city": "São Paulo", "days": 3}),
+    ("weather_map", {"text": "def f():\n    return [1, {}]\n", "tags": ["a", 1]}),
+]
 
 
+def read(form: CallFormat, text: str, step: int = 1) -> CallReader:
+    """Text in steps; nothing that was told is ever taken back."""
+    reader = CallReader(form, TOOLS)
+    told, arguments = "", [""] * 9
+    for at in range(0, len(text), step):
+        reader.add(text[at : at + step])
+        assert reader.said.startswith(told)
+        told = reader.said
+        for i, call in enumerate(reader.calls):
+            assert call.arguments.startswith(arguments[i])
+            arguments[i] = call.arguments
+    reader.end()
+    assert reader.said.startswith(told)
+    return reader
+
+
+def values(reader: CallReader) -> list[tuple[str, Any]]:
+    return [(call.name, json.loads(call.arguments)) for call in reader.calls]
+
+
+@pytest.mark.parametrize("step", [1, 2, 7, 1000])
+@pytest.mark.parametrize("name", FORMS)
+def test_what_a_family_writes_is_read(name: str, step: int) -> None:
+    form = FORMS[name]
+    for call in CALLS:
+        reader = read(form, form.written([call]), step)
+        assert (values(reader), reader.said) == ([call], "")
+    if form.between is not None:
+        several = [CALLS[2], CALLS[0]]
+        reader = read(form, form.written(several) + "\n", step)
+        assert (values(reader), reader.said) == (several, "")
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "llama3"])
+def test_what_is_said_before_a_call_is_told(name: str) -> None:
+    reader = read(FORMS[name], "I look. 1 < 2 [x]\n\n" + FORMS[name].written(CALLS[:1]))
+    assert (values(reader), reader.said) == (CALLS[:1], "I look. 1 < 2 [x]")
+
+
+@pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize(
-    ("family", "text", "said"),
-    [
-        (HERMES, HERMES_TEXT, "I look."),
-        (LLAMA3, LLAMA_TEXT, ""),
-        (LLAMA3, f"<|python_tag|>{LLAMA_TEXT}", ""),
-        (MISTRAL, MISTRAL_TEXT, ""),
-        (MISTRAL, MISTRAL_TEXT.removeprefix("[TOOL_CALLS]"), ""),
-    ],
+    "text", ["Hello", "<tool_call>{broken", '{"name": 5}', "[1, 2]", "{}", "[" * 500, "<", "a\n\nb"]
 )
-def test_a_call_is_read(family: str, text: str, said: str) -> None:
-    assert parse_calls(family, text) == (said, (CALL,))
+def test_what_is_no_call_stays_text(name: str, text: str) -> None:
+    reader = read(FORMS[name], text)
+    assert (reader.calls, reader.said) == ([], text)
 
 
-def test_several_calls_are_read_in_order() -> None:
-    content, calls = parse_calls(HERMES, HERMES_TEXT + HERMES_TEXT.removeprefix("I look."))
-    assert (content, len(calls)) == ("I look.", 2)
+@pytest.mark.parametrize("name", FORMS)
+def test_a_tool_that_was_not_offered_is_no_call(name: str) -> None:
+    text = FORMS[name].written([("remove_everything", {"city": "Rom"})])
+    reader = read(FORMS[name], text)
+    assert (reader.calls, reader.said) == ([], text)
 
 
-@pytest.mark.parametrize("family", [HERMES, LLAMA3, MISTRAL, ""])
-@pytest.mark.parametrize("text", ["Hello", "<tool_call>{broken", '{"name": 5}', "[1, 2]", "{}", "[" * 5000])
-def test_what_is_no_call_stays_text(family: str, text: str) -> None:
-    assert parse_calls(family, text) == (text, ())
+@pytest.mark.parametrize("text", ['{"name": "Bob", "age": 5}', '{"name": "weather"}', '{"city": "Rom"}'])
+def test_an_object_that_looks_like_a_call_stays_text(text: str) -> None:
+    assert read(FORMS["llama3"], text).calls == []
 
 
-@pytest.mark.parametrize(("family", "text"), [(HERMES, HERMES_TEXT), (LLAMA3, LLAMA_TEXT), (MISTRAL, MISTRAL_TEXT)])
-def test_no_part_of_a_call_is_told_while_it_comes(family: str, text: str) -> None:
-    said, _ = parse_calls(family, text)
-    for n in range(len(text) + 1):
-        assert text[: may_call(family, text[:n])].strip() == said[: len(text[: may_call(family, text[:n])].strip())]
+def test_names_and_arguments_come_in_any_order_and_under_other_names() -> None:
+    for inner in (
+        '{"arguments": {"city": "Rom"}, "name": "weather"}',
+        '{"name":"weather","parameters":{"city":"Rom"}}',
+    ):
+        assert values(read(GENERIC, f"<tool_call>{inner}</tool_call>")) == CALLS[:1]
+    assert (
+        values(read(FORMS["llama3"], '<|python_tag|>{"name": "weather", "parameters": {"city": "Rom"}}')) == CALLS[:1]
+    )
 
 
-def test_families_are_told_by_their_templates() -> None:
-    assert tool_format('{% if tools %}<tool_call>{"name"}</tool_call>{% endif %}') == HERMES
-    assert tool_format("{% if tools %}[AVAILABLE_TOOLS]{% endif %}[TOOL_CALLS]") == MISTRAL
-    assert tool_format('{% if tools %}"parameters": <|python_tag|>{% endif %}') == LLAMA3
-    assert tool_format("{% for m in messages %}{{ m.content }}{% endfor %}") == ""
-    assert tool_format("{% if tools %}<function=x>{% endif %}") == ""
-    assert json.loads(CALL.arguments) == {"city": "Rom"}
+def test_the_end_of_a_call_inside_a_string_is_a_part_of_it() -> None:
+    call = ("weather", {"city": "}\n</tool_call>"})
+    assert values(read(GENERIC, GENERIC.written([call]))) == [call]
+
+
+def test_an_answer_that_is_cut_keeps_what_it_called() -> None:
+    whole = GENERIC.written([CALLS[2]])
+    reader = read(GENERIC, whole[: whole.index("return")])
+    (call,) = reader.calls
+    assert (call.name, call.is_whole, reader.said) == ("weather_map", False, "")
+    assert call.arguments.rstrip() == '{"text": "def f():\\n'
+
+
+def test_arguments_of_every_type_are_read_where_values_show_their_end() -> None:
+    text = f"<|tool_call>call:weather{{city:{_MARKED}a, }} b{_MARKED},more:{{a:[1,{_MARKED}x{_MARKED}],b:true}},n:null}}<tool_call|>"
+    ((_, arguments),) = values(read(FORMS["gemma"], text))
+    assert arguments == {"city": "a, } b", "more": {"a": [1, "x"], "b": True}, "n": None}
+    text = "<|tool_call_start|>[weather(city='it\\'s', days=3, more={'a': [True, None]})]<|tool_call_end|>"
+    ((_, arguments),) = values(read(FORMS["lfm2"], text))
+    assert arguments == {"city": "it's", "days": 3, "more": {"a": [True, None]}}
+
+
+def test_without_tools_all_is_text() -> None:
+    reader = CallReader(GENERIC)
+    reader.add(GENERIC.written(CALLS[:1]))
+    assert reader.said == GENERIC.written(CALLS[:1])

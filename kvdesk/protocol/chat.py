@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from kvdesk.call_format import CallFormat
 from kvdesk.chat import (
     NONE_EVICTED,
     ConversationId,
@@ -78,7 +79,6 @@ class ModelInfo:
     n_vocab: int = 0
     has_text: bool = True  # False: no text tokenizer, token ids only
     has_template: bool = True  # False: a plain fallback template is used
-    tool_format: str = ""  # how it calls tools: a family of `kvdesk.tool_calls`; "": not, or as nobody documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +139,20 @@ class TokenLogprobs:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """Which tools an answer may call, or must.
+
+    must      the answer is calls and nothing else; else what the model wants
+    names     of the tools; () for all of those that the template gets
+    several   more than one call in an answer, where the family writes several
+    """
+
+    must: bool = False
+    names: tuple[str, ...] = ()
+    several: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Generate:
     """Answer the conversation `messages` (oldest first, system prompt included) as message `answer`.
 
@@ -149,7 +163,8 @@ class Generate:
               character. It is not among `messages`. None: the answer begins
     client    the program that asks; None: a conversation of kvdesk
     raw       the prompt in the place of messages, of which there are none then
-    tools     what the model may call, as the JSON array that its template gets; "": nothing
+    tools     what the template tells the model that it may call, as a JSON array; "": nothing
+    choice    of those tools; None: none of them may be called
     n_probs   each token is told with its probability, and so many of the likeliest in its place; -1: without
     """
 
@@ -165,6 +180,7 @@ class Generate:
     client: Client | None = None
     raw: RawPrompt | None = None
     tools: str = ""
+    choice: ToolChoice | None = None
     n_probs: int = -1
 
 
@@ -310,6 +326,7 @@ class TurnStarted:
     vocab: fingerprint of the vocabulary that the answer's ids belong to (`TurnStats.vocab`)
     client: name of the program that asks; "": a conversation of kvdesk
     marks: around the reasoning of the answer (`TurnStats.marks`)
+    calls: how the answer calls tools; None where it may not
     """
 
     conversation: ConversationId
@@ -321,6 +338,7 @@ class TurnStarted:
     vocab: str = ""
     client: str = ""
     marks: ReasoningMarks | None = None
+    calls: CallFormat | None = None
 
 
 @dataclass(frozen=True, slots=True)

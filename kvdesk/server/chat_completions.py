@@ -12,14 +12,16 @@ from starlette.responses import Response
 from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.protocol.cache import ANSWER_ID
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
+from kvdesk.server.answer_reader import AnswerDelta, AnswerReader, delta_as_json
 from kvdesk.server.answering import Choice, timings, usage
+from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.completion import FINGERPRINT, Service, chat_logprobs, key_of
 from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens
 from kvdesk.server.errors import ApiError
 from kvdesk.server.responses import DONE, EventStream, WholeResponse, sse
 from kvdesk.server.sampling import sampling_of, seeded
 from kvdesk.server.schemas import ChatRequest
-from kvdesk.server.tools import Calls, tools_of
+from kvdesk.server.tools import choice_of, offered, tools_of
 
 
 class ChatCompletion:
@@ -31,8 +33,7 @@ class ChatCompletion:
         model = service.state.model
         assert model is not None
         self._sharing = service.sharing(key_of(http))
-        self._tool_format = model.tool_format
-        self._tools = tools_of(request, model.tool_format)
+        self._tools = tools_of(request)
         if request.functions is not None:
             raise ApiError(400, "The field functions is not supported; tools is.", "functions", "unsupported_parameter")
         if request.modalities and request.modalities != ["text"]:
@@ -40,11 +41,14 @@ class ChatCompletion:
         if request.top_logprobs is not None and not request.logprobs:
             raise ApiError(400, "top_logprobs needs logprobs.", "top_logprobs", "invalid_value")
         sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
+        choice = choice_of(request, has_schema=bool(sampling.json_schema))
+        self._offered = offered(self._tools, choice)
+        self._splits = request.reasoning_format != "none"
         client = service.client(http, reuse=request.cache_prompt)
         conversation = new_conversation_id()
         asked = messages_of(request.messages, conversation)
         *_, self._chain = chains(asked, self._tools, self._sharing)
-        messages = with_tokens(asked, service.answers, self._tools, self._sharing, model.tool_format)
+        messages = with_tokens(asked, service.answers, self._tools, self._sharing)
         continued = None
         if messages[-1].role == "assistant" and messages[-1].text and len(messages) > 1 and not messages[-1].fields:
             messages, continued = messages[:-1], messages[-1]  # what is there of the answer already
@@ -58,6 +62,7 @@ class ChatCompletion:
                 continued=continued,
                 client=client,
                 tools=self._tools,
+                choice=choice,
                 n_probs=n_probs,
             )
             for i in range(request.n)
@@ -76,21 +81,23 @@ class ChatCompletion:
 
     async def _whole(self) -> dict[str, Any]:
         async with self._service.answering(self._commands) as answering:
-            await answering.finish()
+            readers = [self._reader() for _ in self._commands]
+            async for choice, event in answering.events():
+                self._read(readers[choice.index], choice, event)
         choices = []
-        for choice in answering.choices:
-            calls = Calls(self._tool_format if self._tools else "")
-            content = calls.add(choice.text) + calls.end()
-            self._remember(choice, content, calls)
-            message: dict[str, Any] = {"role": "assistant", "content": content or (None if calls.found else "")}
-            if calls.found:
-                message["tool_calls"] = calls.as_json()
+        for choice, reader in zip(answering.choices, readers, strict=True):
+            self._remember(choice, reader)
+            message: dict[str, Any] = {"role": "assistant", "content": reader.said or (None if reader.calls else "")}
+            if reader.thought:
+                message["reasoning_content"] = reader.thought
+            if reader.calls:
+                message["tool_calls"] = reader.calls_as_json()
             choices.append(
                 {
                     "index": choice.index,
                     "message": message,
                     "logprobs": chat_logprobs(choice.logprobs) if self._request.logprobs else None,
-                    "finish_reason": self._finish(choice, calls),
+                    "finish_reason": self._finish(choice, reader),
                 }
             )
         whole = {"object": "chat.completion", **self._common, "choices": choices}
@@ -98,30 +105,41 @@ class ChatCompletion:
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
         async with self._service.answering(self._commands) as answering:
-            calls = [Calls(self._tool_format if self._tools else "") for _ in self._commands]
-            contents = ["" for _ in self._commands]
+            readers = [self._reader() for _ in self._commands]
             async for choice, event in answering.events():
-                mine = calls[choice.index]
+                reader = readers[choice.index]
+                delta = delta_as_json(self._read(reader, choice, event))
                 match event:
                     case TurnStarted():
                         yield self._chunk(choice, {"role": "assistant", "content": ""})
                     case TextDelta():
-                        text = mine.add(event.text)
-                        contents[choice.index] += text
-                        if text or event.logprobs:
-                            yield self._chunk(choice, {"content": text} if text else {}, event=event)
+                        if delta or event.logprobs:
+                            yield self._chunk(choice, delta, event=event)
                     case TurnEnded():
-                        if text := mine.end():
-                            contents[choice.index] += text
-                            yield self._chunk(choice, {"content": text})
-                        for i, call in enumerate(mine.as_json()):
-                            yield self._chunk(choice, {"tool_calls": [{"index": i, **call}]})
-                        self._remember(choice, contents[choice.index], mine)
-                        yield self._chunk(choice, {}, finish=self._finish(choice, mine))
+                        if delta:
+                            yield self._chunk(choice, delta)
+                        self._remember(choice, reader)
+                        yield self._chunk(choice, {}, finish=self._finish(choice, reader))
         if self._request.usage_in_stream:
             counted = {"usage": usage(answering.choices), "timings": timings(answering.choices[0].stats)}
             yield sse({"object": "chat.completion.chunk", **self._common, "choices": [], **counted})
         yield DONE
+
+    def _reader(self) -> AnswerReader:
+        return AnswerReader(self._offered, splits=self._splits)
+
+    @staticmethod
+    def _read(reader: AnswerReader, choice: Choice, event: AnswerEvent) -> AnswerDelta:
+        """What is new of the answer."""
+        match event:
+            case TurnStarted():
+                continued = choice.command.continued
+                reader.begin(event.marks, event.calls, continued.text if continued is not None else "")
+            case TextDelta():
+                return reader.add(event.text)
+            case TurnEnded():
+                return reader.end()
+        return AnswerDelta()
 
     def _chunk(
         self, choice: Choice, delta: dict[str, Any], *, event: TextDelta | None = None, finish: str | None = None
@@ -137,11 +155,13 @@ class ChatCompletion:
         return sse(chunk)
 
     @staticmethod
-    def _finish(choice: Choice, calls: Calls) -> str | None:
-        return "tool_calls" if calls.found and choice.finish == "stop" else choice.finish
+    def _finish(choice: Choice, reader: AnswerReader) -> str | None:
+        return "tool_calls" if reader.calls and choice.finish == "stop" else choice.finish
 
-    def _remember(self, choice: Choice, content: str, calls: Calls) -> None:
+    def _remember(self, choice: Choice, reader: AnswerReader) -> None:
         """The next request will have this answer among its messages."""
         if choice.command.continued is None:
-            given = GivenAnswer(choice.text, tuple(choice.tokens), choice.stats, content, calls.found)
+            given = GivenAnswer(
+                choice.text, tuple(choice.tokens), choice.stats, reader.said, reader.calls, reader.thought
+            )
             self._service.answers.add(self._chain, given)

@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
-from kvdesk.reasoning import written
 from kvdesk.server.errors import ApiError
-from kvdesk.tool_calls import MISTRAL, ToolCall
+from kvdesk.tool_calls import ToolCall, told_calls
 
 MOST_ANSWERS: Final = 2000
 MOST_ANSWER_TOKENS: Final = 2_000_000
 MOST_ALIKE: Final = 16
 """Answers to the same messages."""
+_THOUGHTS: Final = ("reasoning_content", "reasoning")
+"""What clients call the reasoning of an answer."""
 _ROLES: Final[dict[str, Role]] = {
     "system": "system",
     "developer": "system",
@@ -40,6 +41,7 @@ class GivenAnswer:
     stats: TurnStats
     content: str
     calls: tuple[ToolCall, ...] = ()
+    thought: str = ""
 
 
 class GivenAnswers:
@@ -61,9 +63,13 @@ class GivenAnswers:
     def find(self, chain: bytes, message: Message) -> GivenAnswer | None:
         """The answer that a message of a client is; the one of which it is most where its text was changed."""
         known = self._answers.get(chain, ())
-        calls = _calls_of(message)
+        calls, thought = _calls_of(message), thought_of(message)
         for one in known:
-            if one.content == message.text and one.calls == calls:
+            if (
+                one.content == message.text
+                and [*told_calls(one.calls)] == calls
+                and thought in ("", one.thought.strip())
+            ):
                 return one
         same = [one for one in known if not one.calls and not calls and _common(one.content, message.text)]
         return max(same, key=lambda one: _common(one.content, message.text), default=None)
@@ -86,8 +92,11 @@ def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -
         if role == "assistant" and one.get("function_call"):
             raise ApiError(400, f"{at}.function_call is not supported; tool_calls is.", at, "unsupported_parameter")
         text = _text(one.get("content"), at, may_lack="content" in one or role == "assistant")
-        if role == "assistant" and isinstance(thought := one.get("reasoning_content"), str) and thought.strip():
-            text = written(storable(thought), text)
+        if (
+            role == "assistant"
+            and (thought := next((t for n in _THOUGHTS if isinstance(t := one.get(n), str)), "")).strip()
+        ):
+            fields["reasoning_content"] = storable(thought)
         extra = json.dumps(fields, ensure_ascii=False) if fields else ""
         messages.append(Message(new_message_id(), conversation, None, role, text, fields=extra))
     return tuple(messages)
@@ -103,20 +112,32 @@ def chains(messages: Sequence[Message], tools: str, sharing: str) -> Iterator[by
         yield digest.digest()
 
 
-def with_tokens(
-    messages: Sequence[Message], known: GivenAnswers, tools: str, sharing: str, tool_format: str
-) -> tuple[Message, ...]:
+def with_tokens(messages: Sequence[Message], known: GivenAnswers, tools: str, sharing: str) -> tuple[Message, ...]:
     """The messages, the answers among them as they were generated here."""
     found = []
     for chain, message in zip(chains(messages, tools, sharing), messages, strict=False):
         given = known.find(chain, message) if message.role == "assistant" else None
-        if given is None or not given.tokens or (given.calls and tool_format == MISTRAL):
+        if given is None or not given.tokens:
             found.append(message)
-        elif given.calls:  # as the model wrote them: a template may write them otherwise
-            found.append(replace(message, text=given.text, fields="", tokens=given.tokens, stats=given.stats))
+            continue
+        fields = json.loads(message.fields) if message.fields else {}
+        as_given = given.content == message.text and (bool(fields.pop("reasoning_content", "")) or not given.thought)
+        if given.calls and as_given:  # as the model wrote them; a template that cannot take that has the fields
+            fields["content"] = message.text
+        if as_given:
+            kept = json.dumps(fields, ensure_ascii=False) if fields else ""
+            found.append(replace(message, text=given.text, fields=kept, tokens=given.tokens, stats=given.stats))
+        elif given.calls or given.thought:
+            found.append(message)
         else:
             found.append(replace(message, tokens=given.tokens, stats=given.stats))
     return tuple(found)
+
+
+def thought_of(message: Message) -> str:
+    """The reasoning that a client sends of an answer."""
+    fields = json.loads(message.fields) if message.fields else {}
+    return str(fields.get("reasoning_content", "")).strip()
 
 
 def _text(content: object, at: str, *, may_lack: bool) -> str:
@@ -166,12 +187,10 @@ def _tool_calls(given: object, at: str) -> list[dict[str, Any]]:
     return calls
 
 
-def _calls_of(message: Message) -> tuple[ToolCall, ...]:
+def _calls_of(message: Message) -> list[tuple[str, Any]]:
+    """Names and arguments as values."""
     fields = json.loads(message.fields) if message.fields else {}
-    return tuple(
-        ToolCall(call["function"]["name"], json.dumps(call["function"]["arguments"], ensure_ascii=False))
-        for call in fields.get("tool_calls", ())
-    )
+    return [(call["function"]["name"], call["function"]["arguments"]) for call in fields.get("tool_calls", ())]
 
 
 def _common(one: str, other: str) -> int:

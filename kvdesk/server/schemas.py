@@ -17,7 +17,7 @@ from kvdesk.server.errors import ApiError
 IGNORED: Final = frozenset(
     {
         *("model", "user", "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention"),
-        *("safety_identifier", "parallel_tool_calls", "id_slot", "return_tokens", "timings_per_token", "verbosity"),
+        *("safety_identifier", "id_slot", "return_tokens", "timings_per_token", "verbosity"),
         *("n_keep", "n_discard", "t_max_predict_ms", "samplers_seq", "cache_salt"),
     }
 )
@@ -141,6 +141,8 @@ class ChatRequest(Sampled):
     top_logprobs: Whole | None = Field(None, ge=0, le=MOST_PROBS)
     tools: list[dict[str, Any]] | None = Field(None, max_length=1000)
     tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool = True
+    reasoning_format: str | None = None
     functions: list[Any] | None = None
     modalities: list[str] | None = None
 

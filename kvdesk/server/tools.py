@@ -1,94 +1,88 @@
-"""Tools of a request: what the template gets, and the calls in an answer as the protocol has them."""
+"""Tools of a request: what the template gets, and what of them may be called."""
 
 from __future__ import annotations
 
 import json
-import secrets
-import string
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kvdesk.protocol.chat import ToolChoice
 from kvdesk.server.errors import ApiError
 from kvdesk.server.schemas import ChatRequest
-from kvdesk.tool_calls import MISTRAL, ToolCall, may_call, parse_calls
 
-_LETTERS: Final = string.ascii_letters + string.digits
+_MODES: Final = {"auto": False, "required": True, "any": True}
+"""Whether the answer must call. `any` is what some clients say for required."""
 
 
-def tools_of(request: ChatRequest, tool_format: str) -> str:
-    """The JSON array for the template, "" where nothing may be called. Raises ApiError."""
-    if not request.tools or request.tool_choice == "none":
+def tools_of(request: ChatRequest) -> str:
+    """The JSON array for the template, "" without tools. Raises ApiError."""
+    if not request.tools:
         return ""
-    if request.tool_choice not in (None, "auto"):
-        raise ApiError(
-            400,
-            "tool_choice: only none and auto are supported: a model here calls a tool where it wants to.",
-            "tool_choice",
-            "unsupported_value",
-        )
     for i, tool in enumerate(request.tools):
         function = tool.get("function")
         if (
             tool.get("type") != "function"
             or not isinstance(function, dict)
             or not isinstance(function.get("name"), str)
+            or not function["name"]
         ):
             raise ApiError(400, f"tools.{i}: it is a function with a name.", f"tools.{i}", "invalid_value")
-    if not tool_format:
-        raise ApiError(
-            400,
-            "The model that is open calls no tools, or in a format that kvdesk does not know: its chat template is of "
-            "no known family (Hermes and Qwen, Llama 3.1, Mistral).",
-            "tools",
-            "tools_not_supported",
-        )
+        if not isinstance(function.get("parameters", {}), dict):
+            at = f"tools.{i}.function.parameters"
+            raise ApiError(400, f"{at}: it is a JSON schema.", at, "invalid_value")
     return json.dumps(request.tools, ensure_ascii=False)
 
 
-class Calls:
-    """The calls in one answer as its text comes. Without a format all is text."""
-
-    def __init__(self, tool_format: str) -> None:
-        self._format = tool_format
-        self._text = ""
-        self._n_told = 0
-        self._json: list[dict[str, Any]] | None = None
-        self.found: tuple[ToolCall, ...] = ()
-
-    def add(self, text: str) -> str:
-        """The part of the answer's text that can be told now: none that may belong to a call."""
-        if not self._format:
-            return text
-        self._text += text
-        n = max(self._n_told, may_call(self._format, self._text))
-        told, self._n_told = self._text[self._n_told : n], n
-        return told
-
-    def end(self) -> str:
-        """What is left of the text, where it was no call."""
-        if not self._format:
-            return ""
-        content, self.found = parse_calls(self._format, self._text)
-        if not self.found:
-            return self._text[self._n_told :]
-        told = self._text[: self._n_told].strip()
-        return content[len(told) :] if content.startswith(told) else ""
-
-    def as_json(self) -> list[dict[str, Any]]:
-        """Each with an id, the same whenever it is asked."""
-        if self._json is None:
-            self._json = [
-                {
-                    "id": _identity(self._format),
-                    "type": "function",
-                    "function": {"name": call.name, "arguments": call.arguments},
-                }
-                for call in self.found
-            ]
-        return self._json
+def choice_of(request: ChatRequest, *, has_schema: bool) -> ToolChoice | None:
+    """What may be called; None: nothing. `has_schema`: the answer follows a JSON schema, and is no call. Raises
+    ApiError.
+    """
+    given = request.tool_choice if request.tool_choice is not None else "auto"
+    offered = {tool["function"]["name"] for tool in request.tools or ()}
+    names: tuple[str, ...] = ()
+    if isinstance(given, dict):
+        given, names = _named(given)
+        if unknown := next((name for name in names if name not in offered), None):
+            raise _wrong(f"{unknown[:100]} is none of the tools")
+    if given == "none":
+        return None
+    if given not in _MODES:
+        raise _wrong("it is none, auto, required, or an object that names a function or allowed tools")
+    must = _MODES[given]
+    if must and not offered:
+        raise _wrong("there are no tools to call")
+    if must and has_schema:
+        raise _wrong("an answer that follows a JSON schema calls nothing")
+    if not offered or has_schema:
+        return None
+    return ToolChoice(must, names, request.parallel_tool_calls)
 
 
-def _identity(tool_format: str) -> str:
-    """Mistral's templates take nothing but nine letters and digits."""
-    if tool_format == MISTRAL:
-        return "".join(secrets.choice(_LETTERS) for _ in range(9))
-    return f"call_{secrets.token_hex(12)}"
+def _named(given: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Mode and names of `{"type": "function", "function": {"name"}}` or `{"type": "allowed_tools", ...}`."""
+    if given.get("type") == "allowed_tools":
+        allowed = given.get("allowed_tools", given)
+        if isinstance(allowed, dict) and isinstance(tools := allowed.get("tools"), list):
+            return str(allowed.get("mode", "auto")), tuple(_name_of(tool) for tool in tools)
+        raise _wrong("allowed_tools has a list of tools")
+    return "required", (_name_of(given),)
+
+
+def _name_of(tool: object) -> str:
+    function = tool.get("function", tool) if isinstance(tool, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(name, str):
+        raise _wrong("a tool is a function with a name")
+    return name
+
+
+def _wrong(said: str) -> ApiError:
+    return ApiError(400, f"tool_choice: {said}.", "tool_choice", "invalid_value")
+
+
+def offered(tools: str, choice: ToolChoice | None) -> Sequence[Mapping[str, Any]]:
+    """The tools that may be called."""
+    if not tools or choice is None:
+        return ()
+    found = json.loads(tools)
+    return [tool for tool in found if not choice.names or tool["function"]["name"] in choice.names]

@@ -14,14 +14,14 @@ import pytest
 
 from kvdesk.backends.base import Emit
 from kvdesk.backends.local.prompt.templates import ChatTemplate
+from kvdesk.call_format import GENERIC
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.host.host import Host
-from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, ModelLoaded
+from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, ToolChoice, TurnStarted
 from kvdesk.protocol.messages import Event
 from kvdesk.server.config import ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings
-from kvdesk.tool_calls import HERMES
 from tests.backends.scripted import ScriptedBackend
 
 WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
@@ -29,7 +29,7 @@ CALLING = 'I look. <tool_call>\n{"name": "weather", "arguments": {"city": "Rom"}
 TEMPLATE = (
     "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}"
-    "{% for call in m.tool_calls %}<tool_call>{{ call.function.arguments.city }}</tool_call>{% endfor %}"
+    "{% for call in m.tool_calls %}<call>{{ call.function.name }}: {{ call.function.arguments | tojson }}</call>{% endfor %}"
     "{% endfor %}"
 )
 
@@ -39,9 +39,11 @@ class Calling(ScriptedBackend):
 
     def __init__(self, emit: Emit) -> None:
         def told(event: Event) -> None:
-            if isinstance(event, ModelLoaded):
-                event = ModelLoaded(replace(event.model, tool_format=HERMES))
+            if isinstance(event, TurnStarted) and self.calls:
+                event = replace(event, calls=GENERIC)
             emit(event)
+
+        self.calls = True
 
         super().__init__(told, lambda text: f"It is {text}" if text == "sunny" else CALLING)
 
@@ -101,20 +103,72 @@ def test_a_stream_tells_no_part_of_a_call_as_text(scripted: tuple[Calling, opena
         deltas = [chunk.choices[0] for chunk in stream if chunk.choices]
     assert "".join(one.delta.content or "" for one in deltas).strip() == "I look."
     calls = [call for one in deltas for call in one.delta.tool_calls or ()]
-    assert [call.function.name for call in calls if call.function] == ["weather"]
+    assert [call.function.name for call in calls if call.function and call.function.name] == ["weather"]
+    assert len({call.index for call in calls}) == 1
+    assert json.loads("".join(call.function.arguments or "" for call in calls if call.function)) == {"city": "Rom"}
     assert deltas[-1].finish_reason == "tool_calls"
 
 
 def test_without_tools_the_text_is_what_the_model_wrote(scripted: tuple[Calling, openai.OpenAI]) -> None:
-    _, client = scripted
+    backend, client = scripted
+    backend.calls = False
     for more in ({}, {"tools": [WEATHER], "tool_choice": "none"}):
         done = client.chat.completions.create(model="x", messages=[{"role": "user", "content": "Hello"}], **more)  # type: ignore[call-overload]
         assert done.choices[0].message.content == CALLING
+    asked = [command for command in backend.handled if isinstance(command, Generate)]
+    assert [(bool(command.tools), command.choice) for command in asked] == [(False, None), (True, None)]
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("auto", ToolChoice()),
+        ("required", ToolChoice(must=True)),
+        ({"type": "function", "function": {"name": "weather"}}, ToolChoice(must=True, names=("weather",))),
+        (
+            {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [WEATHER]}},
+            ToolChoice(names=("weather",)),
+        ),
+    ],
+)
+def test_what_may_be_called_is_asked_for(
+    scripted: tuple[Calling, openai.OpenAI], choice: Any, expected: ToolChoice
+) -> None:
+    backend, client = scripted
+    asked: Any = {"model": "x", "messages": [{"role": "user", "content": "Hello"}], "tools": [WEATHER]}
+    client.chat.completions.create(**asked, tool_choice=choice)
+    client.chat.completions.create(**asked, tool_choice=choice, parallel_tool_calls=False)
+    first, second = (command.choice for command in backend.handled if isinstance(command, Generate))
+    assert (first, second) == (expected, replace(expected, several=False))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tool_choice": "required"},
+        {"tools": [WEATHER], "tool_choice": "perhaps"},
+        {"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "other"}}},
+        {"tools": [WEATHER], "tool_choice": {"type": "function"}},
+        {"tools": [WEATHER], "tool_choice": "required", "response_format": {"type": "json_object"}},
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused(scripted: tuple[Calling, openai.OpenAI], more: Any) -> None:
+    _, client = scripted
     with pytest.raises(openai.BadRequestError) as caught:
-        client.chat.completions.create(
-            model="x", messages=[{"role": "user", "content": "Hello"}], tools=[WEATHER], tool_choice="required"
-        )
+        client.chat.completions.create(model="x", messages=[{"role": "user", "content": "Hello"}], **more)
     assert caught.value.param == "tool_choice"
+
+
+def test_an_answer_that_follows_a_schema_is_no_call(scripted: tuple[Calling, openai.OpenAI]) -> None:
+    backend, client = scripted
+    backend.calls = False  # as the engine says where nothing may be called
+    done = client.chat.completions.create(
+        model="x",
+        messages=[{"role": "user", "content": "Hello"}],
+        tools=[WEATHER],
+        response_format={"type": "json_object"},
+    )
+    assert (done.choices[0].message.tool_calls, done.choices[0].message.content) == (None, CALLING)
 
 
 def test_a_template_sees_tools_and_the_fields_of_messages() -> None:
@@ -127,4 +181,4 @@ def test_a_template_sees_tools_and_the_fields_of_messages() -> None:
     ]
     rendered = ChatTemplate(TEMPLATE).rendering(messages, add_generation_prompt=True, tools=json.dumps([WEATHER])).text
     assert rendered.startswith('<tools>[{"type"')
-    assert rendered.endswith("<user>Hi<assistant><tool_call>Rom</tool_call><tool>sunny")
+    assert rendered.endswith('<user>Hi<assistant><call>weather: {"city": "Rom"}</call><tool>sunny')

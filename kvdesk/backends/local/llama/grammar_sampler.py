@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from kvdesk.backends.local.llama.binding import engine_log, lib
-from kvdesk.backends.local.llama.sampler import Sampler, SamplingPlan
+from kvdesk.backends.local.llama.sampler import Sampler, SamplingPlan, Trigger
+from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.errors import PromptError, UserError
 from kvdesk.grammar.gbnf import ROOT, Grammar
 from kvdesk.grammar.state import GrammarState, Position
+from kvdesk.reasoning import SaidStart
 from kvdesk.translation import tr
 
 _TRIES: Final = 16
@@ -118,13 +121,63 @@ class GrammarSampler(Sampler):
         return array
 
 
+class LateGrammarSampler(GrammarSampler):
+    """A chain, and from a certain text of the answer on a grammar too."""
+
+    def __init__(self, plan: SamplingPlan, grammar: Grammar, trigger: Trigger, vocab: Vocab) -> None:
+        super().__init__(plan, grammar, vocab)
+        self._trigger: Trigger | None = trigger
+        self._said = SaidStart(trigger.marks)
+        self._utf8 = Utf8Decoder()
+        self._text = ""
+        self._tokens: list[tuple[int, int]] = []  # of the answer, and where the text of each begins
+
+    def sample(self, ctx: Any, row: int) -> int:
+        if self._trigger is None:
+            return super().sample(ctx, row)
+        token = Sampler.sample(self, ctx, row)
+        self._look(token, self._trigger)
+        return token
+
+    def resume(self, tokens: Iterable[int]) -> None:
+        for token in tokens:
+            if self._trigger is None:
+                super().resume([token])
+            else:
+                self._look(token, self._trigger)
+
+    def _look(self, token: int, trigger: Trigger) -> None:
+        """Whether the grammar counts from the next token on."""
+        self._tokens.append((token, len(self._text)))
+        new = self._utf8.decode(self._vocab.piece(token))
+        self._text += new
+        self._said.take(new)
+        start = 0 if not trigger.is_part else self._said.at
+        if start is None:
+            return
+        at = self._text.find(trigger.text, start)
+        if at < 0 or (trigger.is_at_start and self._text[start:at].strip()):
+            return
+        self._trigger = None
+        if trigger.is_part:
+            try:
+                super().resume([token for token, begins in self._tokens if begins >= at])
+            except PromptError:  # the token in which it begins has other text before it
+                self._trigger = replace(trigger, text="\0")  # never
+
+
 def sampler_of(plan: SamplingPlan, vocab: Vocab, prompt: Sequence[int] = (), continued: Sequence[int] = ()) -> Sampler:
     """A sampler that has seen as much of the prompt as it asks for. `continued`: the end of the prompt that is the
     beginning of the answer.
 
     Raises UserError where llama.cpp, or this vocabulary, cannot use the plan's grammar, or `continued` breaks it.
     """
-    sampler = Sampler(plan, vocab) if plan.grammar is None else GrammarSampler(plan, plan.grammar, vocab)
+    if plan.grammar is None:
+        sampler = Sampler(plan, vocab)
+    elif plan.trigger is None:
+        sampler = GrammarSampler(plan, plan.grammar, vocab)
+    else:
+        sampler = LateGrammarSampler(plan, plan.grammar, plan.trigger, vocab)
     try:
         if plan.looks_back:
             sampler.accept(prompt[-plan.looks_back :])

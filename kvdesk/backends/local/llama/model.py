@@ -14,7 +14,6 @@ from kvdesk.cache.geometry import ModelFacts, model_facts
 from kvdesk.errors import ModelFileError
 from kvdesk.paths import model_name
 from kvdesk.protocol.chat import LocalFile, ModelInfo
-from kvdesk.tool_calls import tool_format
 from kvdesk.translation import tr
 
 _TEXT_BUFFER = 1 << 20
@@ -90,7 +89,6 @@ class Model:
             n_vocab=self.vocab.n_tokens,
             has_text=self.vocab.has_text,
             has_template=bool(self.chat_template),
-            tool_format=tool_format(self.chat_template),
         )
 
     @property

@@ -18,6 +18,7 @@ from kvdesk.grammar.gbnf import Grammar
 from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.grammar.state import checked
 from kvdesk.protocol.chat import TokenLogprobs
+from kvdesk.reasoning import ReasoningMarks
 from kvdesk.settings import RANDOM_SEED, Mirostat, SamplerName, Sampling
 from kvdesk.translation import tr
 
@@ -28,12 +29,31 @@ _KEEP_THE_LIKELIEST: Final = {SamplerName.TOP_N_SIGMA, SamplerName.TOP_K, Sample
 
 
 @dataclass(frozen=True, slots=True)
+class Trigger:
+    """With what text of an answer its grammar begins to count.
+
+    is_part     the text is the beginning of what the grammar describes, and stands behind the answer's reasoning
+    is_at_start nothing but blanks may stand before it
+    marks       around the answer's reasoning
+    """
+
+    text: str
+    is_part: bool = True
+    is_at_start: bool = False
+    marks: ReasoningMarks | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """Sampling that this vocabulary allows: token ids and the grammar are checked, and a random seed is drawn."""
+    """Sampling that this vocabulary allows: token ids and the grammar are checked, and a random seed is drawn.
+
+    trigger  the grammar counts from then on; None: from the first token on
+    """
 
     sampling: Sampling
     biases: tuple[tuple[int, float], ...] = ()
     grammar: Grammar | None = None
+    trigger: Trigger | None = None
 
     @property
     def looks_back(self) -> int:

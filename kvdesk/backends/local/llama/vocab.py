@@ -159,6 +159,11 @@ class Vocab:
             known = self._eog[token] = bool(lib.llama_vocab_is_eog(self._vocab, token))
         return known
 
+    @functools.cached_property
+    def ends(self) -> frozenset[str]:
+        """Texts of the tokens with which generation ends."""
+        return frozenset(text for text, token in self.controls.items() if lib.llama_vocab_is_eog(self._vocab, token))
+
     def ignore_eog(self) -> None:
         """From now on no token ends generation (llama.cpp's --ignore-eog): for measurements of a known length."""
         self._eog = dict.fromkeys(range(self.n_tokens), False)

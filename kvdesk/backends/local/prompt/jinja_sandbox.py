@@ -7,6 +7,7 @@ Owns the environment. Its memory and time are limited from outside: it runs in a
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from jinja2 import TemplateError as JinjaError
@@ -21,7 +22,12 @@ class Raised(JinjaError):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The environment chat templates are written for."""
+    """The environment chat templates are written for. Lists grow by `append`, as Kimi's templates let them: what a
+    template is given belongs to its own process.
+    """
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        return (attr == "append" and isinstance(obj, list)) or super().is_safe_attribute(obj, attr, value)
 
     def __init__(self) -> None:
         super().__init__(
@@ -58,4 +64,13 @@ def _tojson(
     sort_keys: bool = False,
 ) -> str:
     """As transformers has it: characters stay as they are, nothing is escaped for HTML."""
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys, default=_listed
+    )
+
+
+def _listed(value: object) -> object:
+    """What `map` and `select` give. Raises TypeError for anything else."""
+    if isinstance(value, Iterator):
+        return list(value)
+    raise TypeError(f"a {type(value).__name__} is no JSON")

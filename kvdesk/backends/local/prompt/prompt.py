@@ -19,6 +19,7 @@ from kvdesk.backends.local.prompt.templates import (
     Rendering,
 )
 from kvdesk.backends.local.prompt.text_ids import RenderingTokenizer, plain_tokens
+from kvdesk.call_format import CallFormat
 from kvdesk.errors import NO_TOKENIZER, PromptError
 from kvdesk.message import Message, MessageId
 from kvdesk.protocol.chat import RawPrompt
@@ -50,6 +51,7 @@ class Prompt:
     places: tuple[Place, ...]
     remark: str = ""
     marks: ReasoningMarks | None = None  # around the reasoning of the answer, as the template says
+    calls: CallFormat | None = None  # how the answer calls tools, where it may
 
 
 class PromptBuilder:
@@ -100,12 +102,15 @@ class PromptBuilder:
             lead = max(0, texts[message].rfind(rendering.text[span.start : span.end]))  # a folded system prompt: none
             chars = tuple(min(max(0, at - span.start), span.end - span.start) + lead for at in ends[first:end])
             places.append(Place(message, first, min(end, len(tokens)), chars))
-        return Prompt(tokens, tuple(places), rendering.remark, self.traits(template).marks)
+        traits = self.traits(template)
+        calls = traits.calls.without(self._vocab.ends) if tools else None
+        return Prompt(tokens, tuple(places), rendering.remark, traits.marks, calls)
 
     def traits(self, template: str = "") -> TemplateTraits:
         """What the template says of its family."""
         found = self._renderer(template).traits
-        if found.marks is not None and self._vocab.show(found.marks.texts):
+        marks = found.marks.texts if found.marks is not None else frozenset()
+        if self._vocab.show(marks | (found.calls.texts - self._vocab.ends)):
             self._ids_of.cache_clear()
         return found
 

@@ -36,6 +36,7 @@ from kvdesk.backends.local.prompt.templates import (
     UserText,
     stopped,
 )
+from kvdesk.call_format import CallFormat, NamedArguments, Pair
 from kvdesk.errors import TemplateError
 from kvdesk.library.child import child_command, start_child
 from kvdesk.message import Message, MessageId
@@ -258,8 +259,11 @@ def decoded(answer: dict[str, Any]) -> Rendering:
 
 
 def _traits(value: dict[str, Any]) -> TemplateTraits:
-    marks = value["marks"]
-    return TemplateTraits(**{**value, "marks": None if marks is None else ReasoningMarks(**marks)})
+    marks, calls = value["marks"], value["calls"]
+    if named := calls["named"]:
+        calls["named"] = NamedArguments(Pair(**named["string"]), Pair(**named["other"]), named["separator"])
+    known = {"marks": None if marks is None else ReasoningMarks(**marks), "calls": CallFormat(**calls)}
+    return TemplateTraits(**{**value, **known})
 
 
 def _marks_of(message: Message) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kvdesk.call_format import GENERIC, CallFormat
 from kvdesk.reasoning import MARK, ReasoningMarks
 
 Render = Callable[
@@ -68,11 +69,16 @@ class TemplateTraits:
     template takes the reasoning of an earlier answer; "" where that stays in the text.
 
     `is_unknown`: the template takes reasoning, and its marks could not be found.
+    `calls`: how the family calls tools. `takes_tools`: the template describes tools to the model. `writes_calls`: it
+    writes the calls of earlier answers.
     """
 
     marks: ReasoningMarks | None = None
     form: str = ""
     is_unknown: bool = False
+    calls: CallFormat = GENERIC
+    takes_tools: bool = False
+    writes_calls: bool = False
 
 
 def traits_of(render: Render, source: str) -> TemplateTraits:
@@ -112,7 +118,7 @@ def _takes(render: Render, form: str) -> bool:
             ((*plain, {"role": "user", "content": _NEXT}), True, None),
             (calling, True, _TOOLS),
         ):
-            before, found, _ = _rendered(render, messages, begins, tools, flags).partition(_THOUGHT)
+            before, found, _ = try_render(render, messages, begins, tools, flags).partition(_THOUGHT)
             if found and not (form in (PARTS, BLOCKS) and _AS_DATA.search(before)):
                 return True
     return False
@@ -123,13 +129,13 @@ def _marks_of(render: Render, form: str) -> ReasoningMarks | None:
     question = {"role": "user", "content": _QUESTION}
     without = {"role": "assistant", "content": _SAID}
     answer = {"role": "assistant", **answer_in_form(form, _THOUGHT, _SAID)}
-    usual = _rendered(render, [question], True)
+    usual = try_render(render, [question], True)
     for flags in ({}, _THINKING):
         for more, call, tools in (((), {}, None), ((_RESULT,), {"tool_calls": [_CALL]}, _TOOLS)):
-            begun = _behind_question(_rendered(render, [question], True, tools, flags))
-            plain = _behind_question(_rendered(render, [question, without], False, None, flags))
+            begun = _behind_question(try_render(render, [question], True, tools, flags))
+            plain = _behind_question(try_render(render, [question, without], False, None, flags))
             thinking = _behind_question(
-                _rendered(render, [question, {**answer, **call}, *more], bool(more), tools, flags)
+                try_render(render, [question, {**answer, **call}, *more], bool(more), tools, flags)
             )
             found = _compared(begun, plain, thinking, calls=bool(call))
             if found is not None:
@@ -140,11 +146,11 @@ def _marks_of(render: Render, form: str) -> ReasoningMarks | None:
 def _marks_of_nothing(render: Render) -> ReasoningMarks | None:
     """The marks that a template writes with nothing between them before an answer: there the reasoning was."""
     question, answer = {"role": "user", "content": _QUESTION}, {"role": "assistant", "content": _SAID}
-    head = _behind_question(_rendered(render, [question, answer], False)).partition(_SAID)[0]
+    head = _behind_question(try_render(render, [question, answer], False)).partition(_SAID)[0]
     pair = _PAIR.search(head)
     if pair is None:
         return None
-    is_open = _rendered(render, [question], True).rstrip().endswith(pair[1])
+    is_open = try_render(render, [question], True).rstrip().endswith(pair[1])
     return ReasoningMarks(pair[1], pair[3], is_open=is_open)
 
 
@@ -200,17 +206,17 @@ def _marks_in_text(render: Render, source: str) -> ReasoningMarks | None:
     answer.
     """
     question, following = {"role": "user", "content": _QUESTION}, {"role": "user", "content": _NEXT}
-    begun = _rendered(render, [question], True)
+    begun = try_render(render, [question], True)
     for marks in (*KNOWN, *_pairs_of(source)):
         text = f"{marks.start}\n{_THOUGHT}\n{marks.end}\n\n{marks.answer}{_SAID}"
-        rendered = _rendered(render, [question, {"role": "assistant", "content": text}, following], True)
+        rendered = try_render(render, [question, {"role": "assistant", "content": text}, following], True)
         is_open = begun.rstrip().endswith(marks.start)
         if (is_open and marks in KNOWN) or (_SAID in rendered and _THOUGHT not in rendered):
             return ReasoningMarks(marks.start, marks.end, marks.answer, is_open=is_open)
     return None
 
 
-def _rendered(
+def try_render(
     render: Render,
     messages: Sequence[Mapping[str, Any]],
     begins: bool,

@@ -23,11 +23,13 @@ from jinja2 import TemplateSyntaxError
 from jinja2.exceptions import SecurityError
 
 from kvdesk.backends.local.prompt.jinja_sandbox import Raised, Sandbox
+from kvdesk.backends.local.prompt.template_calls import with_calls
 from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, SplitText, TemplateSpanFinder
 from kvdesk.backends.local.prompt.template_traits import BLOCKS, TemplateTraits, answer_in_form, traits_of
+from kvdesk.call_format import RESULT, TOLD, CallFormat
 from kvdesk.errors import TemplateError
 from kvdesk.message import Message, MessageId
-from kvdesk.reasoning import AnswerParts, parts_of
+from kvdesk.reasoning import AnswerParts, parts_of, written
 from kvdesk.translation import marked, tr
 
 MAX_SOURCE = 1 << 20  # characters of a template; the longest known ones have about 20,000
@@ -41,6 +43,9 @@ PROBE_S = 0.5  # for all probes; a template that takes longer says nothing of it
 MOST_REASON = 200  # characters of what Jinja2 says
 _IN_PARTS = (frozenset(), *map(frozenset, (("system", "user", "assistant", "tool"), ("system", "user"), ("user",))))
 """Roles whose contents a template may take as typed parts only, as they are tried."""
+THOUGHT_FIELD = "reasoning_content"
+"""Of an answer's fields: reasoning that its text does not have."""
+_RESULT_END = RESULT.rpartition("}")[2]
 _FILE = "<template>"  # Jinja2's name for a template that is no file
 MODELS_OWN, CHATS_OWN = marked("The model's chat template"), marked("This chat's own template")
 """What a template is called in sentences."""
@@ -146,7 +151,7 @@ class ChatTemplate:
         except Exception as error:  # the edge to a stranger's code
             raise _template_error(error, name) from error
         self._probed_until_s = time.monotonic() + PROBE_S
-        self.traits: TemplateTraits = traits_of(self._probe, source)
+        self.traits: TemplateTraits = with_calls(traits_of(self._probe, source), self._probe, source)
 
     def render(self, messages: Sequence[Message], add_generation_prompt: bool) -> tuple[Segment, ...]:
         """The segments of `rendering`."""
@@ -165,6 +170,13 @@ class ChatTemplate:
     # --- internals --------------------------------------------------------------------------------------------------
 
     def _rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str) -> Rendering:
+        messages = [self._with_thought(message) for message in messages]
+        if not self.traits.writes_calls:
+            messages = _calls_as_text(messages, self.traits.calls)
+            if not self.traits.takes_tools:
+                messages = _results_as_questions(messages)
+        if tools and not self.traits.takes_tools:
+            messages, tools = _told_of_tools(messages, tools, self.traits.calls), ""
         given = _Given(add_generation_prompt, datetime.now().astimezone(), tools)
         problem: Exception | None = None  # of the first way
         for tried, remark in self._ways(messages):
@@ -195,10 +207,24 @@ class ChatTemplate:
         assert problem is not None
         raise problem
 
+    def _with_thought(self, message: Message) -> Message:
+        """An answer with the reasoning that its fields have, where the template's family reasons."""
+        fields = json.loads(message.fields) if message.fields else {}
+        thought = fields.pop(THOUGHT_FIELD, None)
+        if message.role != "assistant" or not isinstance(thought, str):
+            return message
+        text = written(thought, message.text) if self.traits.marks is not None and thought.strip() else message.text
+        return replace(message, text=text, fields=json.dumps(fields, ensure_ascii=False) if fields else "")
+
     def _ways(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
-        """The messages as they are, and then with an empty question before every answer that lacks one: many templates
-        insist on turns. Each with what a person should know of it.
+        """The messages as they are, calls as the model wrote them; then as the template writes them; and then with an
+        empty question before every answer that lacks one: many templates insist on turns. Each with what a person
+        should know of it.
         """
+        own = [replace(m, fields="") if m.tokens and m.fields and m.role == "assistant" else m for m in messages]
+        if own != [*messages]:
+            yield own, ""
+            messages = [replace(m, tokens=()) if m.tokens and m.fields else m for m in messages]
         yield messages, ""
         completed: list[Message] = []
         for message in messages:
@@ -345,6 +371,47 @@ class ChatTemplate:
                 raise SecurityError("the template writes far more text than the conversation has")
             kept.append(piece)
         return "".join(kept)
+
+
+def _calls_as_text(messages: Sequence[Message], form: CallFormat) -> Sequence[Message]:
+    """The messages for a template that leaves calls in the text of an answer."""
+    found = []
+    for message in messages:
+        fields = json.loads(message.fields) if message.fields else {}
+        if calls := fields.pop("tool_calls", None):
+            pairs = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
+            pairs = [(name, given if isinstance(given, dict) else {}) for name, given in pairs]
+            said = message.text if message.tokens else "\n".join(filter(None, (message.text, form.written(pairs))))
+            fields.pop("content", None)
+            message = replace(message, text=said, fields=json.dumps(fields) if fields else "")
+        found.append(message)
+    return found
+
+
+def _results_as_questions(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages for a template that knows no results of tools."""
+    found: list[Message] = []
+    for message in messages:
+        if message.role != "tool":
+            found.append(message)
+            continue
+        result = RESULT.format(result=message.text)
+        if found and found[-1].text.endswith(_RESULT_END):  # many templates insist on turns
+            result = f"{found.pop().text}\n{result}"
+        found.append(replace(message, role="user", text=result, fields=""))
+    return found
+
+
+def _told_of_tools(messages: Sequence[Message], tools: str, form: CallFormat) -> Sequence[Message]:
+    """The messages with a system prompt that tells of tools."""
+    lines = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in json.loads(tools))
+    told = TOLD.format(tools=lines, example=form.written([("function", {"argument": "value"})]))
+    if messages[0].role == "system":
+        return [replace(messages[0], text=f"{messages[0].text}\n\n{told}"), *messages[1:]]
+    return [
+        replace(messages[0], id=MessageId(""), role="system", text=told, tokens=(), fields="", stats=None),
+        *messages,
+    ]
 
 
 def _in_parts(text: str) -> list[dict[str, str]]:

@@ -21,6 +21,7 @@ from kvdesk.backends.local.llama.grammar_sampler import sampler_of
 from kvdesk.backends.local.llama.logprob_sampler import with_logprobs
 from kvdesk.backends.local.llama.sampler import plan_sampling
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
+from kvdesk.backends.local.scheduler.call_plan import with_calls
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
@@ -174,6 +175,7 @@ class Scheduler:
                     cache_manager.release_empty_branch(sequence)
                     return False
                 raise PromptError(tr("The cache has no room for this conversation."))
+            plan = with_calls(plan, command, fit.whole)
             sampler = with_logprobs(sampler_of(plan, vocab, prompt, fit.generated), vocab, command.n_probs)
         except KvdeskError as error:
             if isinstance(error, ContextFull):
@@ -199,7 +201,10 @@ class Scheduler:
         self.events.tell_texts(prompt, vocab)
         of = command.conversation, command.answer, sequence.seq_id
         client = command.client.name if command.client is not None else ""
-        self._emit(TurnStarted(*of, len(prompt), reused, fit.generated, vocab.fingerprint, client, fit.whole.marks))
+        calls = fit.whole.calls if command.choice is not None else None
+        self._emit(
+            TurnStarted(*of, len(prompt), reused, fit.generated, vocab.fingerprint, client, fit.whole.marks, calls)
+        )
         self._spans.tell(request)
         return True
 

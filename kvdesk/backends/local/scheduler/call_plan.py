@@ -1,0 +1,38 @@
+"""How an answer that may call tools, or must, is sampled: the grammar of its calls, and when that begins to count."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from kvdesk.backends.local.llama.sampler import SamplingPlan, Trigger
+from kvdesk.backends.local.prompt.prompt import Prompt
+from kvdesk.errors import PromptError
+from kvdesk.grammar.calls import grammar_of_calls
+from kvdesk.grammar.state import checked
+from kvdesk.protocol.chat import Generate
+from kvdesk.translation import tr
+
+
+def with_calls(plan: SamplingPlan, command: Generate, prompt: Prompt) -> SamplingPlan:
+    """The plan with the grammar of the calls that the command allows; a grammar that it has already stays.
+
+    Raises UserError where the parameters of a tool cannot be followed.
+    """
+    choice, form = command.choice, prompt.calls
+    if choice is None or form is None or plan.grammar is not None:
+        return plan
+    tools = json.loads(command.tools)
+    if choice.names:
+        tools = [tool for tool in tools if tool["function"]["name"] in choice.names]
+    if not tools:
+        raise PromptError(tr("None of the tools that may be called were offered."))
+    marks, trigger = prompt.marks, None
+    if not choice.must:
+        if not form.opening:
+            return plan
+        trigger = Trigger(form.opening, is_at_start=form.opening == "{", marks=marks)
+    elif marks is not None and marks.is_open:
+        trigger = Trigger(marks.end, is_part=False)
+    grammar = checked(grammar_of_calls(form, tools, several=choice.several))
+    return replace(plan, grammar=grammar, trigger=trigger)

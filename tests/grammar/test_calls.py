@@ -1,0 +1,70 @@
+"""Grammars of calls: what they allow is what the reader reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kvdesk.call_format import CallFormat
+from kvdesk.errors import SchemaError
+from kvdesk.grammar.calls import grammar_of_calls
+from kvdesk.grammar.state import GrammarState, checked
+from tests.test_tool_calls import CALLS, FORMS, TOOLS
+
+
+def follows(form: CallFormat, text: str, tools: list[dict[str, Any]] = TOOLS, **options: bool) -> bool:
+    """Whether the text is a whole answer of the grammar."""
+    state = GrammarState(checked(grammar_of_calls(form, tools, **options)), lambda _text: None)
+    for number, char in enumerate(text):
+        position = state.after(number, char.encode())
+        if position is None:
+            return False
+        state.position = position
+    return bool(state.position.complete)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "as text"])
+def test_a_call_as_the_family_writes_it_is_allowed(name: str) -> None:
+    form = FORMS[name]
+    calls = CALLS[:2] if form.named is not None and not form.named.other.behind else CALLS
+    for call in calls:
+        assert follows(form, form.written([call])), call
+    several = form.written([CALLS[0], CALLS[1]])
+    assert follows(form, several) == (form.between is not None)
+    assert not follows(form, several, several=False)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_nothing_else_is_allowed(name: str) -> None:
+    form = FORMS[name]
+    assert not follows(form, "Hello")
+    assert not follows(form, form.written([("remove", {"city": "Rom"})]))
+    if form.named is None and not form.as_text:
+        assert not follows(form, form.written([("weather", {"city": 5})]))
+    assert not follows(form, "Hello " + form.written(CALLS[:1]))
+
+
+def test_required_arguments_are_written_and_others_may_lack() -> None:
+    schema = {**TOOLS[0]["function"]["parameters"], "required": ["days"]}
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": schema}}]
+    for name in ("hermes", "qwen coder", "lfm2"):
+        form = FORMS[name]
+        assert follows(form, form.written([("weather", {"days": 3})]), tools)
+        assert follows(form, form.written([("weather", {"city": "Rom", "days": 3})]), tools)
+        assert not follows(form, form.written([("weather", {"city": "Rom"})]), tools)
+
+
+def test_values_that_a_schema_lists_are_the_only_ones() -> None:
+    schema = {"type": "object", "properties": {"unit": {"type": "string", "enum": ["c", "f"]}}, "required": ["unit"]}
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": schema}}]
+    for name in ("hermes", "qwen coder", "dsml"):
+        form = FORMS[name]
+        assert follows(form, form.written([("weather", {"unit": "f"})]), tools)
+        assert not follows(form, form.written([("weather", {"unit": "k"})]), tools)
+
+
+def test_parameters_that_no_grammar_can_follow_are_refused() -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}
+    with pytest.raises(SchemaError):
+        grammar_of_calls(FORMS["hermes"], [{"type": "function", "function": {"name": "f", "parameters": schema}}])
