@@ -117,7 +117,7 @@ def _before(text: str, ends: Collection[str]) -> str:
 
 
 GENERIC: Final = CallFormat("", '<tool_call>\n{"name": "', '", "arguments": ', "}\n</tool_call>", "\n", "")
-"""For templates that know no tools: as Hermes 2 Pro and Qwen write calls, and told to the model in the system prompt."""
+"""For templates that know no tools: as Hermes 2 Pro and Qwen write calls. The system prompt tells the model of it."""
 _PYTHON: Final = NamedArguments(Pair("", '="', '"'), Pair("", "=", ""), ", ")
 _LFM2: Final = CallFormat("<|tool_call_start|>[", "", "(", ")", ", ", "]<|tool_call_end|>", _PYTHON)
 KNOWN: Final[Mapping[str, CallFormat]] = {
@@ -128,8 +128,9 @@ KNOWN: Final[Mapping[str, CallFormat]] = {
 """Of families whose template describes tools and leaves the calls in the text, by a text of their templates: LFM2
 (Liquid's model card), Granite 3 (IBM's)."""
 TOLD: Final = (
-    "# Tools\n\nYou may call one or more of these functions to help with the user's query. Each line is the JSON schema "
-    "of one:\n<tools>\n{tools}\n</tools>\n\nTo call a function, write its name and arguments exactly like this:\n{example}"
+    "# Tools\n\nYou may call one or more of these functions to help with the user's query. Each line is the JSON "
+    "schema of one:\n<tools>\n{tools}\n</tools>\n\n"
+    "To call a function, write its name and arguments exactly like this:\n{example}"
 )
 """What the system prompt says of tools where the template knows none."""
 RESULT: Final = "<tool_response>\n{result}\n</tool_response>"

@@ -65,7 +65,7 @@ class CallReader:
         self.said = ""
         self.calls: list[ToolCall] = []
         self._schemas = {tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in tools}
-        self._names = sorted(self._schemas, key=len, reverse=True)
+        self._names: list[str] = sorted(self._schemas, key=len, reverse=True)
         self._form = form if self._schemas else None
         self._text, self._at = "", 0
         self._in_section = self._is_open = self._has_tail = False
@@ -121,7 +121,7 @@ class CallReader:
                 self._at = len(self._text)
             return False
         try:
-            read = self._call(begin, self._first, over)
+            read = self._call(begin, self._first)
         except _No:
             if self._is_open:
                 self._take_back()
@@ -152,7 +152,7 @@ class CallReader:
         begin = self._at
         if form.between is not None and (self._next or self._text.startswith("{", _blanks(self._text, begin))):
             try:
-                read = self._call(begin, self._next, over)
+                read = self._call(begin, self._next)
             except _No:
                 pass
             else:
@@ -192,7 +192,7 @@ class CallReader:
 
     # --- one call -----------------------------------------------------------------------------------------------------
 
-    def _call(self, begin: int, opening: Sequence[str], over: bool) -> _Read:
+    def _call(self, begin: int, opening: Sequence[str]) -> _Read:
         """Raises _Wait, _No."""
         text, form = self._text, self._form
         assert form is not None
@@ -230,10 +230,10 @@ class CallReader:
         rest = self._text[at : at + 300]
         if any(name.startswith(rest) for name in self._names):  # it may become longer
             raise _Wait
-        for name in self._names:
-            if rest.startswith(name):
-                return name
-        raise _No
+        found = next((name for name in self._names if rest.startswith(name)), None)
+        if found is None:
+            raise _No
+        return found
 
     def _object(self, at: int) -> _Read:
         """A call that is one JSON object: its name and arguments in any order."""
@@ -242,20 +242,8 @@ class CallReader:
             raise _Wait
         if text[at] != "{":
             raise _No
-        name: str | None = None
-        arguments: tuple[int, int | None] | None = None
         members, end = _members(text, at)
-        is_key = self._form is not None and self._form.head.rstrip().endswith('{"')
-        for key, begin, stop in members:
-            if is_key:
-                name, arguments = key, (begin, stop)
-            elif key in _NAME_FIELDS and stop is not None:
-                value = _loads(text[begin:stop])
-                name = value if isinstance(value, str) else None
-                if name is None:
-                    raise _No
-            elif key in _ARGUMENT_FIELDS:
-                arguments = begin, stop
+        name, arguments = self._name_and_arguments(members)
         if name is not None and name not in self._schemas:
             raise _No
         if end is None:
@@ -272,6 +260,25 @@ class CallReader:
         if not isinstance(inner, dict):
             raise _No
         return _Read(ToolCall(name, given), end)
+
+    def _name_and_arguments(
+        self, members: Sequence[tuple[str, int, int | None]]
+    ) -> tuple[str | None, tuple[int, int | None] | None]:
+        """As far as these members of a call's object have them. Raises _No."""
+        name: str | None = None
+        arguments: tuple[int, int | None] | None = None
+        is_key = self._form is not None and self._form.head.rstrip().endswith('{"')
+        for key, begin, stop in members:
+            if is_key:
+                name, arguments = key, (begin, stop)
+            elif key in _NAME_FIELDS and stop is not None:
+                value = _loads(self._text[begin:stop])
+                if not isinstance(value, str):
+                    raise _No
+                name = value
+            elif key in _ARGUMENT_FIELDS:
+                arguments = begin, stop
+        return name, arguments
 
     def _named(self, name: str, at: int, named: NamedArguments) -> _Read:
         """Arguments one by one, as JSON."""

@@ -44,7 +44,9 @@ FORMS = {
     ),
     "dsml": CallFormat(
         "<|calls|>", '\n<|invoke name="', '">', "\n</|invoke>", "", "\n</|calls|>",
-        NamedArguments(Pair('\n<p name="', '" string="true">', "</p>"), Pair('\n<p name="', '" string="false">', "</p>")),
+        NamedArguments(
+            Pair('\n<p name="', '" string="true">', "</p>"), Pair('\n<p name="', '" string="false">', "</p>")
+        ),
     ),
     "gemma": CallFormat(
         "", "<|tool_call>call:", "{", "}<tool_call|>", "", "",
@@ -145,7 +147,8 @@ def test_an_answer_that_is_cut_keeps_what_it_called() -> None:
 
 
 def test_arguments_of_every_type_are_read_where_values_show_their_end() -> None:
-    text = f"<|tool_call>call:weather{{city:{_MARKED}a, }} b{_MARKED},more:{{a:[1,{_MARKED}x{_MARKED}],b:true}},n:null}}<tool_call|>"
+    inner = "city:QQa, } bQQ,more:{a:[1,QQxQQ],b:true},n:null".replace("QQ", _MARKED)
+    text = "<|tool_call>call:weather{" + inner + "}<tool_call|>"
     ((_, arguments),) = values(read(FORMS["gemma"], text))
     assert arguments == {"city": "a, } b", "more": {"a": [1, "x"], "b": True}, "n": None}
     text = "<|tool_call_start|>[weather(city='it\\'s', days=3, more={'a': [True, None]})]<|tool_call_end|>"

@@ -139,11 +139,66 @@ def test_an_answer_ends_before_a_stop_string(client: openai.OpenAI) -> None:
 
 def test_a_stop_string_inside_reasoning_ends_nothing(client: openai.OpenAI) -> None:
     grammar = r'root ::= "<think>\nQuestion: what?\n</think>\n\nThe answer. Question: none."'
-    done = client.chat.completions.create(
-        model=MODEL, messages=asked("Hello"), stop=["Question:"], extra_body={"grammar": grammar}
-    )
-    assert (done.choices[0].message.content or "").endswith("</think>\n\nThe answer. ")
+    request: Any = {"model": MODEL, "messages": asked("Hello"), "stop": ["Question:"]}
+    done = client.chat.completions.create(**request, extra_body={"grammar": grammar})
+    message = done.choices[0].message
+    assert (message.content, message.reasoning_content) == ("The answer. ", "Question: what?")  # type: ignore[attr-defined]
     assert done.choices[0].finish_reason == "stop"
+    with client.chat.completions.create(**request, extra_body={"grammar": grammar}, stream=True) as stream:
+        deltas = [chunk.choices[0].delta for chunk in stream if chunk.choices]
+    assert "".join(getattr(delta, "reasoning_content", "") or "" for delta in deltas) == "Question: what?"
+    assert "".join(delta.content or "" for delta in deltas) == "The answer. "
+    whole = client.chat.completions.create(**request, extra_body={"grammar": grammar, "reasoning_format": "none"})
+    assert whole.choices[0].message.content == "<think>\nQuestion: what?\n</think>\n\nThe answer. "
+
+
+WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather of a city",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "maxLength": 20}, "days": {"type": "integer", "enum": [1, 2]}},
+            "required": ["city", "days"],
+        },
+    },
+}
+
+
+def test_a_tool_is_called_where_one_must_be(client: openai.OpenAI) -> None:
+    request: Any = {
+        "model": MODEL,
+        "messages": asked("How is the weather in Rome?"),
+        "tools": [WEATHER],
+        "tool_choice": "required",
+        "parallel_tool_calls": False,
+        "temperature": 0.0,
+    }
+    done = client.chat.completions.create(**request)
+    assert done.choices[0].finish_reason == "tool_calls"
+    assert done.choices[0].message.content is None
+    (call,) = done.choices[0].message.tool_calls or ()
+    assert call.type == "function"
+    assert call.function.name == "get_weather"
+    arguments = json.loads(call.function.arguments)
+    assert set(arguments) == {"city", "days"}
+    assert arguments["days"] in (1, 2)
+    with client.chat.completions.create(**request, stream=True) as stream:
+        deltas = [call for chunk in stream if chunk.choices for call in chunk.choices[0].delta.tool_calls or ()]
+    parts = [delta.function.arguments or "" for delta in deltas if delta.function]
+    assert json.loads("".join(parts)) == arguments
+    history: Any = [
+        *request["messages"],
+        done.choices[0].message.model_dump(exclude_none=True),
+        {"role": "tool", "tool_call_id": call.id, "content": "sunny"},
+    ]
+    again = client.chat.completions.create(model=MODEL, messages=history, tools=[WEATHER], max_tokens=4)
+    assert again.usage is not None
+    assert again.usage.prompt_tokens_details is not None
+    cached = again.usage.prompt_tokens_details.cached_tokens or 0
+    assert done.usage is not None
+    assert cached >= done.usage.total_tokens - 2, "the call is in the cache as the model wrote it"
 
 
 def test_a_completion_goes_on_with_its_prompt(client: openai.OpenAI) -> None:
@@ -174,7 +229,7 @@ def test_the_model_that_is_open_is_listed(client: openai.OpenAI) -> None:
             {"response_format": {"type": "json_schema", "json_schema": {"schema": {"items": {"type": "zzz"}}}}},
             "response_format.json_schema.schema.items.type",
         ),
-        ({"tools": [{"type": "function", "function": {"name": "look"}}]}, "tools"),
+        ({"tools": [{"type": "function", "function": {}}]}, "tools.0"),
         ({"top_logprobs": 2}, "top_logprobs"),
     ],
 )

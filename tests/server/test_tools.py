@@ -29,7 +29,8 @@ CALLING = 'I look. <tool_call>\n{"name": "weather", "arguments": {"city": "Rom"}
 TEMPLATE = (
     "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}"
-    "{% for call in m.tool_calls %}<call>{{ call.function.name }}: {{ call.function.arguments | tojson }}</call>{% endfor %}"
+    "{% for call in m.tool_calls %}<call>{{ call.function.name }}: {{ call.function.arguments | tojson }}</call>"
+    "{% endfor %}"
     "{% endfor %}"
 )
 

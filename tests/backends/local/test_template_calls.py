@@ -19,48 +19,51 @@ _TURNS = (
 _TAGGED = Pair("\n<parameter=", ">\n", "\n</parameter>")
 TEMPLATES: dict[str, tuple[str, CallFormat]] = {
     "objects": (
-        "{% for c in m.tool_calls %}{% if not loop.first %}{{ nl }}{% endif %}"
+        ("{% for c in m.tool_calls %}{% if not loop.first %}{{ nl }}{% endif %}"
         '<tool_call>\n{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
-        "{% endfor %}",
+        "{% endfor %}"),
         CallFormat("", '<tool_call>\n{"name": "', '", "arguments": ', "}\n</tool_call>", "\n", ""),
     ),
     "an array with ids": (
-        "{% if m.tool_calls %}[TOOL_CALLS][{% for c in m.tool_calls %}"
+        ("{% if m.tool_calls %}[TOOL_CALLS][{% for c in m.tool_calls %}"
         '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}, "id": "{{ c.id }}"}'
-        "{% if not loop.last %}, {% endif %}{% endfor %}]{% endif %}",
+        "{% if not loop.last %}, {% endif %}{% endfor %}]{% endif %}"),
         CallFormat("[TOOL_CALLS][", '{"name": "', '", "arguments": ', f', "id": "{ID}"}}', ", ", "]"),
     ),
     "one only": (
-        "{% if m.tool_calls %}{% if m.tool_calls | length > 1 %}{{ raise_exception('one') }}{% endif %}"
+        ("{% if m.tool_calls %}{% if m.tool_calls | length > 1 %}{{ raise_exception('one') }}{% endif %}"
         "{% for c in m.tool_calls %}[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}"
-        "{% endfor %}{% endif %}",
+        "{% endfor %}{% endif %}"),
         CallFormat("", "[TOOL_CALLS]", "[ARGS]", "", None, ""),
     ),
     "numbered": (
-        "{% if m.tool_calls %}<|calls|>{% for c in m.tool_calls %}<|call|>functions.{{ c.function.name }}:"
-        "{{ loop.index0 }}<|args|>{{ c.function.arguments | tojson }}<|call_end|>{% endfor %}<|calls_end|>{% endif %}",
+        ("{% if m.tool_calls %}<|calls|>{% for c in m.tool_calls %}<|call|>functions.{{ c.function.name }}:"
+        "{{ loop.index0 }}<|args|>{{ c.function.arguments | tojson }}<|call_end|>{% endfor %}<|calls_end|>{% endif %}"),
         CallFormat("<|calls|>", "<|call|>functions.", f":{INDEX}<|args|>", "<|call_end|>", "", "<|calls_end|>"),
     ),
     "named": (
-        "{% for c in m.tool_calls %}{% if not loop.first %}{{ nl }}{% endif %}<tool_call>\n<function={{ c.function.name }}>"
-        "{% for k, v in c.function.arguments | items %}{{ nl }}<parameter={{ k }}>\n"
-        "{{ v if v is string else v | tojson }}\n</parameter>{% endfor %}{{ nl }}</function>\n</tool_call>{% endfor %}",
+        ("{% for c in m.tool_calls %}{% if not loop.first %}{{ nl }}{% endif %}<tool_call>\n"
+        "<function={{ c.function.name }}>{% for k, v in c.function.arguments | items %}{{ nl }}<parameter={{ k }}>\n"
+        "{{ v if v is string else v | tojson }}\n</parameter>{% endfor %}{{ nl }}</function>\n</tool_call>"
+        "{% endfor %}"),
         CallFormat(
-            "", "<tool_call>\n<function=", ">", "\n</function>\n</tool_call>", "\n", "", NamedArguments(_TAGGED, _TAGGED)
+            "", "<tool_call>\n<function=", ">", "\n</function>\n</tool_call>", "\n", "",
+            NamedArguments(_TAGGED, _TAGGED),
         ),
     ),
     "named twice": (
-        "{% for c in m.tool_calls %}<call>{{ c.function.name }}{% for k, v in c.function.arguments | items %}"
-        "<{{ k }}>{{ v if v is string else v | tojson }}</{{ k }}>{% endfor %}</call>{% endfor %}",
+        ("{% for c in m.tool_calls %}<call>{{ c.function.name }}{% for k, v in c.function.arguments | items %}"
+        "<{{ k }}>{{ v if v is string else v | tojson }}</{{ k }}>{% endfor %}</call>{% endfor %}"),
         CallFormat(
             "", "<call>", "", "</call>", "", "",
             NamedArguments(Pair("<", ">", f"</{KEY}>"), Pair("<", ">", f"</{KEY}>")),
         ),
     ),
     "quoted": (
-        "{% for c in m.tool_calls %}<|call>{{ c.function.name }}{{ '{' }}{% for k, v in c.function.arguments | items %}"
-        "{% if not loop.first %},{% endif %}{{ k }}:{% if v is string %}<q>{{ v }}<q>{% else %}{{ v | tojson }}"
-        "{% endif %}{% endfor %}{{ '}' }}<call|>{% endfor %}",
+        ("{% for c in m.tool_calls %}<|call>{{ c.function.name }}{{ '{' }}"
+        "{% for k, v in c.function.arguments | items %}{% if not loop.first %},{% endif %}"
+        "{{ k }}:{% if v is string %}<q>{{ v }}<q>{% else %}{{ v | tojson }}{% endif %}{% endfor %}"
+        "{{ '}' }}<call|>{% endfor %}"),
         CallFormat(
             "", "<|call>", "{", "}<call|>", "", "", NamedArguments(Pair("", ":<q>", "<q>"), Pair("", ":", ""), ",")
         ),
@@ -130,7 +133,9 @@ def test_an_answer_that_was_generated_here_stays_as_the_model_wrote_it_where_the
     asked[1] = replace(asked[1], tokens=(5,))
     text = ChatTemplate(source("objects")).rendering(asked, add_generation_prompt=True, tools=TOOLS).text
     assert f"<|im_start|>assistant\n{written}<|im_end|>" in text
-    strict = "{% if messages[-1].role == 'tool' and not messages[-2].tool_calls %}{{ raise_exception('no call') }}{% endif %}"
+    strict = (
+        "{% if messages[-1].role == 'tool' and not messages[-2].tool_calls %}{{ raise_exception('no') }}{% endif %}"
+    )
     text = ChatTemplate(strict + source("objects")).rendering(asked, add_generation_prompt=True, tools=TOOLS).text
     assert f"<|im_start|>assistant\n{WRITTEN}<|im_end|>" in text
 

@@ -40,7 +40,10 @@ def with_calls(traits: TemplateTraits, render: Render, source: str) -> TemplateT
     found = call_format_of(render, source)
     calls = found or known
     return replace(
-        traits, calls=calls or GENERIC, takes_tools=takes_tools and calls is not None, writes_calls=found is not None
+        traits,
+        calls=calls or GENERIC,
+        takes_tools=takes_tools and calls is not None,
+        writes_calls=found is not None or "tool_calls" in source,
     )
 
 
@@ -104,8 +107,8 @@ class _Probe:
         return one[len(begun) :] if not head.strip() and one.startswith(begun) else head
 
     def _second(self, call: _Call) -> tuple[str, str, str] | None:
-        """Of an answer with two calls: what is between the arguments of the first and the second name, behind that name,
-        and behind the second call's arguments. None where the template does not write two.
+        """Of an answer with two calls: what is between the arguments of the first and the second name, behind that
+        name, and behind the second call's arguments. None where the template does not write two.
         """
         text = self._written((_NAME, _ONE), (_OTHER, _ONE))
         width, gap = call.end - call.arguments, call.arguments - call.name_end
@@ -126,7 +129,7 @@ class _Probe:
         if first is None or second is None or other is None:
             return None
         before, between, behind = first
-        both, _, last = second
+        both = second[0]
         gap = both.rpartition(_VALUE)[2]  # between the first value and the second name
         gap, behind_key = gap.replace(_KEY, KEY), behind.replace(_KEY, KEY)
         n_before = _same_end(before, gap)
