@@ -117,7 +117,7 @@ def _check(
     traits = template.traits
     if tools and not (traits.takes_tools and traits.writes_calls):
         assert all(text in found.text for text in ("get_weather", "Paris", given[0]["content"], given[-1]["content"]))
-    elif not found.system_folded:
+    elif not found.system_folded and right is not None:  # llama.cpp's own template maps tools to no list
         assert found.text == right
     assert given[-1]["content"] in found.text
 
