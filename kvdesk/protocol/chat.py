@@ -415,6 +415,7 @@ class Overflowed:
     """A conversation's context was full, and its policy acted: `sentence` says what it did.
 
     evicted  messages that had to go for it, oldest first: none where the answer ends, or where only a part of it went
+    n_tokens tokens of a prompt that did not fit, n_ctx: tokens that do; 0 where that is not what happened
     """
 
     conversation: ConversationId
@@ -422,6 +423,8 @@ class Overflowed:
     policy: Overflow
     sentence: str
     evicted: tuple[MessageId, ...] = ()
+    n_tokens: int = 0
+    n_ctx: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class Choice:
     stats: TurnStats = NO_STATS
     finish: str | None = None  # as the protocol calls it
     began: bool = False
-    is_over_full: bool = False  # its prompt did not fit
+    over_full: tuple[int, int] | None = None  # its prompt did not fit: tokens that it needs, and those that fit
 
     @property
     def text(self) -> str:
@@ -56,7 +56,8 @@ class Choice:
                 self.tokens += event.tokens
                 self.logprobs += event.logprobs
             case Overflowed():
-                self.is_over_full = not self.began
+                if not self.began:
+                    self.over_full = event.n_tokens, event.n_ctx
             case TurnEnded():
                 self.stats = event.stats
                 self._end(event)
@@ -66,8 +67,8 @@ class Choice:
     def _end(self, event: TurnEnded) -> None:
         note = event.note or "The answer ended early."
         match event.state:
-            case "failed" if self.is_over_full:
-                raise ApiError(400, note, "messages", "context_length_exceeded")
+            case "failed" if self.over_full is not None:
+                raise over_full(*self.over_full, "messages" if self.command.raw is None else "prompt")
             case "failed" if not self.began:
                 raise ApiError(503 if event.note == tr(NO_MODEL) else 400, note)
             case "failed":
@@ -77,6 +78,13 @@ class Choice:
             case "stopped" if event.finish == "" and not self.began:
                 raise ApiError(503, note)
         self.finish = "length" if event.finish in ("limit", "context full") else "stop"
+
+
+def over_full(n_tokens: int, n_ctx: int, param: str) -> ApiError:
+    """In llama-server's words, which litellm reads, with OpenAI's code, which LangChain reads."""
+    said = f"request ({n_tokens} tokens) exceeds the available context size ({n_ctx} tokens), try increasing it"
+    more = {"type": "exceed_context_size_error", "n_prompt_tokens": n_tokens, "n_ctx": n_ctx}
+    return ApiError(400, said, param, "context_length_exceeded", more=more)
 
 
 class Answering:

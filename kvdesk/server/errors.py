@@ -21,17 +21,26 @@ _TYPES: Mapping[int, str] = {
 
 
 class ApiError(Exception):
-    """What a client is told instead of an answer. `param`: the field that is wrong; `code`: for programs."""
+    """What a client is told instead of an answer. `param`: the field that is wrong; `code`: for programs; `more`: other
+    members of the error.
+    """
 
     def __init__(
-        self, status: int, message: str, param: str | None = None, code: str | None = None, retry_s: int = 0
+        self,
+        status: int,
+        message: str,
+        param: str | None = None,
+        code: str | None = None,
+        retry_s: int = 0,
+        more: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.status, self.message, self.param, self.code, self.retry_s = status, message, param, code, retry_s
+        self.more = more or {}
 
     def body(self) -> dict[str, Any]:
         kind = _TYPES.get(self.status, "server_error")
-        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code, **self.more}}
 
     def response(self) -> JSONResponse:
         headers = {"retry-after": str(self.retry_s)} if self.retry_s else {}

@@ -18,6 +18,11 @@ _log = logging.getLogger(__name__)
 _STREAM_HEADERS: Final = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 UNEXPECTED: Final = ApiError(500, "Something unexpected went wrong; the log says more.")
 DONE: Final = b"data: [DONE]\n\n"
+ALIVE: Final = b": the answer is coming\n\n"
+"""A comment of server-sent events, which clients pass over."""
+ALIVE_S: Final = 15.0
+"""So long a stream says nothing before it says that it is alive: clients and what is between end silent ones, Node's
+fetch after 300 s."""
 
 
 def sse(value: object) -> bytes:
@@ -71,6 +76,7 @@ class _TakesNothing(Exception):
 
 class EventStream(Response):
     """Server-sent events. What fails before the first of them is an error of the request; later it is the last event.
+    While nothing comes, `ALIVE` says so every `ALIVE_S`.
 
     write_s  so long a client may take nothing: then its work ends. The response is not complete: the connection is
              closed (`http_protocol`)
@@ -89,8 +95,9 @@ class EventStream(Response):
             await self._events.aclose()
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        events = _alive(self._events)
         try:
-            first = await anext(self._events, b"")
+            first = await anext(events, b"")
         except ApiError as error:
             await error.response()(scope, receive, send)
             return
@@ -99,7 +106,7 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._send(send, first)
         try:
-            async for part in self._events:
+            async for part in events:
                 await self._send(send, part)
         except _TakesNothing:
             raise
@@ -116,6 +123,23 @@ class EventStream(Response):
                 await send({"type": "http.response.body", "body": part, "more_body": more})
         except TimeoutError:
             raise _TakesNothing from None
+
+
+async def _alive(events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """The events, and `ALIVE` where none comes for long. Raises what they raise."""
+    while True:
+        coming = asyncio.ensure_future(anext(events, None))
+        try:
+            while not (await asyncio.wait({coming}, timeout=ALIVE_S))[0]:
+                yield ALIVE
+        finally:
+            if not coming.done():
+                coming.cancel()
+                await asyncio.gather(coming, return_exceptions=True)
+        part = coming.result()
+        if part is None:
+            return
+        yield part
 
 
 async def until_gone(work: Awaitable[None], receive: Receive) -> None:

@@ -284,6 +284,10 @@ def test_a_prompt_that_does_not_fit_is_refused(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         client.chat.completions.create(model=MODEL, messages=asked("word " * 2000), stream=True)
     assert caught.value.code == "context_length_exceeded"
+    assert isinstance(caught.value.body, dict)
+    n_tokens, n_ctx = caught.value.body["n_prompt_tokens"], caught.value.body["n_ctx"]
+    assert n_tokens > n_ctx > 0
+    assert f"request ({n_tokens} tokens) exceeds the available context size ({n_ctx} tokens)" in str(caught.value)
 
 
 def test_a_wrong_key_is_refused(running: Any) -> None:

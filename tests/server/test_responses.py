@@ -9,7 +9,8 @@ from collections.abc import AsyncGenerator
 import pytest
 from starlette.types import Message
 
-from kvdesk.server.responses import UNEXPECTED, EventStream, sse
+from kvdesk.server import responses
+from kvdesk.server.responses import ALIVE, UNEXPECTED, EventStream, sse
 
 WRITE_S = 0.05
 
@@ -76,3 +77,24 @@ def test_work_that_fails_is_told_to_its_client(caplog: pytest.LogCaptureFixture)
     assert client.taken == [b"1", b"2", sse(UNEXPECTED.body()), b""]
     assert client.has_all
     assert "a stream failed" in caplog.text
+
+
+def test_a_stream_that_waits_says_that_it_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(responses, "ALIVE_S", 0.001)
+    waited = asyncio.Event()
+
+    async def parts() -> AsyncGenerator[bytes, None]:
+        await waited.wait()
+        yield b"answer"
+
+    class Watcher(Client):
+        async def send(self, message: Message) -> None:
+            await super().send(message)
+            if self.taken.count(ALIVE) == 2:
+                waited.set()
+
+    client = Watcher(99)
+    stream = EventStream(parts(), WRITE_S)
+    asyncio.run(asyncio.wait_for(stream({"type": "http"}, client.receive, client.send), 10.0))
+    assert client.taken[:2] == [ALIVE, ALIVE]
+    assert [part for part in client.taken if part != ALIVE] == [b"answer", b""]

@@ -38,12 +38,12 @@ Asked = Generate | PreviewTurn | MeasureContext
 
 class ContextFull(PromptError):
     """A prompt does not fit even without what its overflow policy may evict. `whole`: the prompt of all messages; empty
-    where it is so long that it was not tokenized.
+    where it is so long that it was not tokenized. `n_tokens`: those that it needs, at least.
     """
 
-    def __init__(self, sentence: str, whole: Prompt) -> None:
+    def __init__(self, sentence: str, whole: Prompt, n_tokens: int = 0) -> None:
         super().__init__(sentence)
-        self.whole = whole
+        self.whole, self.n_tokens = whole, n_tokens or len(whole.tokens)
 
 
 MOST_CHARACTERS = 64
@@ -166,7 +166,9 @@ class OverflowManager:
             sentence = tr(
                 "The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the context hold."
             ).format(n_characters=n_characters, n_ctx=self._n_ctx)
-            raise ContextFull(sentence, Prompt([], ())) if isinstance(asked, Generate) else PromptError(sentence)
+            if not isinstance(asked, Generate):
+                raise PromptError(sentence)
+            raise ContextFull(sentence, Prompt([], ()), -(-n_characters // MOST_CHARACTERS))
         if raw is not None:
             whole = Prompt(self._prompts.raw_tokens(raw), ())
             if len(whole.tokens) < self._n_ctx:

@@ -179,7 +179,9 @@ class Scheduler:
             sampler = with_logprobs(sampler_of(plan, vocab, prompt, fit.generated), vocab, command.n_probs)
         except KvdeskError as error:
             if isinstance(error, ContextFull):
-                self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, str(error)))
+                n_tokens, n_ctx = error.n_tokens, self._context.n_ctx_seq
+                said = Overflow.STOP, str(error)
+                self._emit(Overflowed(command.conversation, command.answer, *said, n_tokens=n_tokens, n_ctx=n_ctx))
             self.abandon(command, "failed", str(error))
             return True
         except Exception as error:  # noqa: BLE001 - a full disk, for one: it costs this answer and no other
