@@ -130,12 +130,10 @@ def make(names: set[str], model: Path | None) -> int:
     """Make these pictures. 1: a tour failed."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     answering = [] if model is None else ["--model", str(model.resolve())]
-    tours: tuple[tuple[dict[str, tuple[str, str]], list[str]], ...] = (
-        (PICTURES, []),
-        (CHINESE, ["--language", "zh_CN", "--pages"]),
-    )
+    plain: list[str] = []
+    chinese = ["--language", "zh_CN", "--pages"]
     with tempfile.TemporaryDirectory(prefix="kvdesk-screenshots-") as made:
-        for pictures, options in tours:
+        for pictures, options in ((PICTURES, plain), (CHINESE, chinese)):
             for theme in ("dark", "light"):
                 wanted = {name: step for name, (its, step) in pictures.items() if name in names and its == theme}
                 out = Path(made, f"{theme}{len(options)}")
