@@ -1,5 +1,6 @@
 """Makes the pictures of docs/ from the running application: `make screenshots`, with `MODEL=FILE` by another model than
-the embedded one. `make screenshots-check` lists those that are older than the views they show.
+the embedded one. `make screenshots-check` lists those that are older than the views they show. `make screenshots
+NAMES=kvdesk` films the animated picture of the README.
 
 Each is a step of the guided tour (kvdesk/dev/tour.py), photographed from the real window with the real model. A new
 picture is one line here and a `yield from self._picture(name)` there.
@@ -13,36 +14,40 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import pairwise
 from pathlib import Path
+
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
-SMALL, LARGE, DOUBLE = ("1280x800", "1"), ("1920x1080", "1"), ("1280x800", "2")  # size of the window, scale
+SIZE = "1280x800"
 CHATS = ("continued", "attachment", "compared", "branches", "arranged", "deleted", "found", "import")
 SERVERS = ("serving", "connect")
 HELP = ("palette", "shortcuts", "log", "about", "report", "tour")
 STATES = ("two-conversations", "by-hand", "compacted", "graphs", "timeline", "by-position")
 PICTURES = {
-    # name in docs/images: (theme, size and scale, step of the tour)
-    "window": ("dark", SMALL, "two-conversations"),
-    "loaded": ("light", SMALL, "loaded"),
-    "second-turn": ("light", SMALL, "second-turn"),
-    "forgotten": ("light", SMALL, "forgotten"),
-    "prefilled-again": ("light", SMALL, "prefilled-again"),
-    "chat-parameters": ("light", SMALL, "chat-parameters"),
-    "chat-parameters-dark": ("dark", SMALL, "chat-parameters"),
-    **{f"{step}": ("light", SMALL, step) for step in (*CHATS, *SERVERS, *HELP, *STATES)},
-    **{f"{step}-dark": ("dark", SMALL, step) for step in (*CHATS, *SERVERS, *HELP)},
-    "settings": ("light", SMALL, "settings"),
-    "settings-dark": ("dark", SMALL, "settings"),
-    "all-settings": ("light", SMALL, "all-settings"),
-    "all-settings-dark": ("dark", SMALL, "all-settings"),
-    "formulas": ("light", SMALL, "formulas"),
-    "formulas-dark": ("dark", SMALL, "formulas"),
-    **{f"{step}-dark": ("dark", SMALL, step) for step in STATES[1:]},
-    **{f"{step}-large-{theme}": (theme, LARGE, step) for step in STATES[1:4] for theme in ("light", "dark")},
-    **{f"{step}-double-{theme}": (theme, DOUBLE, step) for step in STATES[1:3] for theme in ("light", "dark")},
+    # name in docs/images: (theme, step of the tour)
+    "loaded": ("light", "loaded"),
+    "second-turn": ("light", "second-turn"),
+    "forgotten": ("light", "forgotten"),
+    "prefilled-again": ("light", "prefilled-again"),
+    "chat-parameters": ("light", "chat-parameters"),
+    "chat-parameters-dark": ("dark", "chat-parameters"),
+    **{f"{step}": ("light", step) for step in (*CHATS, *SERVERS, *HELP, *STATES)},
+    **{f"{step}-dark": ("dark", step) for step in (*CHATS, *SERVERS, *HELP)},
+    "settings": ("light", "settings"),
+    "settings-dark": ("dark", "settings"),
+    "all-settings": ("light", "all-settings"),
+    "all-settings-dark": ("dark", "all-settings"),
+    "formulas": ("light", "formulas"),
+    "formulas-dark": ("dark", "formulas"),
+    **{f"{step}-dark": ("dark", step) for step in STATES[1:]},
 }
+
+FILM = "kvdesk"
+"""Name in docs/images of the animated picture, made by kvdesk/dev/film.py."""
+FRAME_AT_MOST_MS, LAST_FRAME_MS = 1000, 3000
 
 CHINESE = {
     # name in docs/images: (theme, page), of `kvdesk demo --pages`
@@ -53,7 +58,7 @@ CHINESE = {
     "zh-settings": ("light", "settings"),
     **{f"zh-{page}-{theme}": (theme, page) for page in ("downloads", "lab", "serving") for theme in ("light", "dark")},
 }
-
+EVERY_NAME = (*PICTURES, *CHINESE, FILM)
 
 EVERY = ("kvdesk/ui/widgets", "kvdesk/ui/shell", "kvdesk/ui/chat", "kvdesk/ui/chat_list", "kvdesk/ui/messages")
 MAP = ("kvdesk/ui/map", "kvdesk/ui/cache", "kvdesk/viewmodel/palette.py")
@@ -82,25 +87,30 @@ def main() -> int:
     parser.add_argument("--model", type=Path, metavar="FILE", help="a GGUF file (default: the embedded model)")
     parser.add_argument("--check", action="store_true", help="list the pictures that are older than their views")
     args = parser.parse_args()
-    if unknown := set(args.names) - set(PICTURES) - set(CHINESE):
+    if unknown := set(args.names) - set(EVERY_NAME):
         parser.error(f"no such picture: {', '.join(sorted(unknown))}")
     if args.check:
         return check()
-    return make(set(args.names) or {*PICTURES, *CHINESE}, args.model)
+    return make(set(args.names or EVERY_NAME), args.model)
 
 
 def sources(name: str) -> tuple[str, ...]:
     """The files and folders that draw what a picture shows."""
-    step = PICTURES[name][2] if name in PICTURES else CHINESE[name][1]
+    _, step = (PICTURES | CHINESE).get(name, ("", ""))
     return VIEWS.get(step, (*EVERY, *MAP))
+
+
+def file_of(name: str) -> str:
+    """A picture's place in the project."""
+    return f"docs/images/{name}.{'webp' if name == FILM else 'png'}"
 
 
 def check() -> int:
     """List the pictures that were committed before their views. 1: there are some."""
-    old = [name for name in (*PICTURES, *CHINESE) if is_older(committed_at(f"docs/images/{name}.png"), name)]
+    old = [name for name in EVERY_NAME if is_older(committed_at(file_of(name)), name)]
     for name in old:
-        print(f"docs/images/{name}.png is older than {' '.join(sources(name))}")
-    print(f"{len(old)} of {len(PICTURES) + len(CHINESE)} pictures are older than the views that they show.")
+        print(f"{file_of(name)} is older than {' '.join(sources(name))}")
+    print(f"{len(old)} of {len(EVERY_NAME)} pictures are older than the views that they show.")
     return 1 if old else 0
 
 
@@ -120,43 +130,51 @@ def make(names: set[str], model: Path | None) -> int:
     """Make these pictures. 1: a tour failed."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     answering = [] if model is None else ["--model", str(model.resolve())]
-    looks = sorted({(theme, size) for name, (theme, size, _) in PICTURES.items() if name in names})
-    with tempfile.TemporaryDirectory(prefix="kvdesk-screenshots-") as folder:
-        done = all(
-            _tour(
-                Path(folder, f"{theme}-{size}-{scale}"),
-                ["--theme", theme, "--size", size, *answering],
-                scale,
-                {
-                    name: step
-                    for name, (*wanted, step) in PICTURES.items()
-                    if name in names and wanted == [theme, (size, scale)]
-                },
-            )
-            for theme, (size, scale) in looks
-        ) and all(
-            _tour(
-                Path(folder, f"chinese-{theme}"),
-                ["--theme", theme, "--size", SMALL[0], "--language", "zh_CN", "--pages", *answering],
-                SMALL[1],
-                {name: page for name, (wanted, page) in CHINESE.items() if name in names and wanted == theme},
-            )
-            for theme in sorted({theme for name, (theme, _) in CHINESE.items() if name in names})
-        )
-    return 0 if done else 1
+    plain: list[str] = []
+    chinese = ["--language", "zh_CN", "--pages"]
+    with tempfile.TemporaryDirectory(prefix="kvdesk-screenshots-") as made:
+        for pictures, options in ((PICTURES, plain), (CHINESE, chinese)):
+            for theme in ("dark", "light"):
+                wanted = {name: step for name, (its, step) in pictures.items() if name in names and its == theme}
+                out = Path(made, f"{theme}{len(options)}")
+                if wanted and not _demo(out, ["--theme", theme, *options, *answering]):
+                    return 1
+                for name, step in wanted.items():
+                    (found,) = out.glob(f"[0-9][0-9]-{step}.png")
+                    _keep(found, name)
+        if FILM in names:
+            frames = Path(made, "film")
+            if not _demo(frames, ["--film", "--theme", "dark", *answering]):
+                return 1
+            _keep(join(frames), FILM)
+    return 0
 
 
-def _tour(out: Path, options: list[str], scale: str, wanted: dict[str, str]) -> bool:
-    """Run the tour and keep the pictures of these steps, by their name in docs/images. False: it failed."""
-    tour = [sys.executable, "-m", "kvdesk", "demo", "--offscreen", *options, "--out", str(out)]
-    if subprocess.run(tour, cwd=ROOT, env=os.environ | {"QT_SCALE_FACTOR": scale}, check=False).returncode:
-        print(f"The tour failed; its report is:\n{(out / 'report.json').read_text(encoding='utf-8')}")
-        return False
-    for name, step in wanted.items():
-        (found,) = out.glob(f"[0-9][0-9]-{step}.png")
-        shutil.copy(found, IMAGES / f"{name}.png")
-        print(f"docs/images/{name}.png")
-    return True
+def _keep(made: Path, name: str) -> None:
+    shutil.copy(made, ROOT / file_of(name))
+    print(file_of(name))
+
+
+def _demo(out: Path, options: list[str]) -> bool:
+    """Run `kvdesk demo`. False: it failed."""
+    demo = [sys.executable, "-m", "kvdesk", "demo", "--offscreen", "--size", SIZE, *options, "--out", str(out)]
+    if subprocess.run(demo, cwd=ROOT, env=os.environ | {"QT_SCALE_FACTOR": "1"}, check=False).returncode == 0:
+        return True
+    print(f"The tour failed; its report is:\n{(out / 'report.json').read_text(encoding='utf-8')}")
+    return False
+
+
+def join(folder: Path) -> Path:
+    """Make one animated picture of the frames in a folder, frame-MS.png, that repeats for ever."""
+    frames = sorted(folder.glob("frame-*.png"))
+    times = [int(frame.stem.rpartition("-")[2]) for frame in frames]
+    shown = [min(later - time, FRAME_AT_MOST_MS) for time, later in pairwise(times)]
+    first, *others = (Image.open(frame) for frame in frames)
+    film = folder / "film.webp"
+    first.save(
+        film, save_all=True, append_images=others, duration=[*shown, LAST_FRAME_MS], loop=0, quality=70, method=4
+    )
+    return film
 
 
 if __name__ == "__main__":

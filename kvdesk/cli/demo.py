@@ -13,6 +13,8 @@ from kvdesk.cli.parser import Parser
 from kvdesk.translation import tr
 
 PAUSE_S = 2.5
+FILM_N_CTX = 1024
+"""Few cells, so that a person sees the map fill."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -31,6 +33,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--pages", action="store_true", help=tr("photograph every page and dialog in place of the tour")
     )
+    parser.add_argument("--film", action="store_true", help=tr("film two chats that answer at once"))
     args = parser.parse_args(argv)
     try:
         width, height = (int(part) for part in args.size.split("x"))
@@ -59,25 +62,27 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     from kvdesk import paths
     from kvdesk.app.application import build, owned_process
     from kvdesk.app.display import has_display
+    from kvdesk.dev.film import Film
     from kvdesk.dev.pages import Pages
     from kvdesk.dev.tour import Tour
     from kvdesk.errors import UserError
-    from kvdesk.settings import Sampling, Settings, ThemeChoice
+    from kvdesk.settings import ContextSettings, Sampling, Settings, ThemeChoice
     from kvdesk.store.settings_file import save_settings
 
     if not has_display():
         print(tr("There is no display; `kvdesk demo --offscreen` needs none."), file=sys.stderr)
         return 2
     sampling = Sampling(temperature=0.0, max_tokens=64)
-    look = Settings(theme=ThemeChoice(args.theme), language=args.language, zoom=args.zoom)
-    save_settings(look.model_copy(update={"sampling": sampling, "all_instruments": True}), paths.settings_file())
+    look = Settings(theme=ThemeChoice(args.theme), language=args.language, zoom=args.zoom, sampling=sampling)
+    shown = {"context": ContextSettings(n_ctx=FILM_N_CTX)} if args.film else {"all_instruments": True}
+    save_settings(look.model_copy(update=shown), paths.settings_file())
     out = args.out
     try:
         with owned_process():
             parts = build(None if args.model is None else str(args.model.resolve()))
             parts.window.resize(*size)
             parts.window.show()
-            script = Pages if args.pages else Tour
+            script = Film if args.film else Pages if args.pages else Tour
             tour = script(parts.window, parts.controller, out, pause_s)
             tour.finished.connect(lambda passed: parts.qt.exit(0 if passed else 1))
             tour.start()

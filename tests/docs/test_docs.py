@@ -35,10 +35,10 @@ def test_links_lead_somewhere(name: str) -> None:
 
 def test_every_picture_is_shown_and_made() -> None:
     script = runpy.run_path(str(ROOT / "packaging/screenshots.py"))
-    made = {*script["PICTURES"], *script["CHINESE"]}
-    assert {file.stem for file in (ROOT / "docs/images").iterdir()} == made
-    for name in made:
-        assert any(f"images/{name}.png" in text for text in TEXTS.values()), name
+    made = {script["file_of"](name) for name in script["EVERY_NAME"]}
+    assert {f"docs/images/{file.name}" for file in (ROOT / "docs/images").iterdir()} == made
+    for file in made:
+        assert any(file.removeprefix("docs/") in text for text in TEXTS.values()), file
 
 
 @pytest.mark.parametrize("name", TEXTS)

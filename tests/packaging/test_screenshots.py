@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import screenshots
+from PIL import Image, ImageSequence
 
 from tests.places import ROOT
 
 
-@pytest.mark.parametrize("name", [*screenshots.PICTURES, *screenshots.CHINESE])
+@pytest.mark.parametrize("name", screenshots.EVERY_NAME)
 def test_every_picture_names_sources_that_exist(name: str) -> None:
     assert screenshots.sources(name)
     assert all((ROOT / place).exists() for place in screenshots.sources(name))
@@ -22,10 +25,8 @@ def test_views_are_those_of_steps_that_are_photographed() -> None:
 def test_a_picture_is_old_once_one_of_its_sources_is_committed_later(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    times = {f"docs/images/{name}.png": 50 for name in (*screenshots.PICTURES, *screenshots.CHINESE)}
-    times |= {
-        place: 10 for name in (*screenshots.PICTURES, *screenshots.CHINESE) for place in screenshots.sources(name)
-    }
+    times = {screenshots.file_of(name): 50 for name in screenshots.EVERY_NAME}
+    times |= {place: 10 for name in screenshots.EVERY_NAME for place in screenshots.sources(name)}
     monkeypatch.setattr(screenshots, "committed_at", lambda *places: max(times.get(place, 0) for place in places))
     assert screenshots.check() == 0
     times["kvdesk/ui/graphs"] = 60
@@ -37,15 +38,35 @@ def test_a_picture_is_old_once_one_of_its_sources_is_committed_later(
     assert screenshots.is_older(screenshots.committed_at("docs/images/about.png"), "about"), "it is not committed"
 
 
-def test_another_model_answers_and_only_the_wanted_tours_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[tuple[list[str], dict[str, str]]] = []
+def test_another_model_answers_and_only_the_wanted_tours_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ran: list[list[str]] = []
 
-    def tour(_out: object, options: list[str], _scale: str, wanted: dict[str, str]) -> bool:
-        ran.append((options, wanted))
+    def demo(out: Path, options: list[str]) -> bool:
+        ran.append(options)
+        out.mkdir()
+        (out / "07-second-turn.png").write_bytes(b"picture")
         return True
 
-    monkeypatch.setattr(screenshots, "_tour", tour)
-    assert screenshots.make({"window"}, ROOT / "some.gguf") == 0
-    ((options, wanted),) = ran
-    assert options[-2:] == ["--model", str(ROOT / "some.gguf")]
-    assert wanted == {"window": "two-conversations"}
+    (tmp_path / "docs/images").mkdir(parents=True)
+    monkeypatch.setattr(screenshots, "ROOT", tmp_path)
+    monkeypatch.setattr(screenshots, "_demo", demo)
+    assert screenshots.make({"second-turn"}, tmp_path / "some.gguf") == 0
+    assert ran == [["--theme", "light", "--model", str(tmp_path / "some.gguf")]]
+    assert (tmp_path / "docs/images/second-turn.png").read_bytes() == b"picture"
+
+
+def test_frames_are_joined_in_their_order_and_shown_as_long_as_they_were(tmp_path: Path) -> None:
+    for ms, colour in ((0, "red"), (200, "green"), (5200, "blue")):
+        Image.new("RGB", (64, 48), colour).save(tmp_path / f"frame-{ms:06d}.png")
+    film = Image.open(screenshots.join(tmp_path))
+    assert (film.format, film.size, film.info["loop"]) == ("WEBP", (64, 48), 0)
+    seen = []
+    for frame in ImageSequence.Iterator(film):
+        red, green, blue = frame.convert("RGB").getpixel((32, 24))  # type: ignore[misc]
+        film.load()
+        seen.append((film.info["duration"], max(("red", red), ("green", green), ("blue", blue), key=lambda c: c[1])[0]))
+    assert seen == [
+        (200, "red"),
+        (screenshots.FRAME_AT_MOST_MS, "green"),
+        (screenshots.LAST_FRAME_MS, "blue"),
+    ]

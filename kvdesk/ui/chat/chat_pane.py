@@ -411,13 +411,14 @@ class ChatPane(QWidget):
     def show_unreachable(self, sentence: str, detail: str = "") -> None:
         """The connection to the server failed, and what helps."""
         self._banner.show_error(sentence, detail)
+        embedded = (
+            tr("Use the embedded model"),
+            tr("The small model that comes with kvdesk answers on this computer"),
+            self.embedded_clicked.emit,
+        )
         self._banner.offer(
             (tr("Reconnect"), tr("Try the server again"), self.reconnect_clicked.emit),
-            (
-                tr("Use the embedded model"),
-                tr("The small model that comes with kvdesk answers on this computer"),
-                self.embedded_clicked.emit,
-            ),
+            *([embedded] if self._header.model.has_embedded else []),
         )
 
     def show_working(self, working: bool) -> None:

@@ -58,6 +58,10 @@ class ModelChip(ElidedButton):
         self._better.setText(tr("Get a better model…") if there else tr("Get models…"))
         self._better.setToolTip(tr("The embedded model is very small: see which others run well here") if there else "")
 
+    @property
+    def has_embedded(self) -> bool:
+        return self._embedded.isEnabled()
+
     def set_embedded(self, available: bool) -> None:
         """Whether an embedded model exists."""
         self._embedded.setEnabled(available)

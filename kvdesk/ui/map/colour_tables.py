@@ -42,8 +42,8 @@ def _owners(colours: Colours) -> list[str]:
 
 def shades(colour: str, colours: Colours) -> tuple[str, str, str, str]:
     """Plain, fading, just written, hidden. Told apart by lightness: brighter in the dark, deeper in the light."""
-    glow = "#ffffff" if colours.dark else "#000000"
-    return colour, mix(colour, glow, 0.3), mix(colour, glow, 0.65), mix(colour, colours.panel, 0.55)
+    glow, fading, fresh = ("#ffffff", 0.3, 0.65) if colours.dark else ("#000000", 0.2, 0.45)
+    return colour, mix(colour, glow, fading), mix(colour, glow, fresh), mix(colour, colours.panel, 0.55)
 
 
 @lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ from typing import Final
 
 LABEL_PX: Final = 18  # height of a strip's name, drawn only when there are several
 GAP_PX: Final = 8
+TOP_PX: Final = 6  # above a strip without a name, for the upper half of its first row number
 COLUMNS: Final = (64, 128)
 WIDE_FROM: Final = 8192  # cells of the largest strip from which a row has 128 of them
 LEAST_PIXELS: Final = 3  # device pixels of a cell: two and the gap
@@ -96,7 +97,7 @@ def lay_out(
     strips: list[Strip] = []
     y = 0.0
     for size in sizes:
-        y += LABEL_PX if len(sizes) > 1 else 0
+        y += LABEL_PX if len(sizes) > 1 else TOP_PX
         cell = pixels / device_ratio
         strips.append(Strip(size.map_index, size.stream_index, size.label, size.n_cells, columns, cell, left, y))
         y += strips[-1].height + GAP_PX

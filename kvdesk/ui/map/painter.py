@@ -109,7 +109,7 @@ class MapPainter:
         seen = viewport.visible(strip)
         for row in range(-(-seen.row // step) * step, seen.rows, step):
             y = viewport.to_widget(0, strip.y + row * strip.cell).y() + (size - height) / 2
-            box = QRectF(0, max(y, 0.0), right, height)
+            box = QRectF(0, y, right, height)
             painter.drawText(
                 box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{row * strip.columns:,}"
             )

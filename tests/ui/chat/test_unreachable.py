@@ -19,6 +19,11 @@ from tests.ui.samples import MODEL, ONE, STATS, message
 SERVER = Endpoint("http://bigbox:8080", "tiny", "bigbox")
 
 
+@pytest.fixture(autouse=True)
+def _embedded(window: MainWindow) -> None:
+    window.show_embedded(True)
+
+
 def offered(window: MainWindow) -> list[str]:
     return [button.text() for button in window.chat.banner.buttons]
 
@@ -45,6 +50,12 @@ def test_a_connection_that_failed_offers_it_and_one_that_succeeds_ends_it(window
     assert len(offered(window)) == 2
     window.apply_event(ModelLoaded(replace(MODEL, source=SERVER)))
     assert window.chat.banner.sentence == ""
+
+
+def test_an_embedded_model_that_is_not_installed_is_not_offered(window: MainWindow) -> None:
+    window.show_embedded(False)
+    window.apply_event(CommandFailed(LoadModel(SERVER, ContextSettings()), UNREACHABLE))
+    assert offered(window) == ["Reconnect"]
 
 
 def test_other_failures_offer_nothing_of_it(window: MainWindow, tmp_path_factory: pytest.TempPathFactory) -> None:

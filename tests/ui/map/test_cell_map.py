@@ -16,6 +16,7 @@ from kvdesk.settings import ThemeChoice
 from kvdesk.ui.map.bar import MapBar
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.map.layout import TOP_PX
 from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.links import CellRun
@@ -317,12 +318,12 @@ def test_the_wheel_scrolls_a_map_that_is_higher_than_its_room(cells: CellMapView
     assert cells.height() == 120
     columns, side = cells.strips[0].columns, cells.strips[0].cell
     assert wheel(cells, -120)
-    assert cells.cell_rect(0, 0).y() == -60
+    assert cells.cell_rect(0, 0).y() == TOP_PX - 60
     assert cells.strips[0].columns == columns == 64
     assert cells.strips[0].cell == side, "it scrolled and did not zoom"
     assert bar.value() == 60
     bar.setValue(0)
-    assert cells.cell_rect(0, 0).y() == 0
+    assert cells.cell_rect(0, 0).y() == TOP_PX
     assert not wheel(cells, 120), "at its end what is around the map scrolls"
     assert wheel(cells, 240, Qt.KeyboardModifier.ControlModifier)
     assert cells.zoom > 1
@@ -342,8 +343,8 @@ def test_a_small_room_never_takes_the_gap_between_cells(cells: CellMapView, them
     image = cells.grab().toImage()
     for column in range(3):
         x = round(strip.x + (column + 1) * strip.cell) - 1
-        assert image.pixelColor(x, 1).name() == QColor(theme.colours.panel).name()
-        assert image.pixelColor(x - 2, 1).name() == theme.conversation_colour(0).name()
+        assert image.pixelColor(x, TOP_PX + 1).name() == QColor(theme.colours.panel).name()
+        assert image.pixelColor(x - 2, TOP_PX + 1).name() == theme.conversation_colour(0).name()
 
 
 def test_zooming_without_a_pointer_goes_to_the_cursor_else_to_used_cells(cells: CellMapView, qtbot: QtBot) -> None:

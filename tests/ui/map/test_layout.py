@@ -57,7 +57,7 @@ def test_outside_is_no_cell() -> None:
     (strip,) = lay_out([StreamSize(0, 0, "", 10)], 416)
     assert strip.cell_at(strip.x - 1, 0) is None
     assert strip.cell_at(strip.x, -1) is None
-    assert strip.cell_at(strip.x, strip.height + 1) is None
+    assert strip.cell_at(strip.x, strip.y + strip.height + 1) is None
     assert strip.cell_at(strip.x + strip.width + 1, 0) is None
 
 
