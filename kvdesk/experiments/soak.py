@@ -200,11 +200,11 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     memory = _growth(tr("growth of the memory"), [s for s in by[MEMORY] if s.x >= WARM * end], end, relative=True)
     holes = _growth(tr("growth of the hole ratio"), by[HOLES], end, relative=False) if by[HOLES] else None
     judged = [
-        Judged(speed, SLOWER, "slower", f"{100 * SLOWER:g} %"),
-        Judged(memory, LARGER, "larger", f"{100 * LARGER:g} %"),
+        Judged(speed, SLOWER, marked("slower"), f"{100 * SLOWER:g} %"),
+        Judged(memory, LARGER, marked("larger"), f"{100 * LARGER:g} %"),
     ]
     if holes is not None:
-        judged.append(Judged(holes, SCATTERED, "more scattered", f"{SCATTERED:g}"))
+        judged.append(Judged(holes, SCATTERED, marked("more scattered"), f"{SCATTERED:g}"))
     *firsts, last = [str(part) for part in judged]
     gaps = {name: median([s.y for s in by[name]]) for name in (P50, P95, P99)}
     used = figure(tr("share of a copy's bandwidth"), _shares(by))
