@@ -184,7 +184,8 @@ class Judged(NamedTuple):
 def _short(judged: Sequence[Judged], minutes: float) -> str:
     grows = [tr(part.word) for part in judged if part.grows]
     if grows:
-        return tr("Yes: in {minutes:.2g} minutes it becomes {words}.").format(minutes=minutes, words=", ".join(grows))
+        said = tr("Yes: in {minutes:.2g} minutes it becomes {words}.")
+        return said.format(minutes=minutes, words=tr(", ").join(grows))
     if unknown := [tr(part.word) for part in judged if part.undecided]:
         said = tr("In {minutes:.2g} minutes it cannot be told whether it becomes {words}.")
         return said.format(minutes=minutes, words=tr(" or ").join(unknown))

@@ -232,6 +232,10 @@
         <translation>2 · 层数 · 隐藏维度 · 单元数 · 字节数</translation>
     </message>
     <message>
+        <source>30 s</source>
+        <translation>30 秒</translation>
+    </message>
+    <message>
         <source>5 min</source>
         <translation>5 分钟</translation>
     </message>
@@ -242,6 +246,10 @@
     <message>
         <source>: {placed} placed, {freed} freed</source>
         <translation>：放置 {placed} 个，释放 {freed} 个</translation>
+    </message>
+    <message>
+        <source>; </source>
+        <translation>；</translation>
     </message>
     <message>
         <source>; decoding reads {speed} GB/s, {how}</source>
@@ -1682,10 +1690,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>Default</source>
         <translation>默认</translation>
-    </message>
-    <message>
-        <source>Default {default}, from {low} to {high}</source>
-        <translation>默认值 {default}，范围 {low} 到 {high}</translation>
     </message>
     <message>
         <source>Delete</source>
@@ -7021,7 +7025,7 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     </message>
     <message>
         <source>Time since the first reading; pauses are folded at the dashed lines</source>
-        <translation>自第一个读数以来的时间；虚线处折叠了停顿</translation>
+        <translation>距第一个读数的时间；停顿在虚线处折叠</translation>
     </message>
     <message>
         <source>Time to move a state</source>
@@ -8924,10 +8928,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>空闲，也会读取</translation>
     </message>
     <message>
-        <source>freed</source>
-        <translation>已释放</translation>
-    </message>
-    <message>
         <source>fresh ids, cleaned</source>
         <translation>新 id，已清理</translation>
     </message>
@@ -9138,6 +9138,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>import once more what is here already</source>
         <translation>将这里已有的内容再导入一次</translation>
+    </message>
+    <message>
+        <source>in all</source>
+        <translation>合计</translation>
     </message>
     <message>
         <source>in each pause where fewer cells would be walked over</source>
@@ -9876,10 +9880,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>一次 llama_decode 的最大 token 数（默认 512）</translation>
     </message>
     <message>
-        <source>moved</source>
-        <translation>已移动</translation>
-    </message>
-    <message>
         <source>moved cells rotated</source>
         <translation>已移动单元已旋转</translation>
     </message>
@@ -9974,10 +9974,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>no longer recorded</source>
         <translation>不再有记录</translation>
-    </message>
-    <message>
-        <source>no longer shared</source>
-        <translation>不再共享</translation>
     </message>
     <message>
         <source>no measurable loss</source>
@@ -10358,10 +10354,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>place in the chunk (tokens)</source>
         <translation>在分块中的位置（token）</translation>
-    </message>
-    <message>
-        <source>placed</source>
-        <translation>已放置</translation>
     </message>
     <message>
         <source>policy</source>
@@ -10758,16 +10750,8 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>共享</translation>
     </message>
     <message>
-        <source>shared now</source>
-        <translation>现在共享</translation>
-    </message>
-    <message>
         <source>sharing factor</source>
         <translation>共享系数</translation>
-    </message>
-    <message>
-        <source>shifted to other positions</source>
-        <translation>已移到其他位置</translation>
     </message>
     <message>
         <source>short</source>
@@ -11235,7 +11219,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>together</source>
-        <translation>它们</translation>
+        <translation>一起</translation>
     </message>
     <message>
         <source>together over in turn</source>
@@ -11528,6 +11512,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{about} (default {default})</source>
         <translation>{about}（默认 {default}）</translation>
+    </message>
+    <message>
+        <source>{about}. Default {default}, from {low} to {high}</source>
+        <translation>{about}。默认值 {default}，范围 {low} 到 {high}</translation>
     </message>
     <message>
         <source>{about}; may be repeated</source>
@@ -12145,15 +12133,15 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{n} are carried over: nothing is computed.</source>
-        <translation>保留 {n} 个：无需计算。</translation>
+        <translation>保留 {n}：无需计算。</translation>
     </message>
     <message>
         <source>{n} are prefilled again{time}; it can be cancelled.</source>
-        <translation>重新预填充 {n} 个{time}；可以取消。</translation>
+        <translation>重新预填充 {n}{time}；可以取消。</translation>
     </message>
     <message>
         <source>{n} are removed from the cache; each chat is prefilled again at its next message.</source>
-        <translation>从缓存中移除 {n} 个；每个对话会在其下一条消息时重新预填充。</translation>
+        <translation>从缓存中移除 {n}；每个对话会在其下一条消息时重新预填充。</translation>
     </message>
     <message>
         <source>{n} cells</source>
@@ -12196,8 +12184,20 @@ next valid position {end}</source>
         <translation>{n} 空闲</translation>
     </message>
     <message>
+        <source>{n} freed</source>
+        <translation>释放 {n} 个</translation>
+    </message>
+    <message>
         <source>{n} in streams over in one cache</source>
         <translation>{n} 个用 stream 与共用一个缓存之比</translation>
+    </message>
+    <message>
+        <source>{n} moved</source>
+        <translation>移动 {n} 个</translation>
+    </message>
+    <message>
+        <source>{n} no longer shared</source>
+        <translation>{n} 个不再共享</translation>
     </message>
     <message>
         <source>{n} of them here already</source>
@@ -12252,6 +12252,10 @@ next valid position {end}</source>
         <translation>从磁盘读取了 {n} 个内存页</translation>
     </message>
     <message>
+        <source>{n} placed</source>
+        <translation>放置 {n} 个</translation>
+    </message>
+    <message>
         <source>{n} prompts go on from it</source>
         <translation>{n} 个提示词从其后继续</translation>
     </message>
@@ -12280,12 +12284,24 @@ next valid position {end}</source>
         <translation>{n} 个序列</translation>
     </message>
     <message>
+        <source>{n} shared now</source>
+        <translation>{n} 个现在共享</translation>
+    </message>
+    <message>
+        <source>{n} shifted to other positions</source>
+        <translation>{n} 个移到其他位置</translation>
+    </message>
+    <message>
         <source>{n} slots with {n_ctx:,} tokens each, {busy} of them at work.</source>
         <translation>{n} 个槽位，每个 {n_ctx:,} 个 token，其中 {busy} 个正在工作。</translation>
     </message>
     <message>
         <source>{n} slots with {n_ctx:,} tokens each.</source>
         <translation>{n} 个槽位，每个 {n_ctx:,} 个 token。</translation>
+    </message>
+    <message>
+        <source>{n} stayed</source>
+        <translation>{n} 个未动</translation>
     </message>
     <message>
         <source>{n} streams</source>
@@ -12382,6 +12398,10 @@ next valid position {end}</source>
     <message>
         <source>{parts}; {more} matters more.</source>
         <translation>{parts}；{more} 的影响更大。</translation>
+    </message>
+    <message>
+        <source>{part} ({n:,})</source>
+        <translation>{part}（{n:,}）</translation>
     </message>
     <message>
         <source>{path} cannot be read: {why}.</source>
@@ -12528,10 +12548,6 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>预计速度 {speed}</translation>
     </message>
     <message>
-        <source>{stayed} stayed</source>
-        <translation>{stayed} 个未动</translation>
-    </message>
-    <message>
         <source>{tail:,} tokens of another branch stay while there is room</source>
         <translation>在有空间时保留另一分支的 {tail:,} 个 token</translation>
     </message>
@@ -12588,8 +12604,12 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>{title}：{y_label} 与 {x_label} 的关系</translation>
     </message>
     <message>
+        <source>{tokens}: {time}</source>
+        <translation>{tokens}：{time}</translation>
+    </message>
+    <message>
         <source>{total} of {available} MB free</source>
-        <translation>空闲 {available} MB 中的 {total} MB</translation>
+        <translation>{total} MB，空闲 {available} MB</translation>
     </message>
     <message>
         <source>{types} is not possible with this model: {why}</source>
@@ -12630,6 +12650,10 @@ It takes {total:,.0f} MB of memory at most.</source>
     <message>
         <source>{verdict}: logits differ by at most {difference:.2g}, KL {kl:.2g} nats</source>
         <translation>{verdict}：logits 最多相差 {difference:.2g}，KL {kl:.2g} nat</translation>
+    </message>
+    <message>
+        <source>{verdict}: {was} → {now}</source>
+        <translation>{verdict}：{was} → {now}</translation>
     </message>
     <message>
         <source>{what} ({n_tokens:,} tokens) was removed</source>
