@@ -147,7 +147,7 @@ def _note(answer: dict[str, Any]) -> str:
         notes.append(tr("the first {n} characters").format(n=f"{len(answer['text']):,}"))
     if answer["left_out"]:
         notes.append(tr("left out: {parts}").format(parts=_left_out(answer["left_out"])))
-    return ", ".join(notes)
+    return tr(", ").join(notes)
 
 
 def _left_out(parts: Mapping[str, int]) -> str:
@@ -164,4 +164,4 @@ def _left_out(parts: Mapping[str, int]) -> str:
         "deleted text": tr("deleted text"),
         "symbols": tr("symbols"),
     }
-    return ", ".join(f"{names.get(part, part)} ({n:,})" for part, n in parts.items())
+    return tr(", ").join(tr("{part} ({n:,})").format(part=names.get(part, part), n=n) for part, n in parts.items())

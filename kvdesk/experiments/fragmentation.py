@@ -210,7 +210,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     answer = tr("A scattered cache is nowhere {n:g} times slower.")
     if kinds:
         answer = tr("A scattered cache is at least {n:g} times slower with {kinds}.")
-    answer = answer.format(n=SLOWER, kinds="; ".join(map(tr, kinds)))
+    answer = answer.format(n=SLOWER, kinds=tr("; ").join(map(tr, kinds)))
     rest = tr("A token with {n} cells in use, over the same with its cells side by side — {said}.")
     columns = (
         *(tr("attention"), tr("cells of the text"), tr("high-water mark"), tr("hole ratio"), "ms"),
@@ -225,7 +225,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 tr("Yes: a scattered cache is up to {ratio:.2g} times slower ({kinds}).")
                 if kinds
                 else tr("No: a scattered cache is at most {ratio:.2g} times slower.")
-            ).format(ratio=max(ratio.value for ratio in worst.values()), kinds="; ".join(map(tr, kinds))),
+            ).format(ratio=max(ratio.value for ratio in worst.values()), kinds=tr("; ").join(map(tr, kinds))),
         ),
         figures=tuple(ratio for (_, layout), ratio in largest.items() if layout != COMPACT),
         plots=(

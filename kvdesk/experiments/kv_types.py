@@ -385,9 +385,9 @@ def _short(found: Mapping[Pair, Found], both: Sequence[Pair]) -> str:
     kind = both[-1].k
     k_only, v_only = found.get(Pair(kind, F16)), found.get(Pair(F16, kind))
     if k_only is None or v_only is None:
-        return f"{'; '.join(parts)}."
+        return tr("{said}.").format(said=tr("; ").join(parts))
     more = "K" if k_only.kl.value > v_only.kl.value else "V"
-    return tr("{parts}; {more} matters more.").format(parts="; ".join(parts), more=more)
+    return tr("{parts}; {more} matters more.").format(parts=tr("; ").join(parts), more=more)
 
 
 def _title(pair: Pair) -> str:

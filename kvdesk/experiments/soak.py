@@ -184,7 +184,8 @@ class Judged(NamedTuple):
 def _short(judged: Sequence[Judged], minutes: float) -> str:
     grows = [tr(part.word) for part in judged if part.grows]
     if grows:
-        return tr("Yes: in {minutes:.2g} minutes it becomes {words}.").format(minutes=minutes, words=", ".join(grows))
+        said = tr("Yes: in {minutes:.2g} minutes it becomes {words}.")
+        return said.format(minutes=minutes, words=tr(", ").join(grows))
     if unknown := [tr(part.word) for part in judged if part.undecided]:
         said = tr("In {minutes:.2g} minutes it cannot be told whether it becomes {words}.")
         return said.format(minutes=minutes, words=tr(" or ").join(unknown))
@@ -200,11 +201,11 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     memory = _growth(tr("growth of the memory"), [s for s in by[MEMORY] if s.x >= WARM * end], end, relative=True)
     holes = _growth(tr("growth of the hole ratio"), by[HOLES], end, relative=False) if by[HOLES] else None
     judged = [
-        Judged(speed, SLOWER, "slower", f"{100 * SLOWER:g} %"),
-        Judged(memory, LARGER, "larger", f"{100 * LARGER:g} %"),
+        Judged(speed, SLOWER, marked("slower"), f"{100 * SLOWER:g} %"),
+        Judged(memory, LARGER, marked("larger"), f"{100 * LARGER:g} %"),
     ]
     if holes is not None:
-        judged.append(Judged(holes, SCATTERED, "more scattered", f"{SCATTERED:g}"))
+        judged.append(Judged(holes, SCATTERED, marked("more scattered"), f"{SCATTERED:g}"))
     *firsts, last = [str(part) for part in judged]
     gaps = {name: median([s.y for s in by[name]]) for name in (P50, P95, P99)}
     used = figure(tr("share of a copy's bandwidth"), _shares(by))

@@ -81,7 +81,7 @@ def first_token_reason(delay: Delay) -> str:
     if delay.all_s <= 0:
         return ""
     parts = [*_before(delay), _reading(delay)]
-    head = tr("First token after {seconds}: {parts}").format(seconds=_seconds(delay.all_s), parts=", ".join(parts))
+    head = tr("First token after {seconds}: {parts}").format(seconds=_seconds(delay.all_s), parts=tr(", ").join(parts))
     causes = _causes(delay)
     if not causes:
         return tr("{said}.").format(said=head)

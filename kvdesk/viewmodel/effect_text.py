@@ -56,17 +56,15 @@ def figures(comparison: Comparison) -> tuple[Figure, ...]:
 def _cells(change: SequenceChange) -> str:
     """The changes of the cells of one sequence."""
     counts = (
-        (change.freed, tr("freed")),
-        (change.placed, tr("placed")),
-        (change.moved, tr("moved")),
-        (change.shifted, tr("shifted to other positions")),
-        (change.shared, tr("shared now")),
-        (change.unshared, tr("no longer shared")),
+        (change.freed, tr("{n} freed")),
+        (change.placed, tr("{n} placed")),
+        (change.moved, tr("{n} moved")),
+        (change.shifted, tr("{n} shifted to other positions")),
+        (change.shared, tr("{n} shared now")),
+        (change.unshared, tr("{n} no longer shared")),
+        (change.stayed, tr("{n} stayed")),
     )
-    parts = [f"{n:,} {word}" for n, word in counts if n]
-    if change.stayed:
-        parts.append(tr("{stayed} stayed").format(stayed=f"{change.stayed:,}"))
-    return ", ".join(parts)
+    return tr(", ").join(words.format(n=f"{n:,}") for n, words in counts if n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ def effect_rows(done: OperationDone, titles: Titles, texts: Mapping[int, str]) -
     rows = []
     for seq_id in sorted({*changes, *comparison.logits}):
         logits, title = comparison.logits.get(seq_id), titles(seq_id)
-        cells = "; ".join(changes.get(seq_id, ())) or tr("unchanged")
+        cells = tr("; ").join(changes.get(seq_id, ())) or tr("unchanged")
         if logits is None:
             rows.append(EffectRow(title, cells))
             continue
@@ -108,7 +106,7 @@ def _next_token(logits: LogitsComparison, texts: Mapping[int, str]) -> str:
     if logits.verdict.same or logits.first_row < 0:
         return _verdict(logits.verdict)
     was, now = (_token(token, texts) for token in (logits.token_before, logits.token_after))
-    return f"{_verdict(logits.verdict)}: {was} → {now}"
+    return tr("{verdict}: {was} → {now}").format(verdict=_verdict(logits.verdict), was=was, now=now)
 
 
 def _token(token: int, texts: Mapping[int, str]) -> str:

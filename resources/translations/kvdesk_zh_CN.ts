@@ -4,8 +4,8 @@
 <context>
     <name></name>
     <message>
-        <source> (95 %: {low:.3g} to {high:.3g})</source>
-        <translation>（95 %：{low:.3g} 到 {high:.3g}）</translation>
+        <source> (95 %: {low} to {high})</source>
+        <translation>（95 %：{low} 到 {high}）</translation>
     </message>
     <message>
         <source> (estimated from the bytes of a cell)</source>
@@ -36,16 +36,12 @@
         <translation>原来的文件保留为 {name}。</translation>
     </message>
     <message>
-        <source> While it is pinned, it is listed at the top.</source>
-        <translation>固定期间，它列在最上方。</translation>
-    </message>
-    <message>
         <source> With K and V as q8_0, {smaller:,} do.</source>
         <translation>K 和 V 用 q8_0 时可有 {smaller:,} 个。</translation>
     </message>
     <message>
         <source> and </source>
-        <translation> 和 </translation>
+        <translation>、</translation>
     </message>
     <message>
         <source> at {speed} GB/s</source>
@@ -66,6 +62,10 @@
     <message>
         <source> of {last}</source>
         <translation> / {last}</translation>
+    </message>
+    <message>
+        <source> or </source>
+        <translation>或</translation>
     </message>
     <message>
         <source>% of H</source>
@@ -116,8 +116,8 @@
         <translation>%n 个 token</translation>
     </message>
     <message>
-        <source>(H - U) / H, 0 when H is 0: free cells that attention still reads</source>
-        <translation>(H - U) / H，H 为 0 时为 0：注意力仍会读取的空闲单元</translation>
+        <source>%n tokens read</source>
+        <translation>读取 %n 个 token</translation>
     </message>
     <message>
         <source>(generated tokens - 1) / (time of the last token - time of the first)</source>
@@ -212,6 +212,10 @@
         <translation>1 个线程</translation>
     </message>
     <message>
+        <source>1 token read</source>
+        <translation>读取 1 个 token</translation>
+    </message>
+    <message>
         <source>1: on</source>
         <translation>1：开启</translation>
     </message>
@@ -228,6 +232,10 @@
         <translation>2 · 层数 · 隐藏维度 · 单元数 · 字节数</translation>
     </message>
     <message>
+        <source>30 s</source>
+        <translation>30 秒</translation>
+    </message>
+    <message>
         <source>5 min</source>
         <translation>5 分钟</translation>
     </message>
@@ -238,6 +246,10 @@
     <message>
         <source>: {placed} placed, {freed} freed</source>
         <translation>：放置 {placed} 个，释放 {freed} 个</translation>
+    </message>
+    <message>
+        <source>; </source>
+        <translation>；</translation>
     </message>
     <message>
         <source>; decoding reads {speed} GB/s, {how}</source>
@@ -268,6 +280,10 @@
         <translation>如果代码的 token 平均比没有人说过的代码的 token 可能性高 {n:g} nat，就算知道该代码。</translation>
     </message>
     <message>
+        <source>A compaction brings a token to {compacted:.2g} of its time, a rebuild to {read:.2g}.</source>
+        <translation>整理后一个 token 的用时为原来的 {compacted:.2g} 倍，重建后为 {read:.2g} 倍。</translation>
+    </message>
+    <message>
         <source>A context of {n_ctx:,} cells needs {gb} with this model, and {gb2} are free. </source>
         <translation>{n_ctx:,} 个单元的上下文用这个模型需要 {gb}，而空闲 {gb2}。</translation>
     </message>
@@ -294,6 +310,18 @@
     <message>
         <source>A journal that was exported, operation by operation, without any model.</source>
         <translation>逐个操作重放导出的操作记录，不需要模型。</translation>
+    </message>
+    <message>
+        <source>A language model reads a text token by token, and a token is about three quarters of a word. For each token it computes two small lists of numbers in every layer, the key and the value. Later tokens look back at them to find out what was said before. To compute them all again for every new token would be far too slow, so the model keeps them in memory. This memory is called the KV cache, and it grows by the same amount with each token.
+
+A chat is where the cache pays off. Each time you ask something, the whole conversation so far is sent to the model again, because the model itself remembers nothing. Without a cache it would have to read everything from the start, and each answer would begin later than the one before. With a cache only the words that are new are read. The beginning has not changed, so its keys and values are still right. But if a single word near the beginning is changed, everything behind it has to be read again, since each token has seen all those before it.
+
+The cache has a price. It takes memory, which is why a long conversation needs a larger computer than a short one. When it is full, something has to go: old messages, other chats, or the precision of the numbers. A good program shows what is in it, and lets you choose.</source>
+        <translation>语言模型逐个 token 地读取文本，一个 token 大约相当于一个汉字或一个词。对于每个 token，模型会在每一层计算两组数值：Key 和 Value。后面的 token 会回看它们，以了解前面说过什么。如果每生成一个新的 token 都要全部重新计算，就太慢了，所以模型把它们保存在内存中。这块内存叫做 KV 缓存，每多一个 token，它就增大同样的一份。
+
+对话最能体现缓存的价值。模型自己什么也不记得，所以你每次提问，都要把到目前为止的整个对话重新发送给它。没有缓存，它每次都要从头读起，每个回答都会比前一个开始得更晚。有了缓存，只需读取新增的内容：开头没有变化，它的 Key 和 Value 就仍然有效。但如果靠近开头的地方改动了一个字，它后面的全部内容都要重新读取，因为每个 token 都看过它之前的所有 token。
+
+缓存也有代价。它占用内存，因此长对话比短对话需要更多内存。缓存满了，就必须舍弃一些东西：旧消息、其他对话，或者数值的精度。好的程序会让你看到缓存里有什么，并由你来选择。</translation>
     </message>
     <message>
         <source>A line of the text has {longest:,} characters, and this model&apos;s tokenizer can take {longest_line:,}: break it up.</source>
@@ -330,6 +358,14 @@
     <message>
         <source>A new server</source>
         <translation>新服务器</translation>
+    </message>
+    <message>
+        <source>A number is missing.</source>
+        <translation>请填写一个数字。</translation>
+    </message>
+    <message>
+        <source>A plain question. You can type your own below.</source>
+        <translation>一个普通的问题。也可以在下方输入你自己的问题。</translation>
     </message>
     <message>
         <source>A position far from the others</source>
@@ -396,12 +432,20 @@
         <translation>序列断点最多为 {n} 字节的文本。</translation>
     </message>
     <message>
+        <source>A sequence {starts}; behind its last position {gaps}, and going back is {back}.</source>
+        <translation>序列{starts}；最后位置之后{gaps}，回到之前的位置{back}。</translation>
+    </message>
+    <message>
         <source>A sequence {starts}; behind its last position {gaps}, and going back to one that is there is {back}: {taken} of {n} calls were taken. What was removed {stacks}: the same text after a removed one and in an empty cache differs by {difference:.3g} in its logits, with {left}.</source>
         <translation>序列{starts}；最后位置之后{gaps}，而回到已有的位置会{back}：{n} 次调用中有 {taken} 次被接受。被移除的内容{stacks}：移除之前的文本后再处理同一文本，与在空缓存中处理相比，logits 相差 {difference:.3g}，{left}。</translation>
     </message>
     <message>
         <source>A shift by 0 moves nothing.</source>
         <translation>移动 0 不会有任何变化。</translation>
+    </message>
+    <message>
+        <source>A short Python function. You can attach files too: PDF, Word, text.</source>
+        <translation>一个简短的 Python 函数。也可以附加文件：PDF、Word、文本。</translation>
     </message>
     <message>
         <source>A shorter time</source>
@@ -422,10 +466,6 @@
     <message>
         <source>A template is checked on this chat first</source>
         <translation>模板会先在这个对话上检查</translation>
-    </message>
-    <message>
-        <source>A text cannot be used as it is.</source>
-        <translation>有一项文本无法按现在的写法使用。</translation>
     </message>
     <message>
         <source>A text of the logit bias has no characters.</source>
@@ -474,6 +514,14 @@
     <message>
         <source>A token&apos;s time is that of an answer in a new chat beside all others, over one in an empty context without kvdesk, before it and after it; a machine that becomes slower by itself changes both.</source>
         <translation>一个 token 的用时，是在其他对话旁的新对话中回答的用时，与前后在没有 kvdesk 的空上下文中的用时之比；机器自身变慢时两者都会变化。</translation>
+    </message>
+    <message>
+        <source>A window forgets none of {n} codes; a bare ring reads on with {ring:.2g} times the perplexity.</source>
+        <translation>窗口没有忘记 {n} 个代码中的任何一个；单纯的环继续读取时困惑度为 {ring:.2g} 倍。</translation>
+    </message>
+    <message>
+        <source>A window forgets {lost} of {n} codes; a bare ring also raises the perplexity {ring:.2g} times.</source>
+        <translation>窗口忘记了 {n} 个代码中的 {lost} 个；单纯的环还会使困惑度变为 {ring:.2g} 倍。</translation>
     </message>
     <message>
         <source>API key</source>
@@ -576,6 +624,10 @@
         <translation>全部内容</translation>
     </message>
     <message>
+        <source>All of its chats are empty.</source>
+        <translation>其中的对话都是空的。</translation>
+    </message>
+    <message>
         <source>All of these chats are here already.</source>
         <translation>这些对话这里都已经有了。</translation>
     </message>
@@ -616,6 +668,14 @@
         <translation>全部 {n_seq_max} 个序列都在生成回答。请等待其中一个结束。</translation>
     </message>
     <message>
+        <source>All {n} cells in use are removed.</source>
+        <translation>全部 {n} 个已用单元都会被移除。</translation>
+    </message>
+    <message>
+        <source>Allow other computers</source>
+        <translation>允许其他电脑访问</translation>
+    </message>
+    <message>
         <source>Also the texts that are otherwise left out of logs, settings and journal. Of other chats too.</source>
         <translation>平时不写入日志、设置和操作记录的文本也包括在内。其他对话的文本同样包括。</translation>
     </message>
@@ -640,16 +700,24 @@
         <translation>正在生成回答，请先停止。</translation>
     </message>
     <message>
+        <source>An entry is invalid.</source>
+        <translation>有一项输入无效。</translation>
+    </message>
+    <message>
         <source>An id that is used again may leave its state in confusion; a fresh one for each request would be safe, as long as it is below n_seq_max.</source>
         <translation>重复使用的 id 可能使其状态混乱；每个请求用新的 id 更安全，只要它小于 n_seq_max。</translation>
+    </message>
+    <message>
+        <source>And in five words?</source>
+        <translation>用五个词来概括呢？</translation>
     </message>
     <message>
         <source>And, where it is ticked</source>
         <translation>以及勾选后才包含的内容</translation>
     </message>
     <message>
-        <source>Another kvdesk.</source>
-        <translation>另一个 kvdesk。</translation>
+        <source>Another kvdesk. It answers chats.</source>
+        <translation>另一个 kvdesk。它可以回答对话。</translation>
     </message>
     <message>
         <source>Another kvdesk: its cells are shown as they change, and it verifies them itself.</source>
@@ -760,6 +828,10 @@
         <translation>按文件所述</translation>
     </message>
     <message>
+        <source>Ask twice: see the second answer start sooner</source>
+        <translation>问两次：看第二个回答更快开始</translation>
+    </message>
+    <message>
         <source>Asking the hub…</source>
         <translation>正在询问 hub…</translation>
     </message>
@@ -784,8 +856,8 @@
         <translation>附加文件…</translation>
     </message>
     <message>
-        <source>Attach text, code, PDF or DOCX files (Ctrl+Shift+A); dropping and pasting them works too</source>
-        <translation>附加文本、代码、PDF 或 DOCX 文件（Ctrl+Shift+A）；也可以拖放或粘贴</translation>
+        <source>Attach text, code, PDF, DOCX or RTF files (Ctrl+Shift+A); dropping and pasting them works too</source>
+        <translation>附加文本、代码、PDF、DOCX 或 RTF 文件（Ctrl+Shift+A）；也可以拖放或粘贴</translation>
     </message>
     <message>
         <source>Attachments</source>
@@ -856,6 +928,10 @@
         <translation>返回对话列表</translation>
     </message>
     <message>
+        <source>Back to the chats (Ctrl+Shift+L)</source>
+        <translation>返回对话 (Ctrl+Shift+L)</translation>
+    </message>
+    <message>
         <source>Back to the chats (Esc)</source>
         <translation>返回对话 (Esc)</translation>
     </message>
@@ -892,6 +968,14 @@
         <translation>批次应按长度排序，提示词与回答分开。</translation>
     </message>
     <message>
+        <source>Because all earlier tokens are sent again: the last request takes {ratio:.2g} times the first.</source>
+        <translation>因为之前的所有 token 都被重新发送：最后一个请求的用时是第一个的 {ratio:.2g} 倍。</translation>
+    </message>
+    <message>
+        <source>Becomes a version of its own, and is answered; the question as it was stays.</source>
+        <translation>会成为一个单独的版本并得到回答；原来的问题保持不变。</translation>
+    </message>
+    <message>
         <source>Becomes a version of its own; the answer as it was stays.</source>
         <translation>会成为一个单独的版本；原来的回答保持不变。</translation>
     </message>
@@ -918,6 +1002,10 @@
     <message>
         <source>Blocks from which several prompts go on: their beginning is stored once</source>
         <translation>有多个提示词从其后继续的块：它们的开头只存储一份</translation>
+    </message>
+    <message>
+        <source>Blocks of 16 would compute {blocks:.2g} times the prompt tokens, and {empty:.0%} of their slots would be empty; holes were {holes:.0%} here.</source>
+        <translation>块大小为 16 时，需要计算的 token 是提示词的 {blocks:.2g} 倍，{empty:.0%} 的槽位为空；这里的空洞为 {holes:.0%}。</translation>
     </message>
     <message>
         <source>Blocks that were evicted or cleared since the first message</source>
@@ -1032,6 +1120,10 @@
         <translation>单元</translation>
     </message>
     <message>
+        <source>Cells and positions are restored, but not the holes between the cells: they take too much memory.</source>
+        <translation>会恢复单元和位置，但不恢复单元之间的空洞：它们占用的内存太多。</translation>
+    </message>
+    <message>
         <source>Cells in a run</source>
         <translation>每段的单元数</translation>
     </message>
@@ -1086,10 +1178,6 @@
     <message>
         <source>Cells that attention reads (`n_kv`), up to the dashed line in the map</source>
         <translation>注意力读取的单元（`n_kv`），到图中的虚线为止</translation>
-    </message>
-    <message>
-        <source>Cells that attention reads for the next token</source>
-        <translation>注意力为下一个 token 读取的单元</translation>
     </message>
     <message>
         <source>Cells that each of 63 other sequences takes at most</source>
@@ -1160,6 +1248,10 @@
         <translation>与 llama-server、vLLM、另一个 kvdesk 等运行的模型对话</translation>
     </message>
     <message>
+        <source>Chat with models on this computer, and see what the KV cache is doing.</source>
+        <translation>与这台电脑上的模型对话，并查看 KV 缓存在做什么。</translation>
+    </message>
+    <message>
         <source>Chat: {text}</source>
         <translation>对话：{text}</translation>
     </message>
@@ -1176,16 +1268,16 @@
         <translation>对话在那里回答：由 llama-server、vLLM、SGLang、另一个 kvdesk，或任何使用 OpenAI 协议的服务器。你的消息会发送给它。</translation>
     </message>
     <message>
-        <source>Chats from a file: kvdesk&apos;s own JSON, or what ChatGPT, LM Studio and llama.cpp&apos;s web UI export. All of a file&apos;s chats are imported, or none. What is here already is left out.</source>
-        <translation>从文件导入对话：kvdesk 自己的 JSON，或 ChatGPT、LM Studio 和 llama.cpp 网页界面导出的文件。一个文件中的对话要么全部导入，要么都不导入。已经存在的会跳过。</translation>
+        <source>Chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp&apos;s web UI. All of its chats are imported, or none. What is here already is left out, and what is damaged.</source>
+        <translation>从文件导入对话：可以是 kvdesk、ChatGPT、Open WebUI、LM Studio、Jan 或 llama.cpp 网页界面的文件。其中的对话要么全部导入，要么都不导入。已经存在的和已损坏的会跳过。</translation>
     </message>
     <message>
         <source>Chats in the cache at the same time, at most</source>
         <translation>同时在缓存中的对话数上限</translation>
     </message>
     <message>
-        <source>Chats of kvdesk, ChatGPT, LM Studio, llama.cpp ({endings})</source>
-        <translation>kvdesk、ChatGPT、LM Studio、llama.cpp 的对话 ({endings})</translation>
+        <source>Chats of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan, llama.cpp ({endings})</source>
+        <translation>kvdesk、ChatGPT、Open WebUI、LM Studio、Jan、llama.cpp 的对话 ({endings})</translation>
     </message>
     <message>
         <source>Chats of yesterday</source>
@@ -1292,6 +1384,10 @@
         <translation>按{property}着色：{entries}</translation>
     </message>
     <message>
+        <source>Columns: number, operation and reason, cells changed, time</source>
+        <translation>列：序号、操作及原因、变化的单元、用时</translation>
+    </message>
+    <message>
         <source>Command palette</source>
         <translation>命令面板</translation>
     </message>
@@ -1320,6 +1416,14 @@
         <translation>整理</translation>
     </message>
     <message>
+        <source>Compaction does not pay here: at best ({policy}) the day takes {ratio:.2g} of its time.</source>
+        <translation>在这里整理不划算：最好的情况（{policy}）下，一天的用时为原来的 {ratio:.2g} 倍。</translation>
+    </message>
+    <message>
+        <source>Compaction pays: {policy}, the day takes {ratio:.2g} of its time.</source>
+        <translation>整理划算：使用{policy}，一天的用时为原来的 {ratio:.2g} 倍。</translation>
+    </message>
+    <message>
         <source>Compaction: {name}</source>
         <translation>整理：{name}</translation>
     </message>
@@ -1338,10 +1442,6 @@
     <message>
         <source>Compared with the engine&apos;s own state afterwards: the map agrees.</source>
         <translation>之后与引擎自身的状态比较：单元图一致。</translation>
-    </message>
-    <message>
-        <source>Compared with the state that was undone:</source>
-        <translation>与撤销前的状态相比：</translation>
     </message>
     <message>
         <source>Compares every cell with the engine&apos;s own state</source>
@@ -1424,6 +1524,14 @@
         <translation>缓存中的对话</translation>
     </message>
     <message>
+        <source>Conversations in the new cache: {n}.</source>
+        <translation>新缓存中的对话：{n} 个。</translation>
+    </message>
+    <message>
+        <source>Conversations in the new cache: {n}; without room: {left}.</source>
+        <translation>新缓存中的对话：{n} 个；放不下的：{left} 个。</translation>
+    </message>
+    <message>
         <source>Conversations that are removed from the cache are saved there</source>
         <translation>从缓存移除的对话会保存在这里</translation>
     </message>
@@ -1462,6 +1570,10 @@
     <message>
         <source>Copy the address</source>
         <translation>复制地址</translation>
+    </message>
+    <message>
+        <source>Copy the command for a terminal</source>
+        <translation>复制终端命令</translation>
     </message>
     <message>
         <source>Copy the message</source>
@@ -1564,12 +1676,8 @@
         <translation>天数</translation>
     </message>
     <message>
-        <source>Decode speed of the last tokens</source>
-        <translation>最近若干 token 的解码速度</translation>
-    </message>
-    <message>
-        <source>Decodes grouped</source>
-        <translation>合并的 decode</translation>
+        <source>Decode speed of the answers that are written now</source>
+        <translation>正在生成的回答的解码速度</translation>
     </message>
     <message>
         <source>Decodes one token there: llama.cpp takes it only right after the sequence&apos;s last position</source>
@@ -1582,10 +1690,6 @@
     <message>
         <source>Default</source>
         <translation>默认</translation>
-    </message>
-    <message>
-        <source>Default {default}, from {low} to {high}</source>
-        <translation>默认值 {default}，范围 {low} 到 {high}</translation>
     </message>
     <message>
         <source>Delete</source>
@@ -1602,6 +1706,10 @@
     <message>
         <source>Delete the file</source>
         <translation>删除文件</translation>
+    </message>
+    <message>
+        <source>Delete the selected results</source>
+        <translation>删除选中的结果</translation>
     </message>
     <message>
         <source>Delete this message</source>
@@ -1716,6 +1824,10 @@
         <translation>每个回答成为一个分支；问题只预填充一次</translation>
     </message>
     <message>
+        <source>Each answer shows how many tokens came from the cache, how many were computed, and how fast. Hover it for more.</source>
+        <translation>每个回答都会显示有多少 token 来自缓存、多少是计算的，以及速度。将鼠标移到上面可查看更多。</translation>
+    </message>
+    <message>
         <source>Each answer tells how much of its prompt came from the cache; the cells are not shown.</source>
         <translation>每个回答会说明其提示词有多少来自缓存；不显示单元。</translation>
     </message>
@@ -1756,12 +1868,16 @@
         <translation>每天使用不同的对话，每种策略各一次</translation>
     </message>
     <message>
-        <source>Edit and send as a new branch; this one stays</source>
-        <translation>编辑并作为新分支发送；当前这条保留</translation>
+        <source>Edit it here, and have that answered in a new branch; this one stays</source>
+        <translation>就地编辑，并在新分支中得到回答；当前这条保留</translation>
     </message>
     <message>
         <source>Edit the answer…</source>
         <translation>编辑回答…</translation>
+    </message>
+    <message>
+        <source>Edit the last question</source>
+        <translation>编辑最后一个问题</translation>
     </message>
     <message>
         <source>Edit this message</source>
@@ -1776,18 +1892,6 @@
         <translation>由你编辑</translation>
     </message>
     <message>
-        <source>Editing: Enter sends it as a new branch  ·  Esc cancels</source>
-        <translation>正在编辑：Enter 作为新分支发送  ·  Esc 取消</translation>
-    </message>
-    <message>
-        <source>Editing: it can be sent when the answer has ended</source>
-        <translation>正在编辑：回答结束后可以发送</translation>
-    </message>
-    <message>
-        <source>Editing: it can be sent when the model is ready</source>
-        <translation>正在编辑：模型就绪后可以发送</translation>
-    </message>
-    <message>
         <source>Edit…</source>
         <translation>编辑…</translation>
     </message>
@@ -1800,6 +1904,10 @@
         <translation>否则其回答按设置采样。</translation>
     </message>
     <message>
+        <source>Encoding of {name}</source>
+        <translation>{name} 的编码</translation>
+    </message>
+    <message>
         <source>End the experiment&apos;s process at once; its samples are lost</source>
         <translation>立即结束实验的进程；其样本会丢失</translation>
     </message>
@@ -1810,6 +1918,10 @@
     <message>
         <source>Ended at the limit of {n} tokens.</source>
         <translation>已达到 {n} 个 token 的上限。</translation>
+    </message>
+    <message>
+        <source>Engine and servers</source>
+        <translation>引擎与服务器</translation>
     </message>
     <message>
         <source>Enter queues it  ·  Esc stops the answer</source>
@@ -1890,6 +2002,10 @@
     <message>
         <source>Experiments that answer questions about the KV cache, each in a process of its own, with a report.</source>
         <translation>回答 KV 缓存问题的实验，每个实验在单独的进程中运行并给出报告。</translation>
+    </message>
+    <message>
+        <source>Explain a piece of code</source>
+        <translation>解释一段代码</translation>
     </message>
     <message>
         <source>Export</source>
@@ -1992,6 +2108,10 @@
         <translation>查找操作</translation>
     </message>
     <message>
+        <source>Find in this chat</source>
+        <translation>在这个对话中查找</translation>
+    </message>
+    <message>
         <source>First cell</source>
         <translation>第一个单元</translation>
     </message>
@@ -2002,6 +2122,10 @@
     <message>
         <source>First token after</source>
         <translation>首个 token 用时</translation>
+    </message>
+    <message>
+        <source>First token after {seconds}: {parts}</source>
+        <translation>首个 token 用时 {seconds}：{parts}</translation>
     </message>
     <message>
         <source>Fit</source>
@@ -2046,6 +2170,10 @@
     <message>
         <source>For models with sliding-window attention: keeps the cells outside the window too</source>
         <translation>用于滑动窗口注意力的模型：窗口之外的单元也保留</translation>
+    </message>
+    <message>
+        <source>For this computer: {name}</source>
+        <translation>适合这台电脑：{name}</translation>
     </message>
     <message>
         <source>Forget cells</source>
@@ -2116,8 +2244,8 @@
         <translation>来自缓存</translation>
     </message>
     <message>
-        <source>From kvdesk&apos;s own JSON, or an export of ChatGPT, LM Studio or llama.cpp&apos;s web UI</source>
-        <translation>来自 kvdesk 自己的 JSON，或 ChatGPT、LM Studio、llama.cpp 网页界面的导出文件</translation>
+        <source>From kvdesk&apos;s own JSON, or from ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp&apos;s web UI</source>
+        <translation>来自 kvdesk 自己的 JSON，或 ChatGPT、Open WebUI、LM Studio、Jan、llama.cpp 网页界面的文件</translation>
     </message>
     <message>
         <source>From the file&apos;s header and the settings, before the load</source>
@@ -2156,8 +2284,8 @@
         <translation>其间的空缺</translation>
     </message>
     <message>
-        <source>Get a better model</source>
-        <translation>获取更好的模型</translation>
+        <source>Get a better model…</source>
+        <translation>获取更好的模型…</translation>
     </message>
     <message>
         <source>Get models</source>
@@ -2204,6 +2332,18 @@
         <translation>层的组：{n}</translation>
     </message>
     <message>
+        <source>Grouped</source>
+        <translation>合并显示</translation>
+    </message>
+    <message>
+        <source>H, the high-water mark: index of the last non-empty cell + 1</source>
+        <translation>H，高水位：最后一个非空单元的序号 + 1</translation>
+    </message>
+    <message>
+        <source>H, the high-water mark: index of the last non-empty cell + 1 (`used_max_p1`)</source>
+        <translation>H，高水位：最后一个非空单元的序号 + 1（`used_max_p1`）</translation>
+    </message>
+    <message>
         <source>H, the highest of all streams</source>
         <translation>H，所有 stream 中的最高值</translation>
     </message>
@@ -2220,8 +2360,8 @@
         <translation>你好</translation>
     </message>
     <message>
-        <source>Here you choose what happens then: stop, or let the oldest messages go.</source>
-        <translation>在这里选择届时如何处理：停止，或移除最早的消息。</translation>
+        <source>Help</source>
+        <translation>帮助</translation>
     </message>
     <message>
         <source>Here you open another model, a GGUF file. Ctrl+, opens the settings.</source>
@@ -2236,8 +2376,16 @@
         <translation>隐藏检查器 (Ctrl+I)</translation>
     </message>
     <message>
-        <source>High water: index of the last non-empty cell + 1</source>
-        <translation>高水位：最后一个非空单元的序号 + 1</translation>
+        <source>Hide the parameters</source>
+        <translation>隐藏参数</translation>
+    </message>
+    <message>
+        <source>Hide the parameters (Ctrl+J)</source>
+        <translation>隐藏参数 (Ctrl+J)</translation>
+    </message>
+    <message>
+        <source>High water (H)</source>
+        <translation>高水位 (H)</translation>
     </message>
     <message>
         <source>Higher is more varied; 0 always takes the most likely token (greedy)</source>
@@ -2246,6 +2394,10 @@
     <message>
         <source>History</source>
         <translation>历史</translation>
+    </message>
+    <message>
+        <source>Hole ratio (H - U) / H, 0 when H is 0: free cells that attention still reads</source>
+        <translation>空洞率 (H - U) / H，H 为 0 时为 0：注意力仍会读取的空闲单元</translation>
     </message>
     <message>
         <source>Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads</source>
@@ -2340,6 +2492,10 @@
         <translation>下一个 token 的熵如何变为动态温度；1 表示成比例</translation>
     </message>
     <message>
+        <source>How this model marks its reasoning could not be found: it is shown as a part of the answer.</source>
+        <translation>无法判断这个模型如何标记思考过程：它会作为回答的一部分显示。</translation>
+    </message>
+    <message>
         <source>Idle, and it pays: {numbers}.</source>
         <translation>空闲，且值得：{numbers}。</translation>
     </message>
@@ -2354,6 +2510,10 @@
     <message>
         <source>Import a preset</source>
         <translation>导入预设</translation>
+    </message>
+    <message>
+        <source>Import and export</source>
+        <translation>导入与导出</translation>
     </message>
     <message>
         <source>Import chats</source>
@@ -2404,6 +2564,10 @@
         <translation>在消息输入框中</translation>
     </message>
     <message>
+        <source>In {minutes:.2g} minutes it cannot be told whether it becomes {words}.</source>
+        <translation>{minutes:.2g} 分钟内无法判断是否会{words}。</translation>
+    </message>
+    <message>
         <source>In {n} requests of this window</source>
         <translation>在这个窗口的 {n} 个请求中</translation>
     </message>
@@ -2452,8 +2616,20 @@
         <translation>它要求等待 {n} 秒。</translation>
     </message>
     <message>
+        <source>It can be saved when the answer has ended</source>
+        <translation>回答结束后可以保存</translation>
+    </message>
+    <message>
+        <source>It can be saved when the model is ready</source>
+        <translation>模型就绪后可以保存</translation>
+    </message>
+    <message>
         <source>It changes nothing: a recurrent memory has one state per conversation anyway.</source>
         <translation>没有影响：循环记忆中每个对话本来就只有一个状态。</translation>
+    </message>
+    <message>
+        <source>It could not be moved to the trash: {folder}</source>
+        <translation>无法移到回收站：{folder}</translation>
     </message>
     <message>
         <source>It could not be saved: {why}.</source>
@@ -2468,12 +2644,24 @@
         <translation>不值得：{numbers}。</translation>
     </message>
     <message>
+        <source>It does not show its cells to this key. Start it with --inspect-key and enter that key here.</source>
+        <translation>它不向这个密钥显示其单元。请用 --inspect-key 启动它，并在这里输入那个密钥。</translation>
+    </message>
+    <message>
         <source>It goes on in a version beside it, on a branch of its own; what follows it here stays</source>
         <translation>它在旁边的一个版本中继续，位于单独的分支；这里后面的内容保留</translation>
     </message>
     <message>
+        <source>It has cell {first} of the map.</source>
+        <translation>它占用图中的单元 {first}。</translation>
+    </message>
+    <message>
         <source>It has happened {n} times within a minute: restart kvdesk. Your chats are saved.</source>
         <translation>这在一分钟内发生了 {n} 次：请重新启动 kvdesk。你的对话已保存。</translation>
+    </message>
+    <message>
+        <source>It has {n} cells of the map, {first} to {last}.</source>
+        <translation>它占用图中的 {n} 个单元：{first} 到 {last}。</translation>
     </message>
     <message>
         <source>It holds no cells.</source>
@@ -2502,6 +2690,10 @@
     <message>
         <source>It only marks cells as unused, so that memory is left behind and slows later requests down.</source>
         <translation>它只把单元标记为未使用，内存因此残留，使之后的请求变慢。</translation>
+    </message>
+    <message>
+        <source>It shows its cells to a key only. Start it with --inspect-key and enter that key here.</source>
+        <translation>它只向指定的密钥显示其单元。请用 --inspect-key 启动它，并在这里输入那个密钥。</translation>
     </message>
     <message>
         <source>It takes about {seconds:.0f} s at the speed measured just now.</source>
@@ -2644,6 +2836,10 @@
         <translation>KL {kl_max} nat，logits 最多相差 {max_difference}</translation>
     </message>
     <message>
+        <source>KL, nats</source>
+        <translation>KL（nat）</translation>
+    </message>
+    <message>
         <source>KV cache</source>
         <translation>KV 缓存</translation>
     </message>
@@ -2764,6 +2960,10 @@
         <translation>退出</translation>
     </message>
     <message>
+        <source>Leave it as it was (Esc)</source>
+        <translation>保持原样 (Esc)</translation>
+    </message>
+    <message>
         <source>Leave out tokens less likely than this share of the most likely one; 0 leaves out none</source>
         <translation>排除可能性低于最可能 token 的这个比例的 token；0 表示不排除</translation>
     </message>
@@ -2772,16 +2972,12 @@
         <translation>排除 logit 比最高值低 n 个标准差以上的 token；0 或更小表示不排除</translation>
     </message>
     <message>
-        <source>Leave the answer as it was (Esc)</source>
-        <translation>回答保持原样 (Esc)</translation>
-    </message>
-    <message>
         <source>Leave the tour (Esc)</source>
         <translation>退出导览 (Esc)</translation>
     </message>
     <message>
-        <source>Leave what is open, or stop the answer</source>
-        <translation>离开当前界面，或停止回答</translation>
+        <source>Leave what is open, stop the answer, or dismiss the newest notice</source>
+        <translation>离开打开的内容、停止回答，或关闭最新的通知</translation>
     </message>
     <message>
         <source>Left out</source>
@@ -2798,6 +2994,10 @@
     <message>
         <source>Licence</source>
         <translation>许可证</translation>
+    </message>
+    <message>
+        <source>Licence texts</source>
+        <translation>许可证文本</translation>
     </message>
     <message>
         <source>Licences</source>
@@ -2826,10 +3026,6 @@
     <message>
         <source>Loaded from saved states in the morning</source>
         <translation>早晨从保存的状态加载</translation>
-    </message>
-    <message>
-        <source>Loading {name}</source>
-        <translation>正在加载 {name}</translation>
     </message>
     <message>
         <source>Loading {name}  {share}</source>
@@ -2866,6 +3062,10 @@
     <message>
         <source>Logs of kvdesk and llama.cpp</source>
         <translation>llama.cpp 和 kvdesk 的日志</translation>
+    </message>
+    <message>
+        <source>Long</source>
+        <translation>详细</translation>
     </message>
     <message>
         <source>Long texts in European languages; can reason</source>
@@ -2954,10 +3154,6 @@
     <message>
         <source>Measured when it ran last.</source>
         <translation>上次运行时测得。</translation>
-    </message>
-    <message>
-        <source>Measured with the next {n} tokens of an answer</source>
-        <translation>用一个回答接下来的 {n} 个 token 测量</translation>
     </message>
     <message>
         <source>Measurements that are judged, each a ratio within one run. Run them on a quiet machine.</source>
@@ -3096,10 +3292,6 @@
         <translation>这条消息的更多操作</translation>
     </message>
     <message>
-        <source>More rounds and larger contexts</source>
-        <translation>更多轮次和更大的上下文</translation>
-    </message>
-    <message>
         <source>More threads write faster.</source>
         <translation>线程越多，生成越快。</translation>
     </message>
@@ -3140,6 +3332,10 @@
         <translation>移动光标</translation>
     </message>
     <message>
+        <source>Move the selected results to the trash (Del)</source>
+        <translation>将选中的结果移到回收站 (Del)</translation>
+    </message>
+    <message>
         <source>Move to folder</source>
         <translation>移到文件夹</translation>
     </message>
@@ -3166,6 +3362,10 @@
     <message>
         <source>Moves used cells to the front; first shows what would change</source>
         <translation>将已用单元移到前面；先显示会有哪些变化</translation>
+    </message>
+    <message>
+        <source>Moving cells takes kvdesk at most {times:.2g} times the least time that it can take.</source>
+        <translation>kvdesk 移动单元的用时最多为最短可能用时的 {times:.2g} 倍。</translation>
     </message>
     <message>
         <source>Moving one conversation of an eighth of the cells takes {alone} of the time of a compaction, and the last used cell falls from {before:,.0f} to {after:,.0f} instead of {all:,.0f}.</source>
@@ -3220,6 +3420,10 @@
         <translation>新对话 (Ctrl+N)</translation>
     </message>
     <message>
+        <source>New folder for this chat</source>
+        <translation>为这个对话新建文件夹</translation>
+    </message>
+    <message>
         <source>New folder…</source>
         <translation>新建文件夹…</translation>
     </message>
@@ -3238,6 +3442,14 @@
     <message>
         <source>Next search result</source>
         <translation>下一个搜索结果</translation>
+    </message>
+    <message>
+        <source>Next token</source>
+        <translation>下一个 token</translation>
+    </message>
+    <message>
+        <source>Next tokens are compared with the state that was undone.</source>
+        <translation>下一个 token 与撤销前的状态相比较。</translation>
     </message>
     <message>
         <source>No action has these letters.</source>
@@ -3344,6 +3556,10 @@
         <translation>没有包含这些词的设置。</translation>
     </message>
     <message>
+        <source>No suspect makes equal requests slower: at most {ratio:.2g} times.</source>
+        <translation>没有嫌疑会使相同的请求变慢：最多为 {ratio:.2g} 倍。</translation>
+    </message>
+    <message>
         <source>No system prompt</source>
         <translation>没有系统提示词</translation>
     </message>
@@ -3356,6 +3572,50 @@
         <translation>后面没有完整的块</translation>
     </message>
     <message>
+        <source>No.</source>
+        <translation>序号</translation>
+    </message>
+    <message>
+        <source>No: a compaction cures as much ({compacted:.2g} of the time of a token; rebuilt: {read:.2g}).</source>
+        <translation>否：整理的效果相同（一个 token 的用时为原来的 {compacted:.2g} 倍；重建后为 {read:.2g} 倍）。</translation>
+    </message>
+    <message>
+        <source>No: a scattered cache is at most {ratio:.2g} times slower.</source>
+        <translation>否：分散的缓存最多慢到 {ratio:.2g} 倍。</translation>
+    </message>
+    <message>
+        <source>No: in {minutes:.2g} minutes nothing grows with time.</source>
+        <translation>否：{minutes:.2g} 分钟内没有任何数值随时间增长。</translation>
+    </message>
+    <message>
+        <source>No: it frees {freed:.2g} of {held:.2g} MB.</source>
+        <translation>否：{held:.2g} MB 中只释放了 {freed:.2g} MB。</translation>
+    </message>
+    <message>
+        <source>No: it gives {hidden:.2g} times what is allocated, with K/V heads {kv_heads:.2g} times.</source>
+        <translation>否：算出的是实际分配的 {hidden:.2g} 倍，按 K/V head 计算则为 {kv_heads:.2g} 倍。</translation>
+    </message>
+    <message>
+        <source>No: which id a request has makes no difference to its time.</source>
+        <translation>否：请求使用哪个 id 不影响其用时。</translation>
+    </message>
+    <message>
+        <source>No: without sharing, a chat&apos;s first token takes {ratio:.2g} times as long.</source>
+        <translation>否：不共享时，对话的首个 token 用时为共享时的 {ratio:.2g} 倍。</translation>
+    </message>
+    <message>
+        <source>No: without the cache {most} tokens take {ratio:.2g} times as long.</source>
+        <translation>否：不用缓存时，{most} 个 token 的用时为使用缓存时的 {ratio:.2g} 倍。</translation>
+    </message>
+    <message>
+        <source>No: {most:,} cells cost memory ({least_mb:,.1f} to {most_mb:,.1f} MB) and no time.</source>
+        <translation>否：{most:,} 个单元只多占内存（{least_mb:,.1f} 到 {most_mb:,.1f} MB），不多花时间。</translation>
+    </message>
+    <message>
+        <source>None of its tokens is in the cache.</source>
+        <translation>它的 token 都不在缓存中。</translation>
+    </message>
+    <message>
         <source>None of the suspects makes equal requests slower: at most the last takes {most} times the first ({name}), and {record} times where earlier tokens are kept and sent again.</source>
         <translation>没有一个嫌疑会使相同的请求变慢：最后一个最多是第一个的 {most} 倍（{name}）；保留并重新发送之前的 token 时为 {record} 倍。</translation>
     </message>
@@ -3366,6 +3626,10 @@
     <message>
         <source>None, if the server asks for none</source>
         <translation>如果服务器不要求密钥，则留空</translation>
+    </message>
+    <message>
+        <source>Not applied yet: apply or revert it first.</source>
+        <translation>尚未应用：请先应用或还原。</translation>
     </message>
     <message>
         <source>Not certain: {name}, {figure}, was judged by {limit:.3g}, which is within its interval.</source>
@@ -3386,6 +3650,10 @@
     <message>
         <source>Nothing can be added to the answer.</source>
         <translation>回答无法再添加内容。</translation>
+    </message>
+    <message>
+        <source>Nothing found</source>
+        <translation>没有找到</translation>
     </message>
     <message>
         <source>Nothing found. Titles and texts are searched.</source>
@@ -3418,6 +3686,10 @@
     <message>
         <source>Nothing with GGUF files has this name.</source>
         <translation>没有符合这个名称且带 GGUF 文件的模型。</translation>
+    </message>
+    <message>
+        <source>Notices</source>
+        <translation>通知</translation>
     </message>
     <message>
         <source>Now</source>
@@ -3512,12 +3784,12 @@
         <translation>关闭</translation>
     </message>
     <message>
-        <source>Off: no program can ask.</source>
-        <translation>已关闭：没有程序可以请求。</translation>
-    </message>
-    <message>
         <source>On this computer</source>
         <translation>在这台电脑上</translation>
+    </message>
+    <message>
+        <source>On this computer: {name}</source>
+        <translation>这台电脑上：{name}</translation>
     </message>
     <message>
         <source>One buffer for all sequences, so that they can share cells; off, each has a part of its own</source>
@@ -3544,8 +3816,8 @@
         <translation>前进一次操作</translation>
     </message>
     <message>
-        <source>One square is one token, in its chat&apos;s colour; grey is free.</source>
-        <translation>一个方块是一个 token，颜色表示其对话；灰色为空闲。</translation>
+        <source>One square is one token, in its chat&apos;s colour; grey is free. The model reads up to the dashed line, the stronger grey too.</source>
+        <translation>一个方块是一个 token，颜色表示其对话；灰色为空闲。模型读取到虚线为止，包括较深的灰色。</translation>
     </message>
     <message>
         <source>One state for every sequence</source>
@@ -3584,8 +3856,16 @@
         <translation>只显示单元图和四个数值 (Ctrl+Shift+I)</translation>
     </message>
     <message>
+        <source>Only the other has: {names}</source>
+        <translation>只有另一个有：{names}</translation>
+    </message>
+    <message>
         <source>Only the other rounds count.</source>
         <translation>只计其余各轮。</translation>
+    </message>
+    <message>
+        <source>Only this kvdesk has: {names}</source>
+        <translation>只有这个 kvdesk 有：{names}</translation>
     </message>
     <message>
         <source>Only this one: what follows stays. It can be undone</source>
@@ -3594,6 +3874,10 @@
     <message>
         <source>Only what is still in the sliding window can be copied.</source>
         <translation>只能复制仍在滑动窗口中的内容。</translation>
+    </message>
+    <message>
+        <source>Only with K/V heads: with the hidden size it gives {hidden:.2g} times what is allocated.</source>
+        <translation>只有按 K/V head 计算时才成立：按隐藏维度算出的是实际分配的 {hidden:.2g} 倍。</translation>
     </message>
     <message>
         <source>Open</source>
@@ -3636,6 +3920,10 @@
         <translation>打开文件夹</translation>
     </message>
     <message>
+        <source>Open the folder of the file</source>
+        <translation>打开文件所在的文件夹</translation>
+    </message>
+    <message>
         <source>Open the inspector (Ctrl+I) to operate on the cache by hand.</source>
         <translation>打开检查器 (Ctrl+I) 后可以手动操作缓存。</translation>
     </message>
@@ -3652,8 +3940,20 @@
         <translation>打开报告</translation>
     </message>
     <message>
+        <source>Opens the menu of models</source>
+        <translation>打开模型菜单</translation>
+    </message>
+    <message>
         <source>Opens the settings at n_ctx and shows what a larger one takes</source>
         <translation>打开设置中的 n_ctx，并显示更大的值占用多少</translation>
+    </message>
+    <message>
+        <source>Opens “Serve on this computer”</source>
+        <translation>打开“在这台电脑上提供服务”</translation>
+    </message>
+    <message>
+        <source>Operation and reason</source>
+        <translation>操作及原因</translation>
     </message>
     <message>
         <source>Operation that is shown</source>
@@ -3684,8 +3984,8 @@
         <translation>采样器的顺序</translation>
     </message>
     <message>
-        <source>Other computers may ask too</source>
-        <translation>允许其他电脑请求</translation>
+        <source>Other models…</source>
+        <translation>其他模型…</translation>
     </message>
     <message>
         <source>Other processes took {median:.2f} cores in the median round and {worst:.2f} in the worst: {rest}</source>
@@ -3694,6 +3994,10 @@
     <message>
         <source>Other programs ask this model over HTTP, on this cache; you see what they reuse, and why</source>
         <translation>其他程序通过 HTTP 在这个缓存上请求这个模型；你可以看到它们复用了什么，以及原因</translation>
+    </message>
+    <message>
+        <source>Other programs use this model at {address}. Click for their requests.</source>
+        <translation>其他程序正通过 {address} 使用这个模型。点击可查看它们的请求。</translation>
     </message>
     <message>
         <source>Over a threshold, or in idle time; the whole cache rather than its holes.</source>
@@ -3772,6 +4076,10 @@
         <translation>以往的结果</translation>
     </message>
     <message>
+        <source>Paste it into a terminal: it asks this model for an answer</source>
+        <translation>粘贴到终端中运行：它会请求这个模型给出回答</translation>
+    </message>
+    <message>
         <source>Pasted text</source>
         <translation>粘贴的文本</translation>
     </message>
@@ -3798,6 +4106,10 @@
     <message>
         <source>Picture (PNG)…</source>
         <translation>图片 (PNG)…</translation>
+    </message>
+    <message>
+        <source>Pieces of neighbouring cells</source>
+        <translation>相邻单元的段数</translation>
     </message>
     <message>
         <source>Pin</source>
@@ -3956,16 +4268,8 @@
         <translation>程序</translation>
     </message>
     <message>
-        <source>Programs share the beginnings of prompts</source>
-        <translation>程序之间共享提示词的开头</translation>
-    </message>
-    <message>
         <source>Programs that have the old one are refused from then on</source>
         <translation>使用旧密钥的程序此后会被拒绝</translation>
-    </message>
-    <message>
-        <source>Programs with the key may see what others asked</source>
-        <translation>持有密钥的程序可以看到其他程序的请求</translation>
     </message>
     <message>
         <source>Progress of the experiment</source>
@@ -4010,10 +4314,6 @@
     <message>
         <source>Puts it back into the message box</source>
         <translation>将它放回消息输入框</translation>
-    </message>
-    <message>
-        <source>Puts it into the message box; what you send becomes a new branch, this one stays</source>
-        <translation>将它放入输入框；发送后会成为新的分支，当前分支保留</translation>
     </message>
     <message>
         <source>Puts the saved sequence back: nothing is computed</source>
@@ -4100,6 +4400,10 @@
         <translation>需要时再读取</translation>
     </message>
     <message>
+        <source>Read {name} in another encoding</source>
+        <translation>用其他编码读取 {name}</translation>
+    </message>
+    <message>
         <source>Reading</source>
         <translation>正在读取</translation>
     </message>
@@ -4152,12 +4456,20 @@
         <translation>重建上下文</translation>
     </message>
     <message>
+        <source>Rebuild the context with the same settings</source>
+        <translation>用相同的设置重建上下文</translation>
+    </message>
+    <message>
         <source>Rebuild the context?</source>
         <translation>重建上下文？</translation>
     </message>
     <message>
-        <source>Rebuilding removes {together} from the cache. The texts stay.</source>
-        <translation>重建会从缓存中移除{together}。文本会保留。</translation>
+        <source>Rebuilding removes all {n} cells in use from the cache.</source>
+        <translation>重建会从缓存中移除全部 {n} 个已用单元。</translation>
+    </message>
+    <message>
+        <source>Rebuilding removes all {n} cells in use from the cache: {each}.</source>
+        <translation>重建会从缓存中移除全部 {n} 个已用单元：{each}。</translation>
     </message>
     <message>
         <source>Rebuilding the context</source>
@@ -4178,6 +4490,10 @@
     <message>
         <source>Recompute</source>
         <translation>重新计算</translation>
+    </message>
+    <message>
+        <source>Reconnect</source>
+        <translation>重新连接</translation>
     </message>
     <message>
         <source>Refused batch: {sentence}</source>
@@ -4256,6 +4572,10 @@
         <translation>重命名文件夹</translation>
     </message>
     <message>
+        <source>Rename, move, export, delete … (menu key)</source>
+        <translation>重命名、移动、导出、删除…（菜单键）</translation>
+    </message>
+    <message>
         <source>Rename…</source>
         <translation>重命名…</translation>
     </message>
@@ -4286,6 +4606,10 @@
     <message>
         <source>Requests</source>
         <translation>请求数</translation>
+    </message>
+    <message>
+        <source>Requests become slower: the last takes {ratio:.2g} times the first ({name}).</source>
+        <translation>请求会变慢：最后一个的用时是第一个的 {ratio:.2g} 倍（{name}）。</translation>
     </message>
     <message>
         <source>Requests of other programs</source>
@@ -4354,6 +4678,10 @@
     <message>
         <source>Reused tokens / prompt tokens of one request</source>
         <translation>一个请求复用的 token / 提示词 token</translation>
+    </message>
+    <message>
+        <source>Revert</source>
+        <translation>还原</translation>
     </message>
     <message>
         <source>Ring or window</source>
@@ -4528,6 +4856,10 @@
         <translation>分散程度（段数）：相邻单元的段数 - 1，因此 0 表示连成一段</translation>
     </message>
     <message>
+        <source>Scroll the cell map</source>
+        <translation>滚动单元图</translation>
+    </message>
+    <message>
         <source>Scroll the messages</source>
         <translation>滚动消息</translation>
     </message>
@@ -4570,6 +4902,10 @@
     <message>
         <source>Seconds of each request over those of the first</source>
         <translation>每个请求的秒数与第一个请求之比</translation>
+    </message>
+    <message>
+        <source>Sections of the settings</source>
+        <translation>设置的分类</translation>
     </message>
     <message>
         <source>Seed</source>
@@ -4672,8 +5008,16 @@
         <translation>在这台电脑上提供服务…</translation>
     </message>
     <message>
-        <source>Serve other programs</source>
-        <translation>为其他程序提供服务</translation>
+        <source>Serve this model to other programs</source>
+        <translation>将这个模型提供给其他程序</translation>
+    </message>
+    <message>
+        <source>Serving {address}</source>
+        <translation>正在提供服务 {address}</translation>
+    </message>
+    <message>
+        <source>Serving {address} · {n} running</source>
+        <translation>正在提供服务 {address} · {n} 个运行中</translation>
     </message>
     <message>
         <source>Serving. Programs need this address and this key.</source>
@@ -4682,6 +5026,10 @@
     <message>
         <source>Setting a whole state zeroes the whole buffer first, used or not (llama_kv_cache::clear).</source>
         <translation>设置整个状态时，会先将整个缓冲区清零，无论是否使用（llama_kv_cache::clear）。</translation>
+    </message>
+    <message>
+        <source>Setting: {name}</source>
+        <translation>设置：{name}</translation>
     </message>
     <message>
         <source>Settings</source>
@@ -4696,12 +5044,20 @@
         <translation>上下文的设置</translation>
     </message>
     <message>
+        <source>Share cached prompts between programs</source>
+        <translation>程序之间共享缓存的提示词</translation>
+    </message>
+    <message>
         <source>Share of cells below the high-water mark that are free</source>
         <translation>高水位以下空闲单元的比例</translation>
     </message>
     <message>
         <source>Share of free cells below H, which attention still reads</source>
         <translation>H 以下空闲单元的比例，注意力仍会读取它们</translation>
+    </message>
+    <message>
+        <source>Shared cells</source>
+        <translation>共享的单元</translation>
     </message>
     <message>
         <source>Sharing a prefix</source>
@@ -4732,8 +5088,16 @@
         <translation>每个请求应当有自己的序列 id 吗？到 n_seq_max 时会怎样？</translation>
     </message>
     <message>
+        <source>Show</source>
+        <translation>显示</translation>
+    </message>
+    <message>
         <source>Show all cells</source>
         <translation>显示所有单元</translation>
+    </message>
+    <message>
+        <source>Show all prompts and the cache map to programs</source>
+        <translation>向程序显示所有提示词和单元图</translation>
     </message>
     <message>
         <source>Show everything</source>
@@ -4852,6 +5216,10 @@
         <translation>到目前为止已读取 {read:,} 个 token，写出 {written:,} 个。</translation>
     </message>
     <message>
+        <source>So many positions later, or earlier with a minus: -10 closes a gap of 10 before the chosen positions</source>
+        <translation>向后移动的位置数，负数表示向前：-10 可填补所选位置之前 10 个位置的空缺</translation>
+    </message>
+    <message>
         <source>Some layers are not rotated by position, but llama.cpp would rotate all of them.</source>
         <translation>有些层不按位置旋转，但 llama.cpp 会旋转所有层。</translation>
     </message>
@@ -4938,6 +5306,14 @@
     <message>
         <source>Stop the answer</source>
         <translation>停止回答</translation>
+    </message>
+    <message>
+        <source>Stop the answer (Esc); its text stays</source>
+        <translation>停止回答 (Esc)；已有的文本会保留</translation>
+    </message>
+    <message>
+        <source>Stop, or let the oldest messages of this chat go</source>
+        <translation>停止，或移除这个对话最早的消息</translation>
     </message>
     <message>
         <source>Stopped</source>
@@ -5032,6 +5408,10 @@
         <translation>取消归档</translation>
     </message>
     <message>
+        <source>Take the tour</source>
+        <translation>开始导览</translation>
+    </message>
+    <message>
         <source>Taken from a token&apos;s logit once for each time it came recently; 0 changes nothing</source>
         <translation>token 近期每出现一次，就从其 logit 中减去一次；0 表示不改变</translation>
     </message>
@@ -5076,12 +5456,16 @@
         <translation>回答的正文</translation>
     </message>
     <message>
-        <source>Text, code, PDF and DOCX files, as text</source>
-        <translation>文本、代码、PDF 和 DOCX 文件，作为文本</translation>
+        <source>Text of the question</source>
+        <translation>问题的正文</translation>
     </message>
     <message>
-        <source>Text, code, PDF, DOCX (*)</source>
-        <translation>文本、代码、PDF、DOCX (*)</translation>
+        <source>Text, code, PDF, DOCX and RTF files, as text</source>
+        <translation>文本、代码、PDF、DOCX 和 RTF 文件，作为文本</translation>
+    </message>
+    <message>
+        <source>Text, code, PDF, DOCX, RTF (*)</source>
+        <translation>文本、代码、PDF、DOCX、RTF (*)</translation>
     </message>
     <message>
         <source>Texts that end a repetition, one a line; \n is the end of a line</source>
@@ -5096,12 +5480,12 @@
         <translation>无法保存 API 密钥：{why}。</translation>
     </message>
     <message>
-        <source>The JSON schema cannot be used: {names} are numbers from 0 to {n:,}.</source>
-        <translation>JSON schema 无法使用：{names} 应为 0 到 {n:,} 的数字。</translation>
-    </message>
-    <message>
         <source>The JSON schema cannot be used: {problem}.</source>
         <translation>JSON schema 无法使用：{problem}。</translation>
+    </message>
+    <message>
+        <source>The JSON schema is nested too deeply.</source>
+        <translation>JSON schema 嵌套太深。</translation>
     </message>
     <message>
         <source>The JSON schema is not JSON: {problem}.</source>
@@ -5112,12 +5496,8 @@
         <translation>JSON schema 不是对象，例如 {example}。</translation>
     </message>
     <message>
-        <source>The JSON schema is too large.</source>
-        <translation>JSON schema 太大。</translation>
-    </message>
-    <message>
-        <source>The JSON schema’s pattern {pattern} cannot be used.</source>
-        <translation>JSON schema 的 pattern {pattern} 无法使用。</translation>
+        <source>The JSON schema is too large, or has too many optional parts.</source>
+        <translation>JSON schema 太大，或可选的部分太多。</translation>
     </message>
     <message>
         <source>The OpenAI protocol over HTTP on the same engine and cache as the window&apos;s, until Ctrl+C.</source>
@@ -5130,6 +5510,10 @@
     <message>
         <source>The address of a server begins with http:// or https://.</source>
         <translation>服务器的地址以 http:// 或 https:// 开头。</translation>
+    </message>
+    <message>
+        <source>The answer appears here: one sentence, then its figures, plots and tables. Run measures it on the chosen model and keeps a report with all samples.</source>
+        <translation>答案显示在这里：先是一句话，然后是数值、图和表格。点击“运行”会在所选模型上测量，并保存包含所有样本的报告。</translation>
     </message>
     <message>
         <source>The answer begins.</source>
@@ -5170,10 +5554,6 @@
     <message>
         <source>The answer was stopped.</source>
         <translation>回答已停止。</translation>
-    </message>
-    <message>
-        <source>The answer will stand here: a verdict with the numbers it rests on, plots, figures and tables. Run measures it on the chosen model and keeps a report with all samples.</source>
-        <translation>答案会显示在这里：结论及其依据的数值、图、数据和表格。点击“运行”会在所选模型上测量，并保存包含所有样本的报告。</translation>
     </message>
     <message>
         <source>The application that downloaded it</source>
@@ -5272,14 +5652,6 @@
         <translation>这个上下文的单元没有遵循 kvdesk 所知的规则。</translation>
     </message>
     <message>
-        <source>The cells that attention reads</source>
-        <translation>注意力读取的单元</translation>
-    </message>
-    <message>
-        <source>The cells that attention reads: min(N, max(256, H rounded up to 256))</source>
-        <translation>注意力读取的单元：min(N, max(256, H 向上取整到 256))</translation>
-    </message>
-    <message>
         <source>The chat goes on from this answer (Enter); the others stay as branches</source>
         <translation>对话从这个回答继续（Enter）；其他回答保留为分支</translation>
     </message>
@@ -5324,6 +5696,10 @@
         <translation>连接已断开。</translation>
     </message>
     <message>
+        <source>The context is made again with these settings</source>
+        <translation>会用这些设置重新创建上下文</translation>
+    </message>
+    <message>
         <source>The context is nearly full: this message is removed from it next. Its text stays here.</source>
         <translation>上下文快满了：这条消息将是下一个被移除的。它的文本会保留在这里。</translation>
     </message>
@@ -5338,6 +5714,10 @@
     <message>
         <source>The context was made anew.</source>
         <translation>上下文已重新创建。</translation>
+    </message>
+    <message>
+        <source>The context was made anew; that cannot be undone.</source>
+        <translation>上下文已重新创建；这无法撤销。</translation>
     </message>
     <message>
         <source>The conversation needs {n_tokens:,} tokens, but the context holds {n_ctx:,}.</source>
@@ -5518,6 +5898,14 @@
         <translation>hub 上的文件已更改：重新开始下载。</translation>
     </message>
     <message>
+        <source>The filled cells hold too little to tell ({held:.2g} MB); cells in use: {filled:,.0f} to {left:,.0f}.</source>
+        <translation>已填充单元的内容太少，无法判断（{held:.2g} MB）；已用单元从 {filled:,.0f} 个变为 {left:,.0f} 个。</translation>
+    </message>
+    <message>
+        <source>The first answer began after {first}, the second after {second}: {reused} of its {prompt} tokens were in the cache.</source>
+        <translation>第一个回答在 {first} 后开始，第二个在 {second} 后开始：其 {prompt} 个 token 中有 {reused} 个在缓存中。</translation>
+    </message>
+    <message>
         <source>The first one</source>
         <translation>第一个</translation>
     </message>
@@ -5598,6 +5986,14 @@
         <translation>历史放不进 {n_cells:,} 个单元。</translation>
     </message>
     <message>
+        <source>The hit before</source>
+        <translation>上一个结果</translation>
+    </message>
+    <message>
+        <source>The hit before (Shift+Enter, Shift+F3)</source>
+        <translation>上一个结果（Shift+Enter、Shift+F3）</translation>
+    </message>
+    <message>
         <source>The hub gives no SHA-256 of {file}: it could not be checked.</source>
         <translation>hub 没有提供 {file} 的 SHA-256：无法校验。</translation>
     </message>
@@ -5648,6 +6044,10 @@
     <message>
         <source>The logit bias names token {token}, and this model has {n:,} tokens.</source>
         <translation>logit 偏置使用了 token {token}，而这个模型有 {n:,} 个 token。</translation>
+    </message>
+    <message>
+        <source>The long form: more rounds and larger contexts</source>
+        <translation>详细形式：轮次更多，上下文更大</translation>
     </message>
     <message>
         <source>The longest interval of empty cells</source>
@@ -5710,6 +6110,14 @@
         <translation>新的回答会成为现有回答旁边的一个分支</translation>
     </message>
     <message>
+        <source>The next hit</source>
+        <translation>下一个结果</translation>
+    </message>
+    <message>
+        <source>The next hit (Enter, F3)</source>
+        <translation>下一个结果（Enter、F3）</translation>
+    </message>
+    <message>
         <source>The number of sequences must be between 1 and {max_seq}, not {n_seq_max}.</source>
         <translation>序列数必须在 1 到 {max_seq} 之间，而不是 {n_seq_max}。</translation>
     </message>
@@ -5718,10 +6126,18 @@
         <translation>无法移除最早的消息：{why}</translation>
     </message>
     <message>
+        <source>The other does not know: {names}</source>
+        <translation>另一个不认识：{names}</translation>
+    </message>
+    <message>
         <source>The output cannot be written: {strerror}.
 </source>
         <translation>无法写入输出：{strerror}。
 </translation>
+    </message>
+    <message>
+        <source>The page is being made…</source>
+        <translation>正在准备页面…</translation>
     </message>
     <message>
         <source>The parts are llama.cpp&apos;s own calls between memory that was used before, and numpy&apos;s take. Before each of them, and before kvdesk&apos;s whole, the processor&apos;s caches were filled with other things.</source>
@@ -5940,6 +6356,10 @@
         <translation>服务器已有 {n:g} 秒没有任何输出。</translation>
     </message>
     <message>
+        <source>The server needs a key ({status}). Enter it where you connect.</source>
+        <translation>服务器需要密钥（{status}）。请在连接时输入。</translation>
+    </message>
+    <message>
         <source>The server refuses the key ({status}).</source>
         <translation>服务器拒绝了密钥（{status}）。</translation>
     </message>
@@ -6000,6 +6420,10 @@
         <translation>第一个新 token 之前的滑动窗口已不在缓存中：{counts}</translation>
     </message>
     <message>
+        <source>The small model that comes with kvdesk answers on this computer</source>
+        <translation>用 kvdesk 自带的小模型在这台电脑上回答</translation>
+    </message>
+    <message>
         <source>The step {step!r} failed: {said}</source>
         <translation>步骤 {step!r} 失败：{said}</translation>
     </message>
@@ -6020,6 +6444,10 @@
         <translation>模板生成了不同的内容（{template}）：{counts}</translation>
     </message>
     <message>
+        <source>The template says, as long as you write nothing here:</source>
+        <translation>如果这里留空，模板会写：</translation>
+    </message>
+    <message>
         <source>The text has characters that are no text.</source>
         <translation>文本中有无效的字符。</translation>
     </message>
@@ -6038,6 +6466,10 @@
     <message>
         <source>The text has {n:,} tokens, and a window of {window:,} needs twice as many: choose a smaller one.</source>
         <translation>文本有 {n:,} 个 token，而 {window:,} 的窗口需要两倍：请选择更小的窗口。</translation>
+    </message>
+    <message>
+        <source>The texts stay.</source>
+        <translation>文本会保留。</translation>
     </message>
     <message>
         <source>The token cannot be kept: {why}.</source>
@@ -6204,12 +6636,20 @@
         <translation>内存不足，无法对文本分词。</translation>
     </message>
     <message>
+        <source>There is nothing to cure: after a compaction a token takes {compacted:.2g} of its time.</source>
+        <translation>没有需要改善的地方：整理后一个 token 的用时为原来的 {compacted:.2g} 倍。</translation>
+    </message>
+    <message>
         <source>There is nothing to undo.</source>
         <translation>没有可以撤销的操作。</translation>
     </message>
     <message>
         <source>There is room.</source>
         <translation>有空间。</translation>
+    </message>
+    <message>
+        <source>There was nothing to compact.</source>
+        <translation>没有可以整理的内容。</translation>
     </message>
     <message>
         <source>They are prefilled one after another, with progress and Cancel</source>
@@ -6252,6 +6692,14 @@
         <translation>kvdesk 无法读取这个 ZIP 的压缩方式。</translation>
     </message>
     <message>
+        <source>This answer repeats itself.</source>
+        <translation>这个回答在重复自己。</translation>
+    </message>
+    <message>
+        <source>This answer repeats itself. Esc stops it.</source>
+        <translation>这个回答在重复自己。按 Esc 停止。</translation>
+    </message>
+    <message>
         <source>This chat has no answer to continue.</source>
         <translation>这个对话没有可以继续的回答。</translation>
     </message>
@@ -6264,6 +6712,10 @@
         <translation>这个对话没有消息。</translation>
     </message>
     <message>
+        <source>This chat has no question to edit.</source>
+        <translation>这个对话没有可以编辑的问题。</translation>
+    </message>
+    <message>
         <source>This chat has one branch only.</source>
         <translation>这个对话只有一个分支。</translation>
     </message>
@@ -6274,22 +6726,6 @@
     <message>
         <source>This chat is not swapped out.</source>
         <translation>这个对话没有被换出。</translation>
-    </message>
-    <message>
-        <source>This chat takes {n} of {n_ctx} tokens of context</source>
-        <translation>这个对话占用上下文 {n} / {n_ctx} 个 token</translation>
-    </message>
-    <message>
-        <source>This chat takes {n} of {n_ctx} tokens of context; all of them in the cache</source>
-        <translation>这个对话占用上下文 {n} / {n_ctx} 个 token；全部在缓存中</translation>
-    </message>
-    <message>
-        <source>This chat takes {n} of {n_ctx} tokens of context; none in the cache</source>
-        <translation>这个对话占用上下文 {n} / {n_ctx} 个 token；都不在缓存中</translation>
-    </message>
-    <message>
-        <source>This chat takes {n} of {n_ctx} tokens of context; {cached} in the cache</source>
-        <translation>这个对话占用上下文 {n} / {n_ctx} 个 token；{cached} 个在缓存中</translation>
     </message>
     <message>
         <source>This chat&apos;s own template</source>
@@ -6372,8 +6808,8 @@
         <translation>这个文件已损坏，或不是 JSON。</translation>
     </message>
     <message>
-        <source>This file is no export that kvdesk knows: it reads its own, ChatGPT&apos;s, LM Studio&apos;s and llama.cpp&apos;s.</source>
-        <translation>这不是 kvdesk 认识的导出文件：它可以读取自己的、ChatGPT 的、LM Studio 的和 llama.cpp 的导出文件。</translation>
+        <source>This file is no export that kvdesk knows: it reads its own, ChatGPT&apos;s, LM Studio&apos;s, llama.cpp&apos;s, Open WebUI&apos;s and Jan&apos;s.</source>
+        <translation>这不是 kvdesk 认识的导出文件：它可以读取自己的以及 ChatGPT、LM Studio、llama.cpp、Open WebUI 和 Jan 的导出文件。</translation>
     </message>
     <message>
         <source>This file is not JSON.</source>
@@ -6392,8 +6828,8 @@
         <translation>无法读取这个文件：其 JSON 嵌套太深。</translation>
     </message>
     <message>
-        <source>This file is not text in UTF-8.</source>
-        <translation>这个文件不是 UTF-8 文本。</translation>
+        <source>This file is not text in UTF-8, UTF-16 or UTF-32.</source>
+        <translation>这个文件不是 UTF-8、UTF-16 或 UTF-32 文本。</translation>
     </message>
     <message>
         <source>This file is too large for a preset.</source>
@@ -6454,6 +6890,10 @@
     <message>
         <source>This kind of memory is not mirrored.</source>
         <translation>kvdesk 没有这种记忆的镜像。</translation>
+    </message>
+    <message>
+        <source>This menu has the choice: stop, or let the oldest messages go.</source>
+        <translation>在这个菜单中选择届时如何处理：停止，或移除最早的消息。</translation>
     </message>
     <message>
         <source>This message is damaged in the database; what could be read of it is shown.</source>
@@ -6584,6 +7024,10 @@
         <translation>距第一个读数的时间</translation>
     </message>
     <message>
+        <source>Time since the first reading; pauses are folded at the dashed lines</source>
+        <translation>距第一个读数的时间；停顿在虚线处折叠</translation>
+    </message>
+    <message>
         <source>Time to move a state</source>
         <translation>移动一个状态的用时</translation>
     </message>
@@ -6602,6 +7046,14 @@
     <message>
         <source>To compute {n:,} tokens afresh, as many cells must be free.</source>
         <translation>重新计算 {n:,} 个 token，需要同样多的空闲单元。</translation>
+    </message>
+    <message>
+        <source>To the first operation</source>
+        <translation>跳到第一次操作</translation>
+    </message>
+    <message>
+        <source>To the last operation</source>
+        <translation>跳到最后一次操作</translation>
     </message>
     <message>
         <source>Token for the model hub</source>
@@ -6656,6 +7108,10 @@
         <translation>预计每秒写出的 token 数，假定每个 token 读取整个文件</translation>
     </message>
     <message>
+        <source>Tokens are written fastest with {quiet} threads on a quiet machine, {loaded} beside a busy one.</source>
+        <translation>空闲的电脑上 {quiet} 个线程生成最快，电脑繁忙时为 {loaded} 个。</translation>
+    </message>
+    <message>
         <source>Tokens at the beginning that stay when the oldest messages are removed</source>
         <translation>移除最早的消息时，开头保留的 token 数</translation>
     </message>
@@ -6688,8 +7144,8 @@
         <translation>每个提示词的 token 数</translation>
     </message>
     <message>
-        <source>Tokens in each prompt; 4 in the story</source>
-        <translation>每个提示词的 token 数；故事中为 4</translation>
+        <source>Tokens in each prompt; 4 in the report of six requests that this is about</source>
+        <translation>每个提示词的 token 数；在所讨论的六个请求的报告中为 4</translation>
     </message>
     <message>
         <source>Tokens in these blocks; the last, unfinished block of a prompt is not told</source>
@@ -6728,10 +7184,6 @@
         <translation>对话的 token 数</translation>
     </message>
     <message>
-        <source>Tokens of the last prompt that were in the cache already; the others had to be read</source>
-        <translation>上一个提示词中已在缓存中的 token；其余的需要读取</translation>
-    </message>
-    <message>
         <source>Tokens of the longest chat that goes on</source>
         <translation>持续进行的最长对话的 token</translation>
     </message>
@@ -6746,6 +7198,10 @@
     <message>
         <source>Tokens of the text in each message</source>
         <translation>每条消息中文本的 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens of this chat&apos;s last prompt that were in the cache already; the others had to be read</source>
+        <translation>这个对话的上一个提示词中已在缓存中的 token；其余的需要读取</translation>
     </message>
     <message>
         <source>Tokens per second</source>
@@ -6812,8 +7268,8 @@
         <translation>每个请求写出的 token 数</translation>
     </message>
     <message>
-        <source>Tokens written for each request; 15 in the story</source>
-        <translation>每个请求写出的 token 数；故事中为 15</translation>
+        <source>Tokens written for each request; 15 in that report</source>
+        <translation>每个请求写出的 token 数；该报告中为 15</translation>
     </message>
     <message>
         <source>Tokens written from one token on; also an eighth to a half</source>
@@ -6876,6 +7332,14 @@
         <translation>尝试位置</translation>
     </message>
     <message>
+        <source>Try it</source>
+        <translation>试一试</translation>
+    </message>
+    <message>
+        <source>Try the server again</source>
+        <translation>再次尝试连接服务器</translation>
+    </message>
+    <message>
         <source>Trying {threads}: {evidence}.</source>
         <translation>正在尝试 {threads}：{evidence}。</translation>
     </message>
@@ -6888,16 +7352,16 @@
         <translation>对话在删除之前的轮次</translation>
     </message>
     <message>
+        <source>Two questions about one text: the second one finds it in the cache.</source>
+        <translation>关于同一段文本的两个问题：第二个问题可在缓存中找到这段文本。</translation>
+    </message>
+    <message>
         <source>Type</source>
         <translation>类型</translation>
     </message>
     <message>
         <source>Type a message</source>
         <translation>输入消息</translation>
-    </message>
-    <message>
-        <source>Type a message below. The answer streams in here.</source>
-        <translation>在下方输入消息。回答会逐字显示在这里。</translation>
     </message>
     <message>
         <source>Types and layout of the cache</source>
@@ -6918,10 +7382,6 @@
     <message>
         <source>Ubatches the last batch was cut into</source>
         <translation>上一个批次被切成的 ubatch 数</translation>
-    </message>
-    <message>
-        <source>Under each answer stands how many tokens came from the cache, how many were computed, and how fast. Point at it for more.</source>
-        <translation>每个回答下方显示有多少 token 来自缓存、多少是计算的，以及速度。将鼠标移到上面可查看更多。</translation>
     </message>
     <message>
         <source>Undo</source>
@@ -6954,6 +7414,10 @@
     <message>
         <source>Unpin: {text}</source>
         <translation>取消固定：{text}</translation>
+    </message>
+    <message>
+        <source>Use the embedded model</source>
+        <translation>使用内置模型</translation>
     </message>
     <message>
         <source>Used cells move to the front, shared ones stay shared; {rounding}</source>
@@ -7022,6 +7486,10 @@
     <message>
         <source>Versions</source>
         <translation>版本</translation>
+    </message>
+    <message>
+        <source>Versions and licences</source>
+        <translation>版本与许可证</translation>
     </message>
     <message>
         <source>Very old machines; short answers in English</source>
@@ -7100,6 +7568,10 @@
         <translation>在这些设置下可以对模型的缓存做什么，不能做的原因是什么。</translation>
     </message>
     <message>
+        <source>What can be done with the chat</source>
+        <translation>可以对这个对话做什么</translation>
+    </message>
+    <message>
         <source>What did that do?</source>
         <translation>产生了什么影响？</translation>
     </message>
@@ -7112,12 +7584,20 @@
         <translation>量化 K 和 V 能节省什么、代价是什么、损失什么？</translation>
     </message>
     <message>
+        <source>What do you want to ask?</source>
+        <translation>想问些什么？</translation>
+    </message>
+    <message>
         <source>What does SGLang&apos;s tree of prefixes save with llama.cpp?</source>
         <translation>SGLang 的前缀树用在 llama.cpp 上能节省什么？</translation>
     </message>
     <message>
         <source>What does moving cells cost, what is the least it can cost, and how near does kvdesk come?</source>
         <translation>移动单元的代价是多少、最少可以是多少，kvdesk 与之相差多少？</translation>
+    </message>
+    <message>
+        <source>What does this function do? Answer in two sentences.</source>
+        <translation>这个函数是做什么的？请用两句话回答。</translation>
     </message>
     <message>
         <source>What happens then: the oldest messages can be removed from the context</source>
@@ -7136,12 +7616,12 @@
         <translation>移除末尾时，已离开滑动窗口的内容不会恢复。</translation>
     </message>
     <message>
-        <source>What is attached to a message stays when it is edited</source>
-        <translation>编辑消息时，其附件保持不变</translation>
-    </message>
-    <message>
         <source>What is called its last request is that one.</source>
         <translation>这里所说的最后一个请求就是那一个。</translation>
+    </message>
+    <message>
+        <source>What is this text about? Answer in one sentence.</source>
+        <translation>这段文本讲的是什么？请用一句话回答。</translation>
     </message>
     <message>
         <source>What it is good for, and its licence</source>
@@ -7188,10 +7668,6 @@
         <translation>上下文已满时</translation>
     </message>
     <message>
-        <source>When full: {policy}</source>
-        <translation>上下文已满时：{policy}</translation>
-    </message>
-    <message>
         <source>When full…</source>
         <translation>已满时…</translation>
     </message>
@@ -7216,6 +7692,10 @@
         <translation>上下文已满时：{policy}</translation>
     </message>
     <message>
+        <source>When the context is full…</source>
+        <translation>上下文已满时…</translation>
+    </message>
+    <message>
         <source>When the context of this conversation is full</source>
         <translation>当这个对话的上下文已满时</translation>
     </message>
@@ -7226,6 +7706,10 @@
     <message>
         <source>Where it lies: {tiers}</source>
         <translation>所在位置：{tiers}</translation>
+    </message>
+    <message>
+        <source>Where one token is tried: only the position right after the sequence&apos;s last one is taken</source>
+        <translation>尝试放入一个 token 的位置：只接受紧接在序列最后位置之后的位置</translation>
     </message>
     <message>
         <source>Where their states are kept, nothing is read again.</source>
@@ -7252,10 +7736,6 @@
         <translation>删除后留下空洞</translation>
     </message>
     <message>
-        <source>Whole</source>
-        <translation>完整</translation>
-    </message>
-    <message>
         <source>Whole blocks that the server&apos;s events told of and that are still there</source>
         <translation>服务器的事件通知过且仍然存在的完整块</translation>
     </message>
@@ -7264,12 +7744,20 @@
         <translation>文件的完整路径</translation>
     </message>
     <message>
+        <source>Why is the sky blue?</source>
+        <translation>天空为什么是蓝色的？</translation>
+    </message>
+    <message>
+        <source>Why is the sky blue? Answer in two sentences.</source>
+        <translation>天空为什么是蓝色的？请用两句话回答。</translation>
+    </message>
+    <message>
         <source>Why so much of the prompt was in the cache</source>
         <translation>为什么提示词有这么多在缓存中</translation>
     </message>
     <message>
-        <source>Why this many tokens were prefilled</source>
-        <translation>为什么预填充了这么多 token</translation>
+        <source>Why the first token came when it did, and what was reused; Esc closes it</source>
+        <translation>首个 token 为什么在这时出现，以及复用了什么；按 Esc 关闭</translation>
     </message>
     <message>
         <source>Why: {reason}.</source>
@@ -7304,6 +7792,10 @@
         <translation>在这种架构下，llama.cpp 会把一个批次中多个序列的状态写到错误的位置并中止：每个序列需要单独的批次。</translation>
     </message>
     <message>
+        <source>With this model the codes tell nothing of what a window loses.</source>
+        <translation>用这个模型时，代码不能说明窗口丢失了什么。</translation>
+    </message>
+    <message>
         <source>With this model the codes therefore tell nothing of what a window loses.</source>
         <translation>因此，用这个模型时，代码不能说明窗口丢失了什么。</translation>
     </message>
@@ -7322,6 +7814,10 @@
     <message>
         <source>Without a cache each step computes the whole text again: N² against N, but steady.</source>
         <translation>不用缓存时每一步都重新计算全文：N² 对 N，但速度稳定。</translation>
+    </message>
+    <message>
+        <source>Without a ratio, since a value is 0: {names}</source>
+        <translation>没有比值，因为有一个值为 0：{names}</translation>
     </message>
     <message>
         <source>Without compaction the day&apos;s tokens and first tokens take {never:.3g} s; over a threshold {threshold}, by the cost model before a question {cost}, in pauses {idle} of it (a middle token {middle}). Compactions moved {moved_threshold}, {moved_cost} and {moved_idle}; somebody waited {noticed_threshold}, {noticed_cost} and {noticed_idle} for them. Simulated over the threshold, filling holes moves {filled:,.0f} cells, the whole state {whole:,.0f}, and grouping by sequence {grouped:,.0f}.</source>
@@ -7400,6 +7896,38 @@
         <translation>XTC、typical P、top n-sigma、动态温度</translation>
     </message>
     <message>
+        <source>Yes: a scattered cache is up to {ratio:.2g} times slower ({kinds}).</source>
+        <translation>是：分散的缓存最多慢到 {ratio:.2g} 倍（{kinds}）。</translation>
+    </message>
+    <message>
+        <source>Yes: in {minutes:.2g} minutes it becomes {words}.</source>
+        <translation>是：{minutes:.2g} 分钟内会{words}。</translation>
+    </message>
+    <message>
+        <source>Yes: in {most:,} cells a token takes {over:.2g} times as long as in {least:,}.</source>
+        <translation>是：{most:,} 个单元时，一个 token 的用时是 {least:,} 个单元时的 {over:.2g} 倍。</translation>
+    </message>
+    <message>
+        <source>Yes: it frees {freed:.2g} of {held:.2g} MB.</source>
+        <translation>是：{held:.2g} MB 中释放了 {freed:.2g} MB。</translation>
+    </message>
+    <message>
+        <source>Yes: the formula gives what is allocated.</source>
+        <translation>是：公式算出的就是实际分配的大小。</translation>
+    </message>
+    <message>
+        <source>Yes: with recycled ids a request takes {ratio:.2g} times as long.</source>
+        <translation>是：使用回收的 id 时，请求的用时为 {ratio:.2g} 倍。</translation>
+    </message>
+    <message>
+        <source>Yes: without sharing, a chat&apos;s first token takes {ratio:.2g} times as long.</source>
+        <translation>是：不共享时，对话的首个 token 用时为共享时的 {ratio:.2g} 倍。</translation>
+    </message>
+    <message>
+        <source>Yes: without the cache {most} tokens take {ratio:.2g} of the time.</source>
+        <translation>是：不用缓存时，{most} 个 token 的用时为使用缓存时的 {ratio:.2g} 倍。</translation>
+    </message>
+    <message>
         <source>You</source>
         <translation>你</translation>
     </message>
@@ -7412,8 +7940,8 @@
         <translation>这里列出你的对话。发送一条消息即可开始。</translation>
     </message>
     <message>
-        <source>Your chats too: another kvdesk can then show this cache</source>
-        <translation>包括你的对话：另一个 kvdesk 因此可以显示这个缓存</translation>
+        <source>Your chats too, to programs with the key: another kvdesk can then show this cache</source>
+        <translation>包括你的对话，向持有密钥的程序显示：另一个 kvdesk 因此可以显示这个缓存</translation>
     </message>
     <message>
         <source>Your text becomes a version beside this one; the model can continue it</source>
@@ -7446,6 +7974,10 @@
     <message>
         <source>a .json, .jsonl or .zip file</source>
         <translation>.json、.jsonl 或 .zip 文件</translation>
+    </message>
+    <message>
+        <source>a GGUF file in the place of the embedded model</source>
+        <translation>用一个 GGUF 文件代替内置模型</translation>
     </message>
     <message>
         <source>a cache shared with another context</source>
@@ -7552,12 +8084,20 @@
         <translation>一段提示词，第 {n} 轮</translation>
     </message>
     <message>
+        <source>a range ends before it begins</source>
+        <translation>范围的终点在起点之前</translation>
+    </message>
+    <message>
         <source>a saved journal, for experiments on a history</source>
         <translation>保存的操作记录，用于基于历史的实验</translation>
     </message>
     <message>
         <source>a saved state</source>
         <translation>保存的状态</translation>
+    </message>
+    <message>
+        <source>a schema is an object, true or false</source>
+        <translation>schema 应为对象、true 或 false</translation>
     </message>
     <message>
         <source>a server, such as http://localhost:8080</source>
@@ -7602,6 +8142,10 @@
     <message>
         <source>a turn; may be repeated</source>
         <translation>一轮；可以重复</translation>
+    </message>
+    <message>
+        <source>a type is one of {types}</source>
+        <translation>类型应为以下之一：{types}</translation>
     </message>
     <message>
         <source>a whole number</source>
@@ -7736,6 +8280,10 @@
         <translation>参数</translation>
     </message>
     <message>
+        <source>as long as the context</source>
+        <translation>与上下文一样长</translation>
+    </message>
+    <message>
         <source>as they came</source>
         <translation>按到来顺序</translation>
     </message>
@@ -7834,10 +8382,6 @@
     <message>
         <source>branch</source>
         <translation>分支</translation>
-    </message>
-    <message>
-        <source>branch {branch}</source>
-        <translation>分支 {branch}</translation>
     </message>
     <message>
         <source>branches of a chat</source>
@@ -7976,6 +8520,10 @@
         <translation>变化很大</translation>
     </message>
     <message>
+        <source>charts</source>
+        <translation>图表</translation>
+    </message>
+    <message>
         <source>chat</source>
         <translation>对话</translation>
     </message>
@@ -7988,8 +8536,8 @@
         <translation>同时进行的对话</translation>
     </message>
     <message>
-        <source>chats from a file of kvdesk, ChatGPT, LM Studio or llama.cpp</source>
-        <translation>从 kvdesk、ChatGPT、LM Studio 或 llama.cpp 的文件导入对话</translation>
+        <source>chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp</source>
+        <translation>从 kvdesk、ChatGPT、Open WebUI、LM Studio、Jan 或 llama.cpp 的文件导入对话</translation>
     </message>
     <message>
         <source>chats to a file: JSON with everything, Markdown or HTML</source>
@@ -8030,6 +8578,10 @@
     <message>
         <source>commands (each has --help):</source>
         <translation>命令（各有 --help）：</translation>
+    </message>
+    <message>
+        <source>comments</source>
+        <translation>批注</translation>
     </message>
     <message>
         <source>common prefix shared</source>
@@ -8104,6 +8656,10 @@
         <translation>累计</translation>
     </message>
     <message>
+        <source>damaged chats</source>
+        <translation>损坏的对话</translation>
+    </message>
+    <message>
         <source>data type of K (default f16)</source>
         <translation>K 的数据类型（默认 f16）</translation>
     </message>
@@ -8130,6 +8686,10 @@
     <message>
         <source>default: demo-out</source>
         <translation>默认：demo-out</translation>
+    </message>
+    <message>
+        <source>deleted text</source>
+        <translation>已删除的文本</translation>
     </message>
     <message>
         <source>depth (tokens)</source>
@@ -8172,6 +8732,10 @@
         <translation>每段提示词整段读取</translation>
     </message>
     <message>
+        <source>embedded objects</source>
+        <translation>嵌入的对象</translation>
+    </message>
+    <message>
         <source>empty</source>
         <translation>空</translation>
     </message>
@@ -8198,6 +8762,10 @@
     <message>
         <source>engine: prefill and decode speed, equal requests, reuse, memory; cache: equal requests, sharing, swapping, batching, load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real window, on whatever display there is); serve: what HTTP costs, and several clients at once; peers: beside other programs (`kvdesk bench peers --help`)</source>
         <translation>engine：预填充和解码速度、相同的请求、复用、内存；cache：相同的请求、共享、换出换入、批处理、负载、整理、精确性；ui：绘制、卡顿和检查器的开销（真实的窗口，使用现有的显示器）；serve：HTTP 的开销和多个客户端同时请求；peers：与其他程序相比（`kvdesk bench peers --help`）</translation>
+    </message>
+    <message>
+        <source>equations</source>
+        <translation>公式</translation>
     </message>
     <message>
         <source>estimated</source>
@@ -8254,6 +8822,10 @@
     <message>
         <source>failed</source>
         <translation>失败</translation>
+    </message>
+    <message>
+        <source>false allows no value</source>
+        <translation>false 不允许任何值</translation>
     </message>
     <message>
         <source>figure</source>
@@ -8324,8 +8896,16 @@
         <translation>flash attention，q8_0</translation>
     </message>
     <message>
+        <source>folded group</source>
+        <translation>已折叠的组</translation>
+    </message>
+    <message>
         <source>folder for the report (default: in kvdesk&apos;s own)</source>
         <translation>报告的文件夹（默认在 kvdesk 自己的文件夹中）</translation>
+    </message>
+    <message>
+        <source>footnotes</source>
+        <translation>脚注</translation>
     </message>
     <message>
         <source>forgotten by hand</source>
@@ -8340,16 +8920,12 @@
         <translation>空闲</translation>
     </message>
     <message>
-        <source>free in n_kv</source>
-        <translation>n_kv 中的空闲</translation>
-    </message>
-    <message>
         <source>free runs</source>
         <translation>空闲段</translation>
     </message>
     <message>
-        <source>freed</source>
-        <translation>已释放</translation>
+        <source>free, read too</source>
+        <translation>空闲，也会读取</translation>
     </message>
     <message>
         <source>fresh ids, cleaned</source>
@@ -8464,6 +9040,10 @@
         <translation>head</translation>
     </message>
     <message>
+        <source>headers and footers</source>
+        <translation>页眉和页脚</translation>
+    </message>
+    <message>
         <source>held</source>
         <translation>占用</translation>
     </message>
@@ -8476,8 +9056,8 @@
         <translation>隐藏的消息</translation>
     </message>
     <message>
-        <source>high water</source>
-        <translation>高水位</translation>
+        <source>hidden text</source>
+        <translation>隐藏的文本</translation>
     </message>
     <message>
         <source>high-water mark</source>
@@ -8488,12 +9068,20 @@
         <translation>高水位（单元）</translation>
     </message>
     <message>
+        <source>history</source>
+        <translation>历史</translation>
+    </message>
+    <message>
         <source>holds only a vocabulary, no model.</source>
         <translation>只含词表，没有模型。</translation>
     </message>
     <message>
         <source>holds only zeros, not a GGUF model: the download did not finish.</source>
         <translation>全部是零，不是 GGUF 模型：下载没有完成。</translation>
+    </message>
+    <message>
+        <source>hole</source>
+        <translation>空洞</translation>
     </message>
     <message>
         <source>hole ratio</source>
@@ -8550,6 +9138,10 @@
     <message>
         <source>import once more what is here already</source>
         <translation>将这里已有的内容再导入一次</translation>
+    </message>
+    <message>
+        <source>in all</source>
+        <translation>合计</translation>
     </message>
     <message>
         <source>in each pause where fewer cells would be walked over</source>
@@ -8704,6 +9296,10 @@
         <translation>它声明有 {n_tensors:,} 个张量</translation>
     </message>
     <message>
+        <source>it ends with “\”</source>
+        <translation>它以“\”结尾</translation>
+    </message>
+    <message>
         <source>it gave no reason.</source>
         <translation>没有给出原因。</translation>
     </message>
@@ -8712,12 +9308,52 @@
         <translation>没有给出原因</translation>
     </message>
     <message>
+        <source>it has a number that is none, or too long</source>
+        <translation>其中的某个数字无效或太长</translation>
+    </message>
+    <message>
         <source>it has far too much metadata</source>
         <translation>元数据太多</translation>
     </message>
     <message>
+        <source>it has more than {n:,} characters</source>
+        <translation>它超过 {n:,} 个字符</translation>
+    </message>
+    <message>
         <source>it is a folder</source>
         <translation>它是文件夹</translation>
+    </message>
+    <message>
+        <source>it is a list of names</source>
+        <translation>它应为名称的列表</translation>
+    </message>
+    <message>
+        <source>it is a list of schemas</source>
+        <translation>它应为 schema 的列表</translation>
+    </message>
+    <message>
+        <source>it is a list of values</source>
+        <translation>它应为值的列表</translation>
+    </message>
+    <message>
+        <source>it is a number</source>
+        <translation>它应为数字</translation>
+    </message>
+    <message>
+        <source>it is a text</source>
+        <translation>它应为字符串</translation>
+    </message>
+    <message>
+        <source>it is a whole number from 0 on</source>
+        <translation>它应为不小于 0 的整数</translation>
+    </message>
+    <message>
+        <source>it is an object</source>
+        <translation>它应为对象</translation>
+    </message>
+    <message>
+        <source>it is nested too deeply</source>
+        <translation>嵌套太深</translation>
     </message>
     <message>
         <source>it is not a file</source>
@@ -8726,6 +9362,10 @@
     <message>
         <source>it is still slow</source>
         <translation>仍然很慢</translation>
+    </message>
+    <message>
+        <source>it refers to itself, and to nothing else</source>
+        <translation>它只引用了自身</translation>
     </message>
     <message>
         <source>it was stopped in the middle, and no part of this model&apos;s state can be removed</source>
@@ -8884,6 +9524,10 @@
         <translation>kvdesk（毫秒）</translation>
     </message>
     <message>
+        <source>larger</source>
+        <translation>变大</translation>
+    </message>
+    <message>
         <source>largest free run</source>
         <translation>最大空闲段</translation>
     </message>
@@ -8920,8 +9564,16 @@
         <translation>最小</translation>
     </message>
     <message>
+        <source>left out: {parts}</source>
+        <translation>未包含：{parts}</translation>
+    </message>
+    <message>
         <source>less than 0.1 s</source>
         <translation>不到 0.1 秒</translation>
+    </message>
+    <message>
+        <source>line {line}, column {column}</source>
+        <translation>第 {line} 行，第 {column} 列</translation>
     </message>
     <message>
         <source>list the chats instead: id, day, title</source>
@@ -9068,6 +9720,10 @@
         <translation>正在加载 {name}</translation>
     </message>
     <message>
+        <source>long</source>
+        <translation>详细</translation>
+    </message>
+    <message>
         <source>longest first</source>
         <translation>最长的在前</translation>
     </message>
@@ -9176,10 +9832,6 @@
         <translation>读取的消息</translation>
     </message>
     <message>
-        <source>min(N, max(256, H rounded up to 256)): the cells that attention reads</source>
-        <translation>min(N, max(256, H 向上取整到 256))：注意力读取的单元</translation>
-    </message>
-    <message>
         <source>minutes</source>
         <translation>分钟</translation>
     </message>
@@ -9190,6 +9842,14 @@
     <message>
         <source>model</source>
         <translation>模型</translation>
+    </message>
+    <message>
+        <source>more scattered</source>
+        <translation>变得更分散</translation>
+    </message>
+    <message>
+        <source>more than {n:,} are not possible</source>
+        <translation>不能超过 {n:,}</translation>
     </message>
     <message>
         <source>more than {n:,} repetitions</source>
@@ -9220,10 +9880,6 @@
         <translation>一次 llama_decode 的最大 token 数（默认 512）</translation>
     </message>
     <message>
-        <source>moved</source>
-        <translation>已移动</translation>
-    </message>
-    <message>
         <source>moved cells rotated</source>
         <translation>已移动单元已旋转</translation>
     </message>
@@ -9252,8 +9908,24 @@
         <translation>n_ctx 为 {n_ctx:,}：llama.cpp 对 {n_ctx2:,} 向上取整。</translation>
     </message>
     <message>
+        <source>n_kv = min(N, max(256, H rounded up to 256)): the cells that attention reads</source>
+        <translation>n_kv = min(N, max(256, H 向上取整到 256))：注意力读取的单元</translation>
+    </message>
+    <message>
         <source>n_kv x the row of one cell in all layers: what attention reads for a token</source>
         <translation>n_kv x 所有层中一个单元的行：注意力为一个 token 读取的量</translation>
+    </message>
+    <message>
+        <source>n_kv: the cells that attention reads</source>
+        <translation>n_kv：注意力读取的单元</translation>
+    </message>
+    <message>
+        <source>n_kv: the cells that attention reads for the next token</source>
+        <translation>n_kv：注意力为下一个 token 读取的单元</translation>
+    </message>
+    <message>
+        <source>n_kv: the cells that attention reads: min(N, max(256, H rounded up to 256))</source>
+        <translation>n_kv：注意力读取的单元，min(N, max(256, H 向上取整到 256))</translation>
     </message>
     <message>
         <source>n_seq_max</source>
@@ -9304,8 +9976,8 @@
         <translation>不再有记录</translation>
     </message>
     <message>
-        <source>no longer shared</source>
-        <translation>不再共享</translation>
+        <source>no measurable loss</source>
+        <translation>没有可测量的损失</translation>
     </message>
     <message>
         <source>no memory</source>
@@ -9326,6 +9998,26 @@
     <message>
         <source>no sequence</source>
         <translation>没有序列</translation>
+    </message>
+    <message>
+        <source>no text is all that it asks for</source>
+        <translation>没有能满足全部要求的文本</translation>
+    </message>
+    <message>
+        <source>no text matches it</source>
+        <translation>没有与它匹配的文本</translation>
+    </message>
+    <message>
+        <source>no value is left that fits</source>
+        <translation>没有符合要求的值</translation>
+    </message>
+    <message>
+        <source>no value is of all its types</source>
+        <translation>没有同时属于其所有类型的值</translation>
+    </message>
+    <message>
+        <source>no whole number is within its limits</source>
+        <translation>其范围内没有整数</translation>
     </message>
     <message>
         <source>none</source>
@@ -9388,8 +10080,12 @@
         <translation>已占用</translation>
     </message>
     <message>
-        <source>of cache: {names}</source>
-        <translation>用于 cache：{names}</translation>
+        <source>of cache: {cache}; of engine: {engine}; of ui: {ui}</source>
+        <translation>用于 cache：{cache}；用于 engine：{engine}；用于 ui：{ui}</translation>
+    </message>
+    <message>
+        <source>of engine and ui: rounds of this kvdesk and of that in another folder in turns, and how many times as good each figure is now (--rounds: of each, default 5)</source>
+        <translation>用于 engine 和 ui：这个 kvdesk 与另一个文件夹中的 kvdesk 交替测量各轮，并给出每个数值现在是其多少倍（--rounds：各自的轮数，默认 5）</translation>
     </message>
     <message>
         <source>of serve: another server, such as http://…:8081/v1</source>
@@ -9398,10 +10094,6 @@
     <message>
         <source>of {capacity}</source>
         <translation>/ {capacity}</translation>
-    </message>
-    <message>
-        <source>of {capacity} cells</source>
-        <translation>/ {capacity} 个单元</translation>
     </message>
     <message>
         <source>of {n} tokens</source>
@@ -9438,6 +10130,10 @@
     <message>
         <source>one position left out behind the last</source>
         <translation>最后位置之后漏掉一个位置</translation>
+    </message>
+    <message>
+        <source>one round: not known</source>
+        <translation>只有一轮：未知</translation>
     </message>
     <message>
         <source>one stream for each sequence (kv_unified off)</source>
@@ -9508,12 +10204,20 @@
         <translation>其他</translation>
     </message>
     <message>
+        <source>other answers were computed at the same time</source>
+        <translation>同时在计算其他回答</translation>
+    </message>
+    <message>
         <source>other content</source>
         <translation>其他内容</translation>
     </message>
     <message>
         <source>other processes take {others:.1f} of {n_cores} cores</source>
         <translation>其他进程占用 {n_cores} 个核心中的 {others:.1f} 个</translation>
+    </message>
+    <message>
+        <source>other programs used {used} of {n} processors</source>
+        <translation>其他程序占用了 {n} 个处理器中的 {used} 个</translation>
     </message>
     <message>
         <source>others</source>
@@ -9652,10 +10356,6 @@
         <translation>在分块中的位置（token）</translation>
     </message>
     <message>
-        <source>placed</source>
-        <translation>已放置</translation>
-    </message>
-    <message>
         <source>policy</source>
         <translation>策略</translation>
     </message>
@@ -9790,12 +10490,24 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>对缓存进行随机操作，每次都逐个单元与引擎比较</translation>
     </message>
     <message>
+        <source>ratio (above 1: better now), 95 % interval</source>
+        <translation>比值（大于 1：现在更好），95 % 区间</translation>
+    </message>
+    <message>
         <source>read again after a rebuild</source>
         <translation>重建后重新读取</translation>
     </message>
     <message>
         <source>read as {encoding}</source>
         <translation>按 {encoding} 读取</translation>
+    </message>
+    <message>
+        <source>read to here</source>
+        <translation>读取到此</translation>
+    </message>
+    <message>
+        <source>rebuild of the context</source>
+        <translation>重建上下文</translation>
     </message>
     <message>
         <source>rebuilt</source>
@@ -9930,10 +10642,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>每个序列的段数</translation>
     </message>
     <message>
-        <source>runs of cells: {runs}</source>
-        <translation>单元段：{runs}</translation>
-    </message>
-    <message>
         <source>s after the first overflow</source>
         <translation>首次溢出之后（秒）</translation>
     </message>
@@ -10042,20 +10750,8 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>共享</translation>
     </message>
     <message>
-        <source>shared cells</source>
-        <translation>共享的单元</translation>
-    </message>
-    <message>
-        <source>shared now</source>
-        <translation>现在共享</translation>
-    </message>
-    <message>
         <source>sharing factor</source>
         <translation>共享系数</translation>
-    </message>
-    <message>
-        <source>shifted to other positions</source>
-        <translation>已移到其他位置</translation>
     </message>
     <message>
         <source>short</source>
@@ -10108,6 +10804,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>slots in a block</source>
         <translation>每块的槽位</translation>
+    </message>
+    <message>
+        <source>slower</source>
+        <translation>变慢</translation>
     </message>
     <message>
         <source>small pieces among them</source>
@@ -10192,6 +10892,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>switch flash attention off</source>
         <translation>关闭 flash attention</translation>
+    </message>
+    <message>
+        <source>symbols</source>
+        <translation>符号</translation>
     </message>
     <message>
         <source>system messages</source>
@@ -10358,14 +11062,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>提示词在位置 {n} 处分叉</translation>
     </message>
     <message>
-        <source>the reference {ref} leads nowhere</source>
-        <translation>引用 {ref} 没有目标</translation>
-    </message>
-    <message>
-        <source>the reference {ref} leads out of the schema</source>
-        <translation>引用 {ref} 超出 schema</translation>
-    </message>
-    <message>
         <source>the report cannot be written to {report}</source>
         <translation>无法将报告写入 {report}</translation>
     </message>
@@ -10430,8 +11126,12 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>整段提示词</translation>
     </message>
     <message>
-        <source>there cannot be {least} or more and {most} or fewer</source>
-        <translation>不可能既有至少 {least} 个又有至多 {most} 个</translation>
+        <source>there cannot be {least:,} items</source>
+        <translation>不可能有 {least:,} 项</translation>
+    </message>
+    <message>
+        <source>there cannot be {least:,} or more and {most:,} or fewer</source>
+        <translation>不可能既有至少 {least:,} 个又有至多 {most:,} 个</translation>
     </message>
     <message>
         <source>there is nothing to repeat</source>
@@ -10519,7 +11219,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>together</source>
-        <translation>它们</translation>
+        <translation>一起</translation>
     </message>
     <message>
         <source>together over in turn</source>
@@ -10626,16 +11326,24 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>ubatch</translation>
     </message>
     <message>
+        <source>unchanged</source>
+        <translation>未变化</translation>
+    </message>
+    <message>
         <source>undo</source>
         <translation>撤销</translation>
+    </message>
+    <message>
+        <source>unfolded group</source>
+        <translation>已展开的组</translation>
     </message>
     <message>
         <source>unified</source>
         <translation>统一</translation>
     </message>
     <message>
-        <source>unknown message</source>
-        <translation>未知消息</translation>
+        <source>unknown</source>
+        <translation>未知</translation>
     </message>
     <message>
         <source>unused for {idle_s:,.0f} s, frees {n_own:,} cells, {back}</source>
@@ -10648,10 +11356,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>usage: </source>
         <translation>用法： </translation>
-    </message>
-    <message>
-        <source>used</source>
-        <translation>已用</translation>
     </message>
     <message>
         <source>vLLM v1 shares full blocks only and never writes into a shared one; copy on write is the rule of the PagedAttention paper, for sequences that are forked.</source>
@@ -10810,6 +11514,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{about}（默认 {default}）</translation>
     </message>
     <message>
+        <source>{about}. Default {default}, from {low} to {high}</source>
+        <translation>{about}。默认值 {default}，范围 {low} 到 {high}</translation>
+    </message>
+    <message>
         <source>{about}; may be repeated</source>
         <translation>{about}；可以重复</translation>
     </message>
@@ -10906,8 +11614,8 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{file} 是文件夹，不是模型文件。</translation>
     </message>
     <message>
-        <source>{file} is a later part of a model; open the first part{first}.</source>
-        <translation>{file} 是模型的后续部分；请打开第一部分{first}。</translation>
+        <source>{file} is a later part of a split model; open part 1{first}.</source>
+        <translation>{file} 是分卷模型的后续部分；请打开第 1 部分{first}。</translation>
     </message>
     <message>
         <source>{file} is an encoder: it cannot continue a text, so it cannot chat.</source>
@@ -10962,10 +11670,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{file} 必须以 {endings} 之一结尾。</translation>
     </message>
     <message>
-        <source>{first} and {last}</source>
-        <translation>{first} 和 {last}</translation>
-    </message>
-    <message>
         <source>{first} is a result of {experiment_id}, {second} of {experiment_id2}.</source>
         <translation>{first} 是 {experiment_id} 的结果，{second} 是 {experiment_id2} 的结果。</translation>
     </message>
@@ -10976,6 +11680,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{folder} cannot be written ({strerror}); kvdesk goes on without it.</source>
         <translation>无法写入 {folder}（{strerror}）；kvdesk 在没有它的情况下继续。</translation>
+    </message>
+    <message>
+        <source>{folder} is no checkout of kvdesk.</source>
+        <translation>{folder} 不是 kvdesk 的源码目录。</translation>
     </message>
     <message>
         <source>{full} was full: {removed}, and {n_read:,} tokens are computed again, so that the answer is exact.</source>
@@ -11030,6 +11738,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{id} 不使用操作记录：它自行生成测量的内容。</translation>
     </message>
     <message>
+        <source>{i} of {n}</source>
+        <translation>{i} / {n}</translation>
+    </message>
+    <message>
         <source>{key} takes {kind} from {low:g} to {high:g} (it is {value:g}).</source>
         <translation>{key} 应为 {low:g} 到 {high:g} 之间的{kind}（现在是 {value:g}）。</translation>
     </message>
@@ -11052,10 +11764,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{low:.3g} to {high:.3g}</source>
         <translation>{low:.3g} 到 {high:.3g}</translation>
-    </message>
-    <message>
-        <source>{low:.4g} to {high:.4g}</source>
-        <translation>{low:.4g} 到 {high:.4g}</translation>
     </message>
     <message>
         <source>{low} to {high}</source>
@@ -11166,16 +11874,20 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{n:.1f} 小时</translation>
     </message>
     <message>
+        <source>{n:.2g} times the change of rounding</source>
+        <translation>变化为舍入误差的 {n:.2g} 倍</translation>
+    </message>
+    <message>
+        <source>{n_cells} of {n} more</source>
+        <translation>另外 {n} 个对话 {n_cells} 个</translation>
+    </message>
+    <message>
         <source>{n_kv:,} -&gt; {n_kv_after:,} cells saves {saved:.2f} ms a token{estimated}, {gain:,.0f} ms over the next {n_expected:,} tokens, and costs {price:,.0f} ms</source>
         <translation>单元 {n_kv:,} -&gt; {n_kv_after:,}，每个 token 节省 {saved:.2f} 毫秒{estimated}，接下来 {n_expected:,} 个 token 共节省 {gain:,.0f} 毫秒，代价 {price:,.0f} 毫秒</translation>
     </message>
     <message>
         <source>{n_steps} of {n_planned} operations proved on a twin of this context in {ms:.0f} ms</source>
         <translation>{n_planned} 次操作中的 {n_steps} 次已在这个上下文的副本上证明，用时 {ms:.0f} 毫秒</translation>
-    </message>
-    <message>
-        <source>{n_tokens} of {n} more</source>
-        <translation>另外 {n} 个中的 {n_tokens} 个</translation>
     </message>
     <message>
         <source>{n_used:,} used cells; nothing disagrees, but not all can be proven: {detail}</source>
@@ -11198,6 +11910,10 @@ next valid position {end}</source>
 {sequence}，{cells} 个单元，其中 {shared} 个共享
 位置 [{first}, {end})，其间缺少 {missing} 个{where}
 下一个有效位置 {end}</translation>
+    </message>
+    <message>
+        <source>{name}  {reason} (+{n} to compare)</source>
+        <translation>{name}  {reason}（+{n} 次用于比较）</translation>
     </message>
     <message>
         <source>{name} ({keys} in the map)</source>
@@ -11236,6 +11952,14 @@ next valid position {end}</source>
         <translation>{name} 没有在 {limit_s:g} 秒内完成。</translation>
     </message>
     <message>
+        <source>{name} does not accept an answer without a question: an empty question stands before it.</source>
+        <translation>{name}不接受没有问题的回答：会在其前面放一个空的问题。</translation>
+    </message>
+    <message>
+        <source>{name} does not show its cells any more. {why}</source>
+        <translation>{name} 不再显示其单元。{why}</translation>
+    </message>
+    <message>
         <source>{name} failed in a trial (exit code {code}).</source>
         <translation>{name} 在试运行中失败（退出代码 {code}）。</translation>
     </message>
@@ -11256,12 +11980,12 @@ next valid position {end}</source>
         <translation>{name} 是文件；服务器按名称打开模型。</translation>
     </message>
     <message>
-        <source>{name} is a picture. Text, code, PDF and DOCX files can be attached.</source>
-        <translation>{name} 是图片。可以附加文本、代码、PDF 和 DOCX 文件。</translation>
+        <source>{name} is a picture. Text, code, PDF, DOCX and RTF files can be attached.</source>
+        <translation>{name} 是图片。可以附加文本、代码、PDF、DOCX 和 RTF 文件。</translation>
     </message>
     <message>
-        <source>{name} is an archive, or a document of another kind. Attach text, PDF or DOCX files.</source>
-        <translation>{name} 是压缩包，或其他类型的文档。请附加文本、PDF 或 DOCX 文件。</translation>
+        <source>{name} is an archive, or a document of another kind. Attach text, PDF, DOCX or RTF files.</source>
+        <translation>{name} 是压缩包，或其他类型的文档。请附加文本、PDF、DOCX 或 RTF 文件。</translation>
     </message>
     <message>
         <source>{name} is attached</source>
@@ -11300,8 +12024,8 @@ next valid position {end}</source>
         <translation>{name} 不能用作这里的文件名。</translation>
     </message>
     <message>
-        <source>{name} is no text file. Text, code, PDF and DOCX files can be attached.</source>
-        <translation>{name} 不是文本文件。可以附加文本、代码、PDF 和 DOCX 文件。</translation>
+        <source>{name} is no text file. Text, code, PDF, DOCX and RTF files can be attached.</source>
+        <translation>{name} 不是文本文件。可以附加文本、代码、PDF、DOCX 和 RTF 文件。</translation>
     </message>
     <message>
         <source>{name} is not a database; kvdesk leaves it as it is.</source>
@@ -11324,8 +12048,16 @@ next valid position {end}</source>
         <translation>{name} 太大，无法附加。</translation>
     </message>
     <message>
+        <source>{name} leaves the last message out of the prompt. Choose another template for this chat.</source>
+        <translation>{name}没有把最后一条消息放入提示词。请为这个对话选择其他模板。</translation>
+    </message>
+    <message>
         <source>{name} makes llama.cpp crash ({how}); it did so in a trial, so nothing is lost.</source>
         <translation>{name} 使 llama.cpp 崩溃（{how}）；这发生在试运行中，因此没有任何损失。</translation>
+    </message>
+    <message>
+        <source>{name} measured nothing (exit code {code}).</source>
+        <translation>{name} 没有测得任何结果（退出代码 {code}）。</translation>
     </message>
     <message>
         <source>{name} must end in .png, .svg or .csv</source>
@@ -11396,16 +12128,20 @@ next valid position {end}</source>
         <translation>{n} MB，估计值</translation>
     </message>
     <message>
+        <source>{n} answers together write {gain:.2g} times the tokens a second; a prompt in {pieces} pieces makes their longest gap {gap:.2g} times as long.</source>
+        <translation>{n} 个回答一起生成时，每秒的 token 数为依次进行的 {gain:.2g} 倍；将提示词分为 {pieces} 块会使其最长间隔变为 {gap:.2g} 倍。</translation>
+    </message>
+    <message>
         <source>{n} are carried over: nothing is computed.</source>
-        <translation>保留 {n} 个：无需计算。</translation>
+        <translation>保留 {n}：无需计算。</translation>
     </message>
     <message>
         <source>{n} are prefilled again{time}; it can be cancelled.</source>
-        <translation>重新预填充 {n} 个{time}；可以取消。</translation>
+        <translation>重新预填充 {n}{time}；可以取消。</translation>
     </message>
     <message>
         <source>{n} are removed from the cache; each chat is prefilled again at its next message.</source>
-        <translation>从缓存中移除 {n} 个；每个对话会在其下一条消息时重新预填充。</translation>
+        <translation>从缓存中移除 {n}；每个对话会在其下一条消息时重新预填充。</translation>
     </message>
     <message>
         <source>{n} cells</source>
@@ -11448,8 +12184,20 @@ next valid position {end}</source>
         <translation>{n} 空闲</translation>
     </message>
     <message>
+        <source>{n} freed</source>
+        <translation>释放 {n} 个</translation>
+    </message>
+    <message>
         <source>{n} in streams over in one cache</source>
         <translation>{n} 个用 stream 与共用一个缓存之比</translation>
+    </message>
+    <message>
+        <source>{n} moved</source>
+        <translation>移动 {n} 个</translation>
+    </message>
+    <message>
+        <source>{n} no longer shared</source>
+        <translation>{n} 个不再共享</translation>
     </message>
     <message>
         <source>{n} of them here already</source>
@@ -11460,6 +12208,14 @@ next valid position {end}</source>
         <translation>{n} / {all}</translation>
     </message>
     <message>
+        <source>{n} of {all} tokens have to be read</source>
+        <translation>{all} 个 token 中有 {n} 个需要读取</translation>
+    </message>
+    <message>
+        <source>{n} of {all} tokens have to be read with your next message</source>
+        <translation>{all} 个 token 中有 {n} 个需要随你的下一条消息读取</translation>
+    </message>
+    <message>
         <source>{n} of {most} threads</source>
         <translation>{n} / {most} 个线程</translation>
     </message>
@@ -11468,8 +12224,8 @@ next valid position {end}</source>
         <translation>{n} / {n_cores} 个核心，尚未测量其他情况。</translation>
     </message>
     <message>
-        <source>{n} of {room} tokens</source>
-        <translation>{n} / {room} 个 token</translation>
+        <source>{n} of “{title}”</source>
+        <translation>“{title}”{n} 个</translation>
     </message>
     <message>
         <source>{n} older dropped</source>
@@ -11490,6 +12246,14 @@ next valid position {end}</source>
     <message>
         <source>{n} pages</source>
         <translation>{n} 页</translation>
+    </message>
+    <message>
+        <source>{n} pages of memory were read from the disk</source>
+        <translation>从磁盘读取了 {n} 个内存页</translation>
+    </message>
+    <message>
+        <source>{n} placed</source>
+        <translation>放置 {n} 个</translation>
     </message>
     <message>
         <source>{n} prompts go on from it</source>
@@ -11520,12 +12284,24 @@ next valid position {end}</source>
         <translation>{n} 个序列</translation>
     </message>
     <message>
+        <source>{n} shared now</source>
+        <translation>{n} 个现在共享</translation>
+    </message>
+    <message>
+        <source>{n} shifted to other positions</source>
+        <translation>{n} 个移到其他位置</translation>
+    </message>
+    <message>
         <source>{n} slots with {n_ctx:,} tokens each, {busy} of them at work.</source>
         <translation>{n} 个槽位，每个 {n_ctx:,} 个 token，其中 {busy} 个正在工作。</translation>
     </message>
     <message>
         <source>{n} slots with {n_ctx:,} tokens each.</source>
         <translation>{n} 个槽位，每个 {n_ctx:,} 个 token。</translation>
+    </message>
+    <message>
+        <source>{n} stayed</source>
+        <translation>{n} 个未动</translation>
     </message>
     <message>
         <source>{n} streams</source>
@@ -11556,6 +12332,10 @@ next valid position {end}</source>
         <translation>下一个回答会重新预填充 {n} 个 token：{time}。</translation>
     </message>
     <message>
+        <source>{n} tokens came with their state, without reading.</source>
+        <translation>{n} 个 token 随其状态一起恢复，无需读取。</translation>
+    </message>
+    <message>
         <source>{n} tokens in the middle are not shown</source>
         <translation>中间的 {n} 个 token 没有显示</translation>
     </message>
@@ -11564,8 +12344,20 @@ next valid position {end}</source>
         <translation>上下文 {n} 个 token、K 和 V 为 {kind} 时需要 {needed}；空闲 {free}。</translation>
     </message>
     <message>
-        <source>{n} tokens of “{title}”</source>
-        <translation>“{title}”的 {n} 个 token</translation>
+        <source>{n} tokens read at {tok_s} tok/s</source>
+        <translation>读取 {n} 个 token（{tok_s} tok/s）</translation>
+    </message>
+    <message>
+        <source>{n} tokens read at {tok_s} tok/s, as usual on this computer</source>
+        <translation>读取 {n} 个 token（{tok_s} tok/s，与这台电脑平时相同）</translation>
+    </message>
+    <message>
+        <source>{n} tokens read at {tok_s} tok/s, usually {usual} on this computer</source>
+        <translation>读取 {n} 个 token（{tok_s} tok/s，这台电脑平时为 {usual}）</translation>
+    </message>
+    <message>
+        <source>{n} tokens were read again in {took} ({tok_s} tok/s).</source>
+        <translation>重新读取了 {n} 个 token，用时 {took}（{tok_s} tok/s）。</translation>
     </message>
     <message>
         <source>{n} tokens: only {left} are left for the answer</source>
@@ -11604,8 +12396,20 @@ next valid position {end}</source>
         <translation>{option}：{problem}（现在是 {value}）。</translation>
     </message>
     <message>
+        <source>{parts}; {more} matters more.</source>
+        <translation>{parts}；{more} 的影响更大。</translation>
+    </message>
+    <message>
+        <source>{part} ({n:,})</source>
+        <translation>{part}（{n:,}）</translation>
+    </message>
+    <message>
         <source>{path} cannot be read: {why}.</source>
         <translation>无法读取 {path}：{why}。</translation>
+    </message>
+    <message>
+        <source>{place} of the JSON schema cannot be used: {problem}.</source>
+        <translation>JSON schema 的 {place} 无法使用：{problem}。</translation>
     </message>
     <message>
         <source>{policy}, round {n}</source>
@@ -11636,6 +12440,14 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>{ratio}（到被停止的第 {n} 个请求为止）</translation>
     </message>
     <message>
+        <source>{ref} leads nowhere</source>
+        <translation>{ref} 没有目标</translation>
+    </message>
+    <message>
+        <source>{ref} leads out of the schema</source>
+        <translation>{ref} 超出 schema</translation>
+    </message>
+    <message>
         <source>{repo} has no GGUF files.</source>
         <translation>{repo} 中没有 GGUF 文件。</translation>
     </message>
@@ -11652,8 +12464,48 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>{n:,} 个 token 中有 {reused:,} 个在缓存中，预填充了 {prefilled:,} 个。</translation>
     </message>
     <message>
+        <source>{said}.</source>
+        <translation>{said}。</translation>
+    </message>
+    <message>
+        <source>{said}: {causes}.</source>
+        <translation>{said}；原因：{causes}。</translation>
+    </message>
+    <message>
+        <source>{said}; meanwhile {causes}.</source>
+        <translation>{said}；其间{causes}。</translation>
+    </message>
+    <message>
+        <source>{seconds} for the chat template and the tokens</source>
+        <translation>应用对话模板和分词 {seconds}</translation>
+    </message>
+    <message>
+        <source>{seconds} in the queue behind another answer</source>
+        <translation>排在另一个回答之后等待 {seconds}</translation>
+    </message>
+    <message>
         <source>{seconds} min</source>
         <translation>{seconds} 分钟</translation>
+    </message>
+    <message>
+        <source>{seconds} s</source>
+        <translation>{seconds} 秒</translation>
+    </message>
+    <message>
+        <source>{seconds} to bring back its saved state</source>
+        <translation>恢复保存的状态 {seconds}</translation>
+    </message>
+    <message>
+        <source>{seconds} to read its saved state from the disk</source>
+        <translation>从磁盘读取保存的状态 {seconds}</translation>
+    </message>
+    <message>
+        <source>{seconds} until other work had ended</source>
+        <translation>等待其他工作结束 {seconds}</translation>
+    </message>
+    <message>
+        <source>{seconds} while the model was loaded</source>
+        <translation>加载模型 {seconds}</translation>
     </message>
     <message>
         <source>{seen}: starting with {threads}.</source>
@@ -11676,8 +12528,8 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>{server} 发送了 {what}，这个 kvdesk 不认识它；已忽略。</translation>
     </message>
     <message>
-        <source>{share} of {n}</source>
-        <translation>{share} / {n}</translation>
+        <source>{setting}: {before} → {after}</source>
+        <translation>{setting}：{before} → {after}</translation>
     </message>
     <message>
         <source>{size:,} cells, {name}</source>
@@ -11692,12 +12544,20 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>需移动 {size} MB   解码速度 {predicted}</translation>
     </message>
     <message>
-        <source>{stayed} stayed</source>
-        <translation>{stayed} 个未动</translation>
+        <source>{speed} expected here</source>
+        <translation>预计速度 {speed}</translation>
     </message>
     <message>
         <source>{tail:,} tokens of another branch stay while there is room</source>
         <translation>在有空间时保留另一分支的 {tail:,} 个 token</translation>
+    </message>
+    <message>
+        <source>{text} has more than {n} digits after the point.</source>
+        <translation>{text} 的小数位超过 {n} 位。</translation>
+    </message>
+    <message>
+        <source>{text} is not between {low} and {high}.</source>
+        <translation>{text} 不在 {low} 到 {high} 之间。</translation>
     </message>
     <message>
         <source>{text}, a favourite</source>
@@ -11728,12 +12588,12 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>{title}随时间的变化</translation>
     </message>
     <message>
-        <source>{title}, branch {branch}</source>
-        <translation>{title}，分支 {branch}</translation>
-    </message>
-    <message>
         <source>{title}, forked</source>
         <translation>{title}，分叉</translation>
+    </message>
+    <message>
+        <source>{title}, sequence {seq_id}</source>
+        <translation>{title}，序列 {seq_id}</translation>
     </message>
     <message>
         <source>{title}: sequence {seq_id}{part}</source>
@@ -11744,8 +12604,12 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>{title}：{y_label} 与 {x_label} 的关系</translation>
     </message>
     <message>
+        <source>{tokens}: {time}</source>
+        <translation>{tokens}：{time}</translation>
+    </message>
+    <message>
         <source>{total} of {available} MB free</source>
-        <translation>空闲 {available} MB 中的 {total} MB</translation>
+        <translation>{total} MB，空闲 {available} MB</translation>
     </message>
     <message>
         <source>{types} is not possible with this model: {why}</source>
@@ -11772,6 +12636,10 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>K 和 V 为 {type}：下一个 token {changes}（KL 散度 {kl}），内存为 {memory:.2f}，深度 {depth:,} 处一个 token 的用时为 {time} 倍</translation>
     </message>
     <message>
+        <source>{type}: {share:.0%} of the memory, {loss}</source>
+        <translation>{type}：占 {share:.0%} 的内存，{loss}</translation>
+    </message>
+    <message>
         <source>{url} is the address of a server; this engine opens GGUF files of this machine.</source>
         <translation>{url} 是服务器的地址；这个引擎只打开这台电脑上的 GGUF 文件。</translation>
     </message>
@@ -11782,6 +12650,10 @@ It takes {total:,.0f} MB of memory at most.</source>
     <message>
         <source>{verdict}: logits differ by at most {difference:.2g}, KL {kl:.2g} nats</source>
         <translation>{verdict}：logits 最多相差 {difference:.2g}，KL {kl:.2g} nat</translation>
+    </message>
+    <message>
+        <source>{verdict}: {was} → {now}</source>
+        <translation>{verdict}：{was} → {now}</translation>
     </message>
     <message>
         <source>{what} ({n_tokens:,} tokens) was removed</source>
@@ -11886,6 +12758,10 @@ Cells changed: {n_cells}, in {took}</source>
         <translation>{word}。{note}</translation>
     </message>
     <message>
+        <source>“)” closes nothing</source>
+        <translation>多余的“)”</translation>
+    </message>
+    <message>
         <source>“)” is missing</source>
         <translation>缺少“)”</translation>
     </message>
@@ -11896,6 +12772,18 @@ Cells changed: {n_cells}, in {took}</source>
     <message>
         <source>“\{char}” means nothing</source>
         <translation>“\{char}”没有意义</translation>
+    </message>
+    <message>
+        <source>“\{text}” is no character</source>
+        <translation>“\{text}”不是字符</translation>
+    </message>
+    <message>
+        <source>“\{text}” means nothing</source>
+        <translation>“\{text}”没有意义</translation>
+    </message>
+    <message>
+        <source>“]” is missing</source>
+        <translation>缺少“]”</translation>
     </message>
     <message>
         <source>“{busy}” is running</source>
@@ -11912,6 +12800,10 @@ Cells changed: {n_cells}, in {took}</source>
     <message>
         <source>“{name}” was imported.</source>
         <translation>“{name}”已导入。</translation>
+    </message>
+    <message>
+        <source>“{text}” is not a number.</source>
+        <translation>“{text}”不是数字。</translation>
     </message>
     <message>
         <source>“{title}” is in no folder now.</source>

@@ -80,7 +80,7 @@ def rows(summary: Summary) -> tuple[tuple[str, str], ...]:
         period = f"{first}" if first == last else tr("{first} to {last}").format(first=first, last=last)
     chats = f"{summary.n_conversations:,}"
     if summary.n_known:
-        chats += ", " + tr("{n} of them here already").format(n=f"{summary.n_known:,}")
+        chats += tr(", ") + tr("{n} of them here already").format(n=f"{summary.n_known:,}")
     return (
         (tr("Format"), described),
         (tr("Chats"), chats),

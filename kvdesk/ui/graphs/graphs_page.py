@@ -29,7 +29,7 @@ from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.measurements import Measurements
 
 _WINDOWS: Final[tuple[tuple[str, float | None], ...]] = (
-    ("30 s", 30.0),
+    (marked("30 s"), 30.0),
     (marked("5 min"), 300.0),
     (marked("All"), None),
 )

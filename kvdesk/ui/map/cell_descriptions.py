@@ -76,7 +76,7 @@ def selection_words(snapshot: CacheSnapshot, runs: Sequence[CellRun], titles: Ma
     nobody = tr("no conversation")
     names = [f"{titles.get(seq) or nobody} (seq {seq})" for seq in sorted(owners)]
     more = [tr("and {n} more").format(n=len(names) - _NAMED)] if len(names) > _NAMED else []
-    return line, ", ".join(names[:_NAMED] + more)
+    return line, tr(", ").join(names[:_NAMED] + more)
 
 
 def _ago(operations: int) -> str:

@@ -49,7 +49,8 @@ def edit_words(preview: TurnPreview, *, is_answer: bool) -> tuple[str, str]:
         words = tr("{n} of {all} tokens have to be read with your next message")
     tokens = words.format(n=f"{preview.n_prefill:,}", all=f"{preview.n_reused + preview.n_prefill:,}")
     ms = preview.first_token_ms
-    return (tokens if ms is None else f"{tokens}: {in_seconds(ms)}"), "secondary"
+    said = tokens if ms is None else tr("{tokens}: {time}").format(tokens=tokens, time=in_seconds(ms))
+    return said, "secondary"
 
 
 def select_excess(field: QPlainTextEdit, n_fitting: int) -> None:

@@ -20,7 +20,7 @@ _KEEPS: Final = {
     "tokens": marked("Prefill again now"),
     "state": marked("Carry over their saved state"),
 }
-_ROWS: Final = ("K", "V", marked("recurrent"), marked("compute"), marked("together"), marked("decode"))
+_ROWS: Final = ("K", "V", marked("recurrent"), marked("compute"), marked("in all"), marked("decode"))
 
 
 class ContextLedger(QFrame):
@@ -111,7 +111,7 @@ class ContextLedger(QFrame):
             "V": _change(now.v_bytes if now else None, preview.v_bytes),
             "recurrent": f"{megabytes(preview.recurrent_bytes)} MB",
             "compute": tr("{n} MB, estimated").format(n=megabytes(preview.compute_bytes)),
-            "together": tr("{total} of {available} MB free").format(
+            "in all": tr("{total} of {available} MB free").format(
                 total=megabytes(total), available=megabytes(preview.available_bytes)
             ),
             "decode": tr("about {n} tok/s").format(n=f"{preview.tok_s:,.0f}")
@@ -124,7 +124,7 @@ class ContextLedger(QFrame):
             shown = name != "recurrent" or preview.recurrent_bytes > 0
             caption.setVisible(shown)
             value.setVisible(shown)
-        set_tone(self._values["together"][1], "danger" if total > preview.available_bytes else "")
+        set_tone(self._values["in all"][1], "danger" if total > preview.available_bytes else "")
         item = self._keep.model().item(self._keep.findData("state"))  # type: ignore[attr-defined]
         item.setEnabled(preview.carries_state)
         item.setToolTip(preview.why_not_carried)

@@ -87,7 +87,7 @@ class RebuildQuestion(QFrame):
         together = tr("Rebuilding removes all {n} cells in use from the cache.").format(n=f"{n_cells:,}")
         if named:
             together = tr("Rebuilding removes all {n} cells in use from the cache: {each}.").format(
-                n=f"{n_cells:,}", each=", ".join(named)
+                n=f"{n_cells:,}", each=tr(", ").join(named)
             )
         self._what.setText(together + " " + tr("The texts stay."))
         self._cost.setText(tr("How long reading them again takes is being estimated …"))

@@ -335,7 +335,7 @@ def _about(info: FieldInfo, control: QWidget, default: Any) -> str:
     if high > 2**31:  # the seed
         return about
     numbers = {"default": _shown(default), "low": _shown(low), "high": _shown(high)}
-    return about + ". " + tr("Default {default}, from {low} to {high}").format(**numbers)
+    return tr("{about}. Default {default}, from {low} to {high}").format(about=about, **numbers)
 
 
 def _shown(value: Any) -> str:
