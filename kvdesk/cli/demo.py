@@ -15,6 +15,7 @@ from kvdesk.translation import tr
 PAUSE_S = 2.5
 FILM_N_CTX = 1024
 """Few cells, so that a person sees the map fill."""
+FILM_TOKENS = 200
 
 
 def main(argv: Sequence[str]) -> int:
@@ -72,7 +73,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     if not has_display():
         print(tr("There is no display; `kvdesk demo --offscreen` needs none."), file=sys.stderr)
         return 2
-    sampling = Sampling(temperature=0.0, max_tokens=64)
+    sampling = Sampling(temperature=0.0, max_tokens=FILM_TOKENS if args.film else 64)
     look = Settings(theme=ThemeChoice(args.theme), language=args.language, zoom=args.zoom, sampling=sampling)
     shown = {"context": ContextSettings(n_ctx=FILM_N_CTX)} if args.film else {"all_instruments": True}
     save_settings(look.model_copy(update=shown), paths.settings_file())

@@ -34,14 +34,14 @@ class Film(Tour):
         self._began = time.monotonic()
         self._shutter.start()
         first = self._selected()
-        yield from self._ask("Write a Python function that tells whether a number is prime. Code only.")
+        yield from self._ask("Write a Python function is_prime(n). Code only.")
         yield lambda: self._said(first) > 100
         self._window.new_chat_requested.emit()
-        yield from self._ask("In two sentences: what is a KV cache?")
+        yield from self._ask("In one sentence: what is a KV cache?")
         yield lambda: len(self._ended) == 2
         yield from self._pause(LOOK_S)
         self._window.conversation_selected.emit(first)
-        yield from self._ask("Add a docstring.")
+        yield from self._ask("What does it return for 1? One sentence.")
         yield lambda: len(self._ended) == 3
         yield from self._pause(LOOK_S)
         self._shutter.stop()
