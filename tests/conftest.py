@@ -70,7 +70,7 @@ def no_stray_threads() -> Iterator[None]:
     assert not alive, f"threads left running: {alive}"
 
 
-_LASTING = ("kvdesk-children", "kvdesk --formulas")
+_LASTING = ("kvdesk-children", "kvdesk --formulas", "kvdesk --llama-class")
 
 
 def _new_threads(before: set[threading.Thread]) -> list[threading.Thread]:

@@ -68,28 +68,20 @@ def test_values_go_both_ways_whatever_their_size() -> None:
 
 
 def test_what_a_child_prints_is_no_message() -> None:
-    with Child(fake_child("import os; print('hello', flush=True); os.write(1, b' there'); say(1)")) as child:
-        assert list(child.values()) == [1]
+    called: list[int] = []
+    code = "import os; print('hello', flush=True); os.write(1, b' there'); say(1); say(2)"
+    with Child(fake_child(code), on_message=lambda: called.append(1)) as child:
+        assert list(child.values()) == [1, 2]
+        assert len(called) in (2, 3), "for each message, and just after the end"
         assert child.last_words == "hello\n there"
         assert child.ending() == "Its exit code is 0.\nhello\n there"
 
 
-def test_the_bytes_of_another_program_are_heard_as_they_come() -> None:
-    with Child([sys.executable, "-Sc", "print('x' * 200_000)"], stdout="bytes") as child:
+def test_other_programs_send_bytes_or_are_ignored() -> None:
+    command = [sys.executable, "-Sc", "print('x' * 200_000)"]
+    with Child(command, stdout="bytes") as child, Child(command, stdout="ignored") as ignored:
         assert b"".join(child.messages()).strip() == b"x" * 200_000
-        assert child.wait(None) == 0
-
-
-def test_a_child_that_says_nothing_is_not_listened_to() -> None:
-    with Child([sys.executable, "-Sc", "print('x' * 200_000)"], stdout="ignored") as child:
-        assert child.wait(60) == 0
-
-
-def test_each_message_and_the_end_wake() -> None:
-    woken: list[int] = []
-    with Child(fake_child("say(1); say(2)"), on_message=lambda: woken.append(1)) as child:
-        assert list(child.values()) == [1, 2]
-    assert len(woken) == 3
+        assert child.wait(60) == ignored.wait(60) == 0
 
 
 def test_a_child_that_reads_nothing_holds_nobody_up() -> None:
@@ -194,13 +186,7 @@ def test_how_a_child_ended_is_told() -> None:
         assert list(child.values()) == []
         assert child.ending().startswith("SIGABRT ended it.\nFatal Python error: Aborted")
         assert crash_name(child.wait() or 0) == "SIGABRT"
-
-
-@posix
-def test_names_of_what_ends_a_process() -> None:
-    assert [crash_name(code) for code in (0, 3, -11, -99, 0xC0000005)] == [
-        *("", "", "SIGSEGV", "signal 99", "0xC0000005")
-    ]
+    assert [*map(crash_name, (0, 3, -11, -99, 0xC0000005))] == ["", "", "SIGSEGV", "signal 99", "0xC0000005"]
 
 
 # --- the end --------------------------------------------------------------------------------------------------------

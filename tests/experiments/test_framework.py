@@ -10,7 +10,6 @@ import numpy as np
 import psutil
 import pytest
 
-from kvdesk import paths
 from kvdesk.errors import UserError
 from kvdesk.experiments import EXPERIMENTS, child, experiment_by_id, report, statistics
 from kvdesk.experiments.bench import MOST_REPEATED, Bench
@@ -181,19 +180,6 @@ def test_cancelling_kills_whatever_it_does() -> None:
         assert list(events) == [Failed(CANCELLED)]
         assert time.perf_counter() - start < 3  # one second, and what other tests beside it take
         assert not psutil.pid_exists(process.pid)
-
-
-def test_an_experiment_runs_in_a_child_of_kvdesk() -> None:
-    values: dict[str, float] = {"requests": 3, "prompt": 1, "tokens": 2, "threads": 2, "rounds": 2}
-    request = Request("six-requests", str(paths.embedded_model()), values)
-    with ExperimentProcess(experiment_command(request)) as process:
-        *others, last = process.events()
-    assert isinstance(last, Finished)
-    started = next(event for event in others if isinstance(event, Started))
-    assert started.memory_bytes > 100e6
-    assert started.seconds > 0
-    assert started.machine["llama.cpp"]
-    assert any(isinstance(event, Sample) for event in others)
 
 
 def test_a_model_that_is_none_is_one_sentence(tmp_path: Path) -> None:
