@@ -126,7 +126,9 @@ class Child:
             if message is not None:
                 return message
             self._over = True
-        raise ChildStopped("ended", self.ending())
+        ending = self.ending()
+        self.kill()
+        raise ChildStopped("ended", ending)
 
     def receive_value(self, seconds: float = math.inf, cancelled: Callable[[], bool] | None = None) -> Any:
         """The value of the next message. Raises ChildStopped, also for invalid JSON; the child is then dead."""
