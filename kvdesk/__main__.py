@@ -38,10 +38,11 @@ CHILDREN = {
     "--render": "kvdesk.backends.local.prompt.template_child:child_main",
     "--formulas": "kvdesk.ui.markdown.formula_child:child_main",
     "--busy": "kvdesk.experiments.busy:child_main",
+    "--chat-alone": "kvdesk.benchmarks.engine:chat_alone",
     "--binding-server": "kvdesk.benchmarks.peers.binding_server_child:child_main",
     "--llama-class": "kvdesk.benchmarks.peers.llama_child:child_main",
 }
-"""Processes that kvdesk starts of itself (`kvdesk.library.child`): each gets the other arguments."""
+"""Processes that kvdesk starts of itself (`kvdesk.children`): each gets its parent and the other arguments."""
 _MODULES = {"export": "export_chats", "import": "import_chats"}
 """Modules that cannot have the name of their command."""
 
@@ -62,8 +63,9 @@ def _run(arguments: list[str]) -> int:
     if arguments and arguments[0] in COMMANDS:
         return _run_command(arguments[0], arguments[1:])
     if arguments and arguments[0] in CHILDREN:
-        module, _, function = CHILDREN[arguments[0]].partition(":")
-        return int(getattr(importlib.import_module(module), function)(arguments[1:]))
+        from kvdesk.children import entry
+
+        return entry.run(CHILDREN[arguments[0]], arguments[1:])
     commands = "\n".join(f"  kvdesk {name:12} {tr(what)}" for name, what in COMMANDS.items())
     parser = Parser(
         prog="kvdesk",

@@ -70,10 +70,15 @@ def no_stray_threads() -> Iterator[None]:
     assert not alive, f"threads left running: {alive}"
 
 
+_LASTING = ("kvdesk-children", "kvdesk --formulas", "kvdesk --llama-class")
+
+
 def _new_threads(before: set[threading.Thread]) -> list[threading.Thread]:
-    """Python threads that run now and did not then; a QThread that once ran Python code leaves only a placeholder."""
+    """Python threads that run now and did not then; a QThread that once ran Python code leaves only a placeholder, and
+    `_LASTING` stay as long as the process.
+    """
     return [
         thread
         for thread in threading.enumerate()
-        if thread not in before and not isinstance(thread, threading._DummyThread)
+        if thread not in before and not isinstance(thread, threading._DummyThread) and thread.name not in _LASTING
     ]

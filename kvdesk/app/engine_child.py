@@ -5,10 +5,9 @@ Ends with the process that started it. Owns nothing that outlives it but saved s
 
 from __future__ import annotations
 
-import faulthandler
 import gc
+import io
 import os
-import signal
 import sys
 import threading
 import time
@@ -19,9 +18,9 @@ from kvdesk import translation
 from kvdesk.backends.base import Emit
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.process.messages import Cancel, Close, Report, Request, Stop, Submit
+from kvdesk.children.entry import Parent
 from kvdesk.host.host import Host
 from kvdesk.host.subscription import Subscription
-from kvdesk.library.child import no_core_file
 from kvdesk.paths import catalogues
 from kvdesk.protocol.chat import BackendReady, ModelLoaded
 from kvdesk.protocol.messages import Command
@@ -33,28 +32,23 @@ GIL_SWITCH_S = 0.001
 """A token must not wait 5 ms for a thread that writes a view."""
 
 
-def child_main(_argv: Sequence[str] = ()) -> int:
-    """Runs an engine for the process that holds the other ends of standard input and output. Returns 0."""
-    out = os.dup(1)
-    os.dup2(2, 1)  # whatever prints must not get between the frames
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the parent's
-    no_core_file()
-    faulthandler.enable()
+def child_main(parent: Parent, _argv: Sequence[str]) -> int:
+    """Runs an engine for the parent. Returns 0."""
     sys.setswitchinterval(GIL_SWITCH_S)
-    reporter = _Reporter(out)
+    reporter = _Reporter(parent)
     reporter.start()
-    threading.Thread(target=_listen, args=(reporter.host,), name="kvdesk-parent", daemon=True).start()
+    threading.Thread(target=_listen, args=(parent, reporter.host), name="kvdesk-requests", daemon=True).start()
     gc.freeze()
     reporter.host.run()
     reporter.finish()
     return 0
 
 
-def _listen(host: Host) -> None:
-    """Take the parent's requests; end this process, whatever it does, when the parent ends."""
+def _listen(parent: Parent, host: Host) -> None:
+    """Take the parent's requests."""
     try:
         while True:
-            match read_frame(Request, _read):
+            match read_frame(Request, io.BytesIO(parent.receive()).read):
                 case Submit(command, age_s, language):
                     if language != translation.installed():
                         translation.use([language], catalogues())
@@ -65,27 +59,9 @@ def _listen(host: Host) -> None:
                     host.cancel()
                 case Close():
                     host.shut_down()
-    except EOFError:
-        pass
     except Exception:  # noqa: BLE001 - the parent shows it
         traceback.print_exc()
-    finally:
         os._exit(1)
-
-
-def _read(n_bytes: int) -> bytes:
-    """So many bytes of standard input. Raises EOFError."""
-    parts = []
-    while n_bytes:
-        try:
-            part = os.read(0, min(n_bytes, 1 << 20))
-        except OSError:
-            part = b""
-        if not part:
-            raise EOFError
-        parts.append(part)
-        n_bytes -= len(part)
-    return b"".join(parts)
 
 
 class _Counted(Engine):
@@ -114,9 +90,9 @@ class _Counted(Engine):
 class _Reporter(threading.Thread):
     """Writes what the engine says, as it comes: several events at once where they come faster than `REPORT_S`."""
 
-    def __init__(self, out: int) -> None:
+    def __init__(self, parent: Parent) -> None:
         super().__init__(name="kvdesk-report", daemon=True)
-        self._out = out
+        self._parent = parent
         self._ready, self._due = threading.Event(), threading.Event()
         self._over = False
         self.n_handled, self._busy = 0, False
@@ -149,16 +125,7 @@ class _Reporter(threading.Thread):
             if any(isinstance(event, ModelLoaded) for event in events):
                 gc.freeze()  # what was loaded stays: collections between tokens need not look at it
             told = tuple(event for event in events if not isinstance(event, BackendReady))  # the parent's host says it
-            if not self._write(frame(Report, Report(n_handled, busy, told))) or over:
+            self._parent.send(frame(Report, Report(n_handled, busy, told)))
+            if over:
                 return
             written_s = time.monotonic()
-
-    def _write(self, data: bytes) -> bool:
-        """Whether the parent is still there."""
-        left = memoryview(data)
-        try:
-            while left:
-                left = left[os.write(self._out, left) :]
-        except OSError:
-            return False
-        return True

@@ -123,7 +123,7 @@ class ChatImport(QObject):
             with self._lock:
                 run.cancelled.set()
                 if run.process is not None:
-                    run.process.cancel()
+                    run.process.kill()
 
     def remove_leftover(self) -> None:
         """Remove what an import left that was ended by a crash. It is hidden already."""

@@ -4,25 +4,18 @@ and files come from strangers. Whatever a file does to its reader, it costs one 
 
 from __future__ import annotations
 
-import json
-import subprocess
-import tempfile
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from kvdesk.attachments import limits
 from kvdesk.chat import Attachment
+from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import UserError
 from kvdesk.graphemes import boundary, cut
-from kvdesk.library.child import child_command, start_child
 from kvdesk.translation import tr
 
-LOOK_S = 0.02
 MOST_NAME = 100
 _NAME_END = 19  # characters of its end, with the ending, that stay where a name is cut
 """Characters of a file's name that are kept."""
@@ -49,22 +42,16 @@ def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False, encodin
     Raises UserError with one sentence where it has no text or cannot be read, and ReadingCancelled.
     """
     name = shown_name(path.name)
-    with tempfile.TemporaryFile() as out:
-        try:
-            command = child_command("--attachment", str(path.absolute()), *filter(None, (encoding,)))
-            child = start_child(command, out, subprocess.DEVNULL)
-        except OSError as error:
-            raise UserError(tr("{name} could not be read.").format(name=name), repr(error)) from error
-        with child:
-            try:
-                code = _wait(child, name, cancelled)
-            finally:
-                child.kill()  # nothing where it has ended
-        out.seek(0)
-        answer = _parsed(out.read(limits.MOST_OUTPUT + 1))
-    if answer is None:
-        sentence = tr("{name} could not be read: the reader stopped. It may be damaged.").format(name=name)
-        raise UserError(sentence, f"exit code {code}")
+    command = child_command("--attachment", str(path.absolute()), *filter(None, (encoding,)))
+    try:
+        with Child(command, memory=limits.MEMORY, max_message_bytes=limits.MOST_OUTPUT) as child:
+            answer = child.receive_value(limits.TIME_S, cancelled)
+    except OSError as error:
+        raise UserError(tr("{name} could not be read.").format(name=name), repr(error)) from error
+    except ChildStopped as stopped:
+        if stopped.reason == "cancelled":
+            raise ReadingCancelled from stopped
+        raise UserError(_sentence(stopped.reason, name, ""), stopped.detail) from stopped
     if "problem" in answer:
         raise UserError(_sentence(answer["problem"], name, answer["detail"]), answer["detail"])
     return FileRead(Attachment(name, answer["kind"], answer["text"], _note(answer)), answer["encoding"])
@@ -80,41 +67,10 @@ def shown_name(name: str) -> str:
     return cut(plain, MOST_NAME - len(end)) + end
 
 
-def _wait(child: subprocess.Popen[bytes], name: str, cancelled: Callable[[], bool]) -> int:
-    """The exit code. Raises UserError where the child takes too much, and ReadingCancelled."""
-    deadline = time.monotonic() + limits.TIME_S
-    while True:
-        try:
-            return child.wait(timeout=LOOK_S)
-        except subprocess.TimeoutExpired:
-            pass
-        if cancelled():
-            raise ReadingCancelled
-        if time.monotonic() > deadline:
-            sentence = tr("{name} took longer than {seconds} seconds to read, so it was left out.")
-            raise UserError(sentence.format(name=name, seconds=f"{limits.TIME_S:.0f}"))
-        if _memory(child) > limits.MEMORY:
-            raise UserError(_sentence("memory", name, ""))
-
-
-def _memory(child: subprocess.Popen[bytes]) -> int:
-    try:
-        return int(psutil.Process(child.pid).memory_info().rss)
-    except psutil.Error:
-        return 0
-
-
-def _parsed(said: bytes) -> dict[str, Any] | None:
-    """What the child said; None where that is not all of it."""
-    try:
-        answer = json.loads(said)
-    except ValueError:
-        return None
-    return answer if isinstance(answer, dict) else None
-
-
 def _sentence(problem: str, name: str, detail: str) -> str:
     sentences = {
+        "ended": tr("{name} could not be read: the reader stopped. It may be damaged."),
+        "time": tr("{name} took longer than {seconds} seconds to read, so it was left out."),
         "too large": tr("{name} is too large to be attached."),
         "password": tr("{name} is protected with a password, so it cannot be read."),
         "no text": tr("{name} has no text: its pages are probably scanned pictures. Only text can be attached."),
@@ -129,7 +85,7 @@ def _sentence(problem: str, name: str, detail: str) -> str:
         "empty": tr("{name} is empty."),
         "os": tr("{name} could not be read: {reason}."),
     }
-    return sentences.get(problem, sentences["damaged"]).format(name=name, reason=detail)
+    return sentences.get(problem, sentences["damaged"]).format(name=name, reason=detail, seconds=f"{limits.TIME_S:.0f}")
 
 
 def _note(answer: dict[str, Any]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kvdesk.children.process import Child, child_command
 from kvdesk.errors import UserError
 from kvdesk.experiments.statistics import geometric_mean
-from kvdesk.library.child import child_command, start_child
 from kvdesk.translation import tr
 
 MORE_IS_BETTER, LESS_IS_BETTER = 1, -1
@@ -67,7 +66,7 @@ class Side:
             optional = [name for name in ("--only", "--json") if name not in self.left_out and self._has(name)]
             if code != 2 or self.folder is None or not optional:
                 raise UserError(
-                    tr("{name} measured nothing (exit code {code}).").format(name=self.name, code=code), said[-4000:]
+                    tr("{name} measured nothing (exit code {code}).").format(name=self.name, code=code), said
                 )
             self.left_out.append(optional[0])
 
@@ -82,17 +81,13 @@ class Side:
             arguments.append("--json")
         return arguments
 
-    def _run(self) -> tuple[int, str, str]:
+    def _run(self) -> tuple[int | None, str, str]:
         command = child_command(*self._command())
         if self.folder is not None:
             command = [_python(self.folder), "-m", "kvdesk", *self._command()]
-        child = start_child(command, subprocess.PIPE, subprocess.PIPE, self.folder)
-        try:
-            out, said = child.communicate()
-        finally:
-            child.kill()
-            child.wait()
-        return child.returncode, out.decode("utf-8", "replace"), said.decode("utf-8", "replace")
+        with Child(command, stdout="bytes", folder=self.folder) as child:
+            out = b"".join(child.messages()).decode("utf-8", "replace")
+            return child.wait(None), out, child.last_words
 
 
 def run(

@@ -11,8 +11,6 @@ import bisect
 import gc
 import re
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +27,8 @@ from kvdesk.benchmarks.ratios import MOST_ROUNDS, SURE, error, ratio, ratio_at_l
 from kvdesk.benchmarks.requests import asked
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
+from kvdesk.children.entry import Parent
+from kvdesk.children.process import Child, child_command
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import ContextInfo, ContextReady, RebuildContext, Watch
@@ -318,19 +318,19 @@ def _repacked_bytes(path: Path) -> int:
 
 def _resident_bytes(path: Path, settings: ContextSettings) -> int:
     """Largest resident memory of a chat in a process of its own, as that process sees it."""
-    code = "import sys; from kvdesk.benchmarks.engine import chat_alone; chat_alone(*sys.argv[1:])"
-    command = [sys.executable, "-c", code, str(path), settings.model_dump_json()]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return int(done.stdout)
+    with Child(child_command("--chat-alone", str(path), settings.model_dump_json())) as child:
+        return int(child.receive_value())
 
 
-def chat_alone(path: str, settings: str) -> None:
-    """The child of `_resident_bytes`: one long prompt, one answer, then its peak memory in bytes on standard output."""
+def chat_alone(parent: Parent, argv: Sequence[str]) -> int:
+    """The child of `_resident_bytes`: one long prompt, one answer, then says its peak memory in bytes."""
+    path, settings = argv
     headless = HeadlessEngine()
     headless.do(LoadModel(LocalFile(Path(path)), ContextSettings.model_validate_json(settings)))
     HeadlessChat(headless).answer(REQUEST * 8, GREEDY)
     headless.close()
-    sys.stdout.write(str(_peak_bytes()))
+    parent.send_value(_peak_bytes())
+    return 0
 
 
 def _peak_bytes() -> int:

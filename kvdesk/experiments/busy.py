@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from kvdesk.library.child import child_command, read_parent, start_child
+from kvdesk.children.entry import Parent
+from kvdesk.children.process import Child, child_command
 
 
 @contextmanager
@@ -14,21 +14,12 @@ def busy_processes(n: int) -> Iterator[None]:
     """So many of them, dead at the end. Raises OSError."""
     with ExitStack() as stack:
         for _ in range(n):
-            child = start_child(child_command("--busy"), subprocess.DEVNULL, subprocess.DEVNULL)
-            stack.callback(_end, child)
+            stack.enter_context(Child(child_command("--busy"), stdout="ignored"))
         yield
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    child.kill()
-    if child.stdin is not None:
-        child.stdin.close()
-    child.wait()
-
-
-def child_main(_argv: Sequence[str] = ()) -> int:
-    """Such a process. Ends with the one that started it."""
-    read_parent()
+def child_main(_parent: Parent, _argv: Sequence[str]) -> int:
+    """Such a process."""
     number = 0
     while True:
         number = (number * 1_103_515_245 + 12_345) % (1 << 31)

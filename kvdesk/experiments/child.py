@@ -1,24 +1,23 @@
 """The process an experiment runs in: it loads the model itself, and whatever happens to it costs nothing.
 
-Gets a request as its argument and writes events as lines of JSON. Ends with the process that started it.
+Gets a request as its argument and says events.
 """
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import platform
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kvdesk import __version__, paths
 from kvdesk.cache.journal_file import load_journal
+from kvdesk.children.entry import Parent
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.experiments import experiment_by_id
 from kvdesk.experiments.sample_text import SAMPLE_TEXT
-from kvdesk.library.child import read_parent
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import read_header
 from kvdesk.protocol.experiment import (
@@ -39,30 +38,32 @@ MOST_TEXT = 1 << 20
 """Bytes of a text file that are read: far more than an experiment takes."""
 
 
-def child_main(argv: Sequence[str]) -> int:
+def child_main(parent: Parent, argv: Sequence[str]) -> int:
     """`argv`: one request as JSON. Returns 0 when the experiment came to its result, 2 when not."""
     try:
         request = request_from_json(argv[0])
     except (IndexError, ValueError) as error:
         sys.stderr.write(f"usage: kvdesk --experiment REQUEST ({error})\n")
         return 2
-    read_parent()
-    faulthandler.enable()
+
+    def say(event: ExperimentEvent) -> None:
+        parent.send(event_to_json(event))
+
     event: ExperimentEvent | None = None
     try:
-        for event in run(request):
-            _say(event)
+        for event in run(request, say):
+            say(event)
     except KvdeskError as error:
         event = Failed(str(error), error.detail)
-        _say(event)
+        say(event)
     except MemoryError:
         event = Failed(tr("The experiment needs more memory than there is."))
-        _say(event)
+        say(event)
     return 0 if isinstance(event, Finished) else 2
 
 
-def run(request: Request) -> Iterator[ExperimentEvent]:
-    """The events of a whole run; the last is the result. Raises KvdeskError: one sentence."""
+def run(request: Request, say: Callable[[ExperimentEvent], None]) -> Iterator[ExperimentEvent]:
+    """The events of a whole run; the last is the result, those of the cells go to `say`. Raises KvdeskError."""
     from kvdesk.backends.local.llama.model import Model
     from kvdesk.experiments.bench import Bench
 
@@ -79,7 +80,7 @@ def run(request: Request) -> Iterator[ExperimentEvent]:
         text = read_text(Path(request.text_file)) if request.text_file else SAMPLE_TEXT
         journal = load_journal(Path(request.journal_file))[1] if request.journal_file else None
         bench = Bench(
-            model, header, settings, request.values, seed=request.seed, text=text, journal=journal, tell_cells=_say
+            model, header, settings, request.values, seed=request.seed, text=text, journal=journal, tell_cells=say
         )
         read, written = bench.speed()
         seconds = round(experiment.work(request.values).seconds(read, written), 1)
@@ -131,8 +132,3 @@ def _processor() -> str:
         lines = []
     named = [line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "Model"))]
     return named[0] if named else platform.processor() or platform.machine()
-
-
-def _say(event: ExperimentEvent) -> None:
-    sys.stdout.buffer.write(event_to_json(event) + b"\n")
-    sys.stdout.buffer.flush()

@@ -1,21 +1,15 @@
 """Runs an experiment in a child process, which can be ended at any moment and may die of anything.
 
-Owns the child and the reading of its lines. Knows nothing of what is measured.
+Owns what its messages mean. Knows nothing of what is measured.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from datetime import datetime
-from types import TracebackType
-from typing import Self
 
+from kvdesk.children.process import Child, child_command, crash_name
 from kvdesk.experiments import experiment_by_id
-from kvdesk.library.child import child_command, start_child
 from kvdesk.protocol.experiment import (
     ExperimentEvent,
     Failed,
@@ -29,7 +23,6 @@ from kvdesk.protocol.experiment import (
 )
 from kvdesk.translation import tr
 
-DETAIL = 4000  # bytes of the child's last words that are kept
 CANCELLED = "The experiment was cancelled."
 
 
@@ -38,66 +31,24 @@ def experiment_command(request: Request) -> list[str]:
     return child_command("--experiment", request_to_json(request))
 
 
-class ExperimentProcess:
-    """A running experiment. Use it as a context manager: the child is dead at its end.
+class ExperimentProcess(Child):
+    """A running experiment."""
 
-    Raises OSError when the child cannot be started.
-    """
-
-    def __init__(self, command: list[str]) -> None:
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
-        self._cancelled = False
-        try:
-            self._child = start_child(command, subprocess.PIPE, self._errors)
-        except OSError:
-            self._errors.close()
-            raise
-
-    @property
-    def pid(self) -> int:
-        return self._child.pid
+    _cancelled = False
 
     def events(self) -> Iterator[ExperimentEvent]:
         """What the child tells, as it comes; the last is Finished or Failed, however the child ends."""
-        stdout = self._child.stdout
-        assert stdout is not None
-        for line in stdout:
-            try:
-                event = event_from_json(line)
-            except ValueError:
-                continue  # somebody's print
+        for message in self.messages():
+            event = event_from_json(message)
             yield event
             if isinstance(event, Finished | Failed):
                 return
-        code = self._child.wait()
-        yield Failed(CANCELLED) if self._cancelled else Failed(_how(code), self._last_words())
+        yield Failed(CANCELLED) if self._cancelled else Failed(_how(self.wait()), self.last_words)
 
     def cancel(self) -> None:
         """End the child at once, whatever it does. May be called from any thread, and again."""
         self._cancelled = True
-        self._child.kill()
-
-    def close(self) -> None:
-        """The child is dead and everything about it is freed."""
-        self._child.kill()
-        for stream in (self._child.stdin, self._child.stdout):
-            if stream is not None:
-                stream.close()
-        self._child.wait()
-        self._errors.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _last_words(self) -> str:
-        size = self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(0, size - DETAIL))
-        return self._errors.read().decode("utf-8", "replace")
+        self.kill()
 
 
 class Recorder:
@@ -124,11 +75,7 @@ class Recorder:
         return None
 
 
-def _how(code: int) -> str:
-    if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = tr("signal {number}").format(number=-code)
+def _how(code: int | None) -> str:
+    if code is not None and (name := crash_name(code)):
         return tr("The experiment's process crashed ({name}); nothing else was touched.").format(name=name)
     return tr("The experiment's process ended without a result (exit code {code}).").format(code=code)

@@ -1,7 +1,7 @@
 """Tries an unknown model in a process that may die: whatever the file does to llama.cpp costs nothing.
 
 Owns the child's command line, its limits, its deadline, and the verdicts that are remembered. Knows nothing of the
-engine: the child's work is `kvdesk.backends.local.preflight_child`, which answers with one line of JSON.
+engine: the child's work is `kvdesk.backends.local.preflight_child`, which says what works, as it goes on.
 """
 
 from __future__ import annotations
@@ -9,11 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-import os
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from kvdesk import paths
-from kvdesk.library.child import child_command, start_child
+from kvdesk.children.process import Child, ChildStopped, child_command, crash_name
 from kvdesk.library.estimate import estimate
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.settings import ContextSettings
@@ -30,12 +26,10 @@ from kvdesk.translation import tr
 from kvdesk.whole_file import write_whole
 
 TIME_LIMIT_S = 60.0
-POLL_S = 0.1
 SECONDS_PER_GB = 10.0  # more time for larger files: a slow disk reads 100 MB/s
 FIXED_BYTES = 6 << 30  # address space of Python, numpy's and llama.cpp's threads: reserved, hardly used
 ENDS = 1 << 20  # bytes of both ends of the file that are hashed besides the header
 MOST_VERDICTS = 500
-DETAIL = 4000  # characters of the child's last words that are kept
 TRIAL = 2  # what a trial tries; a verdict of an earlier kind of trial is not believed
 LONG_LINE = 200_000
 """Characters in one line of text that a trial gives the tokenizer."""
@@ -113,66 +107,39 @@ def _try(header: GgufHeader, settings: ContextSettings, cancelled: Callable[[], 
     limit_s = TIME_LIMIT_S + SECONDS_PER_GB * file_bytes / 1e9
     # twice the weights: mapped from the file, and repacked for the processor where llama.cpp does that
     command = trial_command(header.path, small, 2 * file_bytes + needed.context + FIXED_BYTES)
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        try:
-            child = start_child(command, out, err)
-        except OSError as error:
-            return Verdict(False, tr("The trial of the model could not be started."), repr(error)), False
-        with child:
-            code = _wait(child, limit_s, cancelled)
-        if code is None:
-            how = (
-                tr("was cancelled")
-                if cancelled()
-                else tr("did not load within {limit_s:.0f} s in a trial").format(limit_s=limit_s)
-            )
-            return Verdict(False, f"{header.path.name} {how}.", _tail(err)), False
-        verdict = _judge(header.path.name, code, _tail(out), _tail(err))
-        return verdict, code >= 0 or verdict.ok
-
-
-def _wait(child: subprocess.Popen[bytes], limit_s: float, cancelled: Callable[[], bool]) -> int | None:
-    """The exit code; None when time ran out or the trial was cancelled, and the child killed."""
-    deadline = time.monotonic() + limit_s
-    while time.monotonic() < deadline and not cancelled():
-        try:
-            return child.wait(timeout=POLL_S)
-        except subprocess.TimeoutExpired:
-            continue
-    child.kill()
-    return None
-
-
-def _judge(name: str, code: int, answer: str, last_words: str) -> Verdict:
+    name, told, deadline = header.path.name, None, time.monotonic() + limit_s
     try:
-        told = json.loads(answer.strip().splitlines()[-1]) if answer.strip() else None
-    except ValueError:
-        told = None
+        with Child(command) as child:
+            try:
+                while True:
+                    told = child.receive_value(deadline - time.monotonic(), cancelled)
+            except ChildStopped as stopped:
+                if stopped.reason != "ended":
+                    how = (
+                        tr("was cancelled")
+                        if stopped.reason == "cancelled"
+                        else tr("did not load within {limit_s:.0f} s in a trial").format(limit_s=limit_s)
+                    )
+                    return Verdict(False, f"{name} {how}.", stopped.detail), False
+            code = child.wait() or 0
+            verdict = _judge(name, code, told, child.last_words)
+    except OSError as error:
+        return Verdict(False, tr("The trial of the model could not be started."), repr(error)), False
+    return verdict, not crash_name(code) or verdict.ok
+
+
+def _judge(name: str, code: int, told: Any, last_words: str) -> Verdict:
+    """told: the last thing that the child said."""
     if isinstance(told, dict) and isinstance(told.get("ok"), bool):
         sentence, detail, template = (str(told.get(key, "")) for key in ("sentence", "detail", "template_problem"))
         if code == 0 or not told["ok"]:
             return Verdict(told["ok"], sentence, detail, template)
         if told.get("in_long_lines") is True:  # all the rest has been tried
             return Verdict(True, template_problem=template, detail=last_words, longest_line=SHORT_LINE)
-    if code < 0:
-        try:
-            how = signal.Signals(-code).name
-        except ValueError:
-            how = tr("signal {number}").format(number=-code)
-        return Verdict(
-            False,
-            tr("{name} makes llama.cpp crash ({how}); it did so in a trial, so nothing is lost.").format(
-                name=name, how=how
-            ),
-            last_words,
-        )
+    if how := crash_name(code):
+        sentence = tr("{name} makes llama.cpp crash ({how}); it did so in a trial, so nothing is lost.")
+        return Verdict(False, sentence.format(name=name, how=how), last_words)
     return Verdict(False, tr("{name} failed in a trial (exit code {code}).").format(name=name, code=code), last_words)
-
-
-def _tail(file: Any) -> str:
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - DETAIL))
-    return bytes(file.read()).decode("utf-8", "replace")
 
 
 # --- what is remembered ---------------------------------------------------------------------------------------------

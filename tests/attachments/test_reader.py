@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import time
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from kvdesk.attachments.reader import MOST_NAME, FileRead, ReadingCancelled, rea
 from kvdesk.chat import Attachment
 from kvdesk.errors import UserError
 from tests.attachments.files import docx, docx_of, pdf
+from tests.children.fake import fake_child
 
 
 def test_a_file_becomes_an_attachment(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_folder_and_a_file_that_is_gone(tmp_path: Path) -> None:
 def child(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Python code that runs in the place of the child."""
     code: list[str] = []
-    monkeypatch.setattr(reader, "child_command", lambda *_: [sys.executable, "-c", code[0]])
+    monkeypatch.setattr(reader, "child_command", lambda *_: fake_child(code[0]))
     return code
 
 
@@ -69,7 +69,7 @@ def child(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ("code", "sentence"),
     [
         ("import os; os.abort()", "the reader stopped"),
-        ("print('{\"kind\"')", "the reader stopped"),
+        ("parent.send(b'{\"kind\"')", "the reader stopped"),
         ("b = b'x' * 200_000_000; import time; time.sleep(60)", "needs more memory"),
         ("import time; time.sleep(60)", "took longer than"),
     ],

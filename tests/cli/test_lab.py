@@ -29,7 +29,12 @@ def test_it_lists_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_run_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "run", "six-requests", "--short", *SMALL, "--json", "--out", str(tmp_path / "r")]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out)["request"]["values"]["requests"] == 3
+    record = json.loads(out)
+    assert record["request"]["values"]["requests"] == 3
+    assert record["started"]["memory_bytes"] > 100e6
+    assert record["started"]["seconds"] > 0
+    assert record["started"]["machine"]["llama.cpp"]
+    assert record["samples"]
     assert "MB of memory" in err.split("loading")[0]  # before anything is loaded
     assert {file.name for file in (tmp_path / "r").iterdir()} >= {"report.html", "result.json", "samples.csv"}
 
@@ -69,8 +74,7 @@ def test_a_run_needs_one_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl+C is sent another way there")
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
-def test_the_child_ends_with_the_command(sent: signal.Signals, code: int, tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_command_and_its_child(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kvdesk", "lab", "run", "no-cache", "--out", str(tmp_path / "r")]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as lab:
         assert lab.stderr is not None
@@ -78,8 +82,8 @@ def test_the_child_ends_with_the_command(sent: signal.Signals, code: int, tmp_pa
             pass  # until it measures
         (child,) = psutil.Process(lab.pid).children()
         start = time.perf_counter()
-        lab.send_signal(sent)
-        assert lab.wait(timeout=5) == code
+        lab.send_signal(signal.SIGINT)
+        assert lab.wait(timeout=5) == 130
         psutil.wait_procs([child], timeout=5)
         assert time.perf_counter() - start < 5  # one second and what other tests beside it take
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 
 from kvdesk import __main__, translation
 from kvdesk.cli.language import _system, install_language
-from kvdesk.library.child import start_child
 from kvdesk.translation import tr
 
 GERMAN = Path(__file__).parents[1] / "app" / "translations" / "kvdesk_de.qm"
@@ -75,11 +73,3 @@ def test_a_command_speaks_the_language_but_its_json_is_english(
     monkeypatch.setattr(__main__, "_run_command", lambda *_: 0)
     assert __main__.main(["capabilities", *more]) == 0
     assert translation.installed() == expected
-
-
-def test_a_child_is_told_the_language_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[dict[str, str]] = []
-    monkeypatch.setattr("subprocess.Popen", lambda *_, env, **__: told.append(env))
-    translation.use(["de"], {"de": GERMAN})
-    start_child(["anything"], 0, 0)
-    assert told == [{**os.environ, translation.VARIABLE: "de"}]

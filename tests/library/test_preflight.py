@@ -15,6 +15,7 @@ from kvdesk.library import preflight
 from kvdesk.library.preflight import LONG_LINE, SHORT_LINE, Verdict, run_preflight, small_settings, trial_command
 from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.tiny_models import write
+from tests.children.fake import fake_child
 from tests.library.gguf_files import WEIGHTS, gguf, llama
 
 SETTINGS = ContextSettings()
@@ -36,10 +37,10 @@ def model(tmp_path: Path) -> Path:
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Python code that the next children run instead of a trial; the last one stays."""
-    codes = ["print('{\"ok\": true}')"]
+    codes = ["say({'ok': True})"]
 
     def command(*_: object) -> list[str]:
-        return [sys.executable, "-S", "-c", codes.pop(0) if len(codes) > 1 else codes[0]]
+        return fake_child(codes.pop(0) if len(codes) > 1 else codes[0])
 
     monkeypatch.setattr(preflight, "trial_command", command)
     return codes
@@ -84,7 +85,7 @@ def test_a_bad_header_needs_no_trial(tmp_path: Path) -> None:
 
 def test_one_that_never_ends_is_ended(model: Path, children: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "TIME_LIMIT_S", 0.3)
-    children[:] = ["import threading; threading.Event().wait()", "print('{\"ok\": true}')"]
+    children[:] = ["import threading; threading.Event().wait()", "say({'ok': True})"]
     assert "did not load within" in run_preflight(model, SETTINGS).sentence
     assert run_preflight(model, SETTINGS) == Verdict(ok=True)  # slowness is not remembered
 
@@ -94,10 +95,10 @@ def test_one_that_never_ends_is_ended(model: Path, children: list[str], monkeypa
     [
         ("import os; os.abort()", "crash (SIGABRT)"),
         ("raise SystemExit(3)", "exit code 3"),
-        ("print('no JSON')", "exit code 0"),
-        ("print('[1]')", "exit code 0"),
-        ("print('{\"ok\": true}'); raise SystemExit(1)", "exit code 1"),
-        ('print(\'{"ok": false, "sentence": "Too odd."}\'); raise SystemExit(2)', "Too odd."),
+        ("parent.send(b'no JSON')", "exit code 0"),
+        ("say([1])", "exit code 0"),
+        ("say({'ok': True}); raise SystemExit(1)", "exit code 1"),
+        ("say({'ok': False, 'sentence': 'Too odd.'}); raise SystemExit(2)", "Too odd."),
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -172,7 +173,7 @@ def test_a_template_that_is_no_good_costs_only_the_template(tmp_path: Path) -> N
 
 
 def test_a_tokenizer_that_dies_of_long_lines_gets_short_ones(model: Path, children: list[str]) -> None:
-    children[:] = ['import os; print(\'{"ok": true, "in_long_lines": true}\', flush=True); os.abort()']
+    children[:] = ["import os; say({'ok': True, 'in_long_lines': True}); os.abort()"]
     verdict = run_preflight(model, SETTINGS)
     assert verdict.ok
     assert verdict.longest_line == SHORT_LINE

@@ -1,21 +1,19 @@
 """The child of a preflight: loads the model and does with it, small, what kvdesk will do with it.
 
-Owns nothing that outlives it; may die of anything. `kvdesk.library.preflight` starts it and reads its last line of
-JSON.
+Owns nothing that outlives it; may die of anything. `kvdesk.library.preflight` starts it and judges by the last
+thing that it said.
 """
 
 from __future__ import annotations
 
-import faulthandler
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.children.entry import Parent, limit
 from kvdesk.errors import KvdeskError, ModelFileError, TemplateError
-from kvdesk.library.child import limit_memory, read_parent
 from kvdesk.library.preflight import LONG_LINE
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
@@ -29,27 +27,25 @@ LONG_OF = "A\u4e2d. 1"
 """A line of each of these is tried: letters with and without case, signs, blanks, digits."""
 
 
-def child_main(argv: Sequence[str]) -> int:
+def child_main(parent: Parent, argv: Sequence[str]) -> int:
     """`argv`: file, bytes of address space, settings as JSON. Returns 0 when the model works, 2 when it does not."""
     try:
         file, memory_bytes, settings = argv
-        limit_memory(int(memory_bytes))
+        limit(int(memory_bytes))
         wanted = ContextSettings.model_validate_json(settings)
     except ValueError as error:  # pydantic's error is one
         sys.stderr.write(f"usage: kvdesk --preflight FILE BYTES SETTINGS ({error})\n")
         return 2
-    read_parent()
-    faulthandler.enable()
     ok = True
     try:
         for answer in _try(Path(file), wanted):
-            _say(answer)
+            parent.send_value(answer)
     except KvdeskError as error:
         ok = False
-        _say({"ok": False, "sentence": str(error), "detail": error.detail})
+        parent.send_value({"ok": False, "sentence": str(error), "detail": error.detail})
     except MemoryError:
         ok = False
-        _say(
+        parent.send_value(
             {
                 "ok": False,
                 "sentence": tr("{name} needs more memory than a model of its size should.").format(
@@ -58,11 +54,6 @@ def child_main(argv: Sequence[str]) -> int:
             }
         )
     return 0 if ok else 2
-
-
-def _say(answer: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
 
 
 def _try(file: Path, settings: ContextSettings) -> Iterator[dict[str, Any]]:

@@ -6,28 +6,26 @@ one in its place, as it does for every back end (`Host`): answers keep the text 
 
 from __future__ import annotations
 
-import os
-import queue
-import signal
-import subprocess
-import tempfile
-import threading
+import io
+import math
+import struct
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from kvdesk import translation
 from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.backends.process.messages import Cancel, Close, Report, Request, Stop, Submit
 from kvdesk.chat import MessageId, TurnStats
+from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import EngineError
-from kvdesk.library.child import child_command, start_child
 from kvdesk.protocol.cache import ContextReady, RebuildContext, UsePolicy, Watch
 from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded, TurnStarted, Working
 from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed, Event, is_wish
-from kvdesk.protocol.wire import WireError, frame, read_frame
+from kvdesk.protocol.wire import frame, read_frame
 from kvdesk.translation import tr
 
 FLAG = "--engine"
@@ -35,8 +33,6 @@ CLOSE_S = 3.5
 """So long a child may take to end by itself."""
 END_S = 0.5
 """So long one that has nothing more to say may take for it."""
-LAST_WORDS = 4000
-"""Bytes of what the child wrote last, for the folded part of a message."""
 
 
 @dataclass(slots=True)
@@ -57,9 +53,6 @@ class ProcessBackend:
     def __init__(self, emit: Emit) -> None:
         self.wake: Callable[[], None] = lambda: None
         self._emit = emit
-        self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
-        self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end
         self._busy = False
         self._n_handled = 0
         self._unhandled: deque[Command] = deque()
@@ -69,20 +62,12 @@ class ProcessBackend:
         self._loaded: LoadModel | None = None  # with the settings of the context as it is now
         self._before: LoadModel | None = None  # the same before a rebuild that may still fail
         self._works = False  # `Working` is shown
-        self._child: subprocess.Popen[bytes] | None = None
-        self._threads: tuple[threading.Thread, ...] = ()
+        self._child: Child | None = None
+        self._why_not = ""
         try:
-            self._child = start_child(child_command(FLAG), subprocess.PIPE, self._errors)
+            self._child = Child(child_command(FLAG), on_message=self._on_message)
         except OSError as error:
-            self._errors.write(str(error).encode())
-            self._reports.put(None)
-            return
-        self._threads = (
-            threading.Thread(target=self._read, args=(self._child,), name="kvdesk-engine-in", daemon=True),
-            threading.Thread(target=self._write, args=(self._child,), name="kvdesk-engine-out", daemon=True),
-        )
-        for thread in self._threads:
-            thread.start()
+            self._why_not = f"It could not be started.\n{error}"
 
     @property
     def pid(self) -> int:
@@ -94,11 +79,11 @@ class ProcessBackend:
     @property
     def busy(self) -> bool:
         """Whether the child has something to do, or has said something that was not passed on."""
-        return self._busy or bool(self._unhandled) or not self._reports.empty()
+        return self._busy or bool(self._unhandled) or self._has_message
 
     @property
     def waits(self) -> bool:
-        return self._reports.empty()
+        return not self._has_message
 
     def handle(self, command: Command, at_s: float | None = None) -> None:
         """Hand it down. Raises nothing: whether the child is there shows in `step`."""
@@ -113,28 +98,27 @@ class ProcessBackend:
                 pass
         self._unhandled.append(command)
         age_s = 0.0 if at_s is None else time.perf_counter() - at_s
-        self._requests.put(Submit(command, age_s, translation.installed()))
+        self._request(Submit(command, age_s, translation.installed()))
 
     def step(self) -> None:
         """Pass on what the child has said. Raises EngineError where it has ended."""
-        while not self._reports.empty():
-            report = self._reports.get()
-            if report is None:
-                self._reports.put(None)  # for whoever asks next
-                raise EngineError(tr("The engine's process ended."), self._how())
-            self._take(report)
+        while self._has_message:
+            try:
+                self._take(self._report())
+            except ChildStopped as stopped:
+                raise EngineError(tr("The engine's process ended."), stopped.detail) from stopped
 
     def idle(self) -> None:
         pass
 
     def request_stop(self, answer: MessageId) -> None:
-        self._requests.put(Stop(answer))
+        self._request(Stop(answer))
 
     def request_cancel(self) -> None:
-        self._requests.put(Cancel())
+        self._request(Cancel())
 
     def request_close(self) -> None:
-        self._requests.put(Close())
+        self._request(Close())
 
     def close(self, note: str = "") -> None:
         """Let the child end by itself, which tells how its answers ended; end it where it does not."""
@@ -142,35 +126,34 @@ class ProcessBackend:
         deadline = time.monotonic() + CLOSE_S
         while (left := deadline - time.monotonic()) > 0:
             try:
-                report = self._reports.get(timeout=left)
-            except queue.Empty:
-                break
-            if report is None:
+                report = self._report(left)
+            except ChildStopped:
                 break
             ends = (e for e in report.events if note and isinstance(e, TurnEnded) and e.state != "complete")
             told = {id(event): replace(event, note=note) for event in ends}
             self._take(replace(report, events=tuple(told.get(id(event), event) for event in report.events)))
         self._end()
         self._end_answers(note or tr(CLOSED))
-        self._errors.close()
 
     def give_up(self, note: str) -> tuple[Command, ...]:
         """End the child, where that has not happened, and its answers; what it had not begun goes to the next one."""
+        if self._child is not None and self._child.wait(END_S) is None:
+            self._child.kill()
+        with suppress(ChildStopped):  # what it said before
+            while True:
+                self._take(self._report())
+        how = self._how()
         self._end()
-        while not self._reports.empty():  # what it said before
-            if (report := self._reports.get()) is not None:
-                self._take(report)
         unhandled = list(self._unhandled)
         if unhandled and not isinstance(unhandled[0], Generate):
             killer = unhandled.pop(0)  # it was at work when the child ended: not again
             if not is_wish(killer):
-                self._emit(CommandFailed(killer, _failed(killer), self._how()))
+                self._emit(CommandFailed(killer, _failed(killer), how))
         if self._works:
             self._emit(Working("", 0, 0))
         first = [command for command in (self._policy, self._watch, self._loaded) if command is not None]
         waiting = [answer.command for answer in self._answers.values() if answer.started is None]
         self._end_answers(note)
-        self._errors.close()
         rest = (c for c in unhandled if not isinstance(c, UsePolicy | Watch | Generate))
         return (*first, *rest, *waiting)
 
@@ -239,79 +222,35 @@ class ProcessBackend:
     # --- the child ----------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
-        """The child is dead, and its threads have ended. May be called again."""
+        """The child is dead. May be called again."""
+        if self._child is not None:
+            self._child.close(END_S)
+
+    @property
+    def _has_message(self) -> bool:
+        return self._child is None or self._child.has_message
+
+    def _on_message(self) -> None:
+        self.wake()
+
+    def _request(self, request: Request) -> None:
+        if self._child is not None:
+            self._child.send(frame(Request, request))
+
+    def _report(self, seconds: float = math.inf) -> Report:
+        """The next one. Raises ChildStopped where there will be none."""
         if self._child is None:
-            return
-        self._requests.put(None)
+            raise ChildStopped("ended", self._why_not)
+        message = self._child.receive(seconds)
         try:
-            self._child.wait(timeout=END_S)
-        except subprocess.TimeoutExpired:
+            report: Report = read_frame(Report, io.BytesIO(message).read)
+        except (ValueError, struct.error) as error:
             self._child.kill()
-        self._child.wait()
-        for thread in self._threads:
-            thread.join()
-        for stream in (self._child.stdin, self._child.stdout):
-            assert stream is not None
-            try:
-                stream.close()
-            except OSError:  # what was not written before it ended
-                pass
-
-    def _read(self, child: subprocess.Popen[bytes]) -> None:
-        """What comes, until the child ends or says what cannot be understood."""
-        stream = child.stdout
-        assert stream is not None
-
-        def exactly(n_bytes: int) -> bytes:
-            data = stream.read(n_bytes)
-            if len(data) < n_bytes:
-                raise EOFError
-            return data
-
-        try:
-            while True:
-                self._reports.put(read_frame(Report, exactly))
-                self.wake()
-        except (EOFError, OSError, ValueError) as error:
-            if isinstance(error, WireError):
-                child.kill()
-                self._errors.write(f"\n{error}".encode())
-        finally:
-            self._reports.put(None)
-            self.wake()
-
-    def _write(self, child: subprocess.Popen[bytes]) -> None:
-        """In a thread of its own: a child that reads nothing must not stop the window."""
-        stream = child.stdin
-        assert stream is not None
-        try:
-            while (request := self._requests.get()) is not None:
-                stream.write(frame(Request, request))
-                stream.flush()
-        except (OSError, ValueError):  # it has ended: `step` says so
-            pass
-
-    def _code(self) -> int | None:
-        """The exit code, which comes a moment after the last word; None where it still runs."""
-        try:
-            return None if self._child is None else self._child.wait(timeout=END_S)
-        except subprocess.TimeoutExpired:
-            return None
+            raise ChildStopped("ended", f"{error}\n{self._child.ending()}") from error
+        return report
 
     def _how(self) -> str:
-        """How the child ended, and its last words."""
-        code = self._code()
-        if self._child is None:
-            how = "It could not be started."
-        elif code is None:
-            how = "It says nothing more."
-        elif code < 0:
-            how = f"Signal {-code} ({_signal_name(-code)}) ended it."
-        else:
-            how = f"Its exit code is {code}."
-        size = self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(0, size - LAST_WORDS))
-        return f"{how}\n{self._errors.read().decode('utf-8', 'replace')}".strip()
+        return self._why_not if self._child is None else self._child.ending()
 
 
 def _failed(command: Command) -> str:
@@ -320,10 +259,3 @@ def _failed(command: Command) -> str:
             name=command.source.name
         )
     return tr("The engine stopped unexpectedly while it did this.")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown"

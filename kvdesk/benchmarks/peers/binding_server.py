@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.benchmarks.peers.binding_server_child import FLAG, NAME
 from kvdesk.benchmarks.peers.peer import PeerFailed, wrote_with
 from kvdesk.benchmarks.peers.server import ServerPeer
-from kvdesk.library.child import child_command, start_child
+from kvdesk.children.process import Child, child_command
 from kvdesk.settings import ContextSettings
 
 NEEDED = {
@@ -61,7 +60,7 @@ class BindingServer(ServerPeer):
         self._command = child_command(
             FLAG, *(part for key, value in options.items() for part in (f"--{key}", str(value)))
         )
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._start()
         self.about = f"llama-cpp-python {engine_version().binding}, {path.name}"
 
@@ -75,7 +74,7 @@ class BindingServer(ServerPeer):
 
     def _start(self) -> None:
         try:
-            self._child = start_child(self._command, subprocess.DEVNULL, subprocess.DEVNULL)
+            self._child = Child(self._command, stdout="ignored")
         except OSError as error:
             raise PeerFailed(f"{NAME} cannot be started: {error.strerror or error}.", gone=True) from error
         began = time.monotonic()
@@ -84,7 +83,7 @@ class BindingServer(ServerPeer):
                 self.check()
                 return
             except PeerFailed as error:
-                code = self._child.poll()
+                code = self._child.wait(0.0)
                 if code is not None:
                     raise PeerFailed(f"{NAME} ended at once (exit code {code}).", gone=True) from error
                 if time.monotonic() - began > READY_S:
@@ -94,10 +93,7 @@ class BindingServer(ServerPeer):
 
     def _end(self) -> None:
         if self._child is not None:
-            self._child.kill()
-            if self._child.stdin is not None:
-                self._child.stdin.close()
-            self._child.wait()
+            self._child.close()
             self._child = None
 
 

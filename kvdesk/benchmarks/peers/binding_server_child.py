@@ -7,17 +7,16 @@ import runpy
 import sys
 from collections.abc import Sequence
 
-from kvdesk.library.child import read_parent
+from kvdesk.children.entry import Parent
 
 FLAG = "--binding-server"
 NAME = "llama_cpp.server"
 
 
-def child_main(argv: Sequence[str]) -> int:
-    """Serves until the parent ends, however it does: started by itself the server would go on, and be measured beside
-    the next benchmark.
+def child_main(_parent: Parent, argv: Sequence[str]) -> int:
+    """Serves until the parent ends: started by itself the server would go on, and be measured beside the next
+    benchmark.
     """
-    read_parent()
     os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"  # before the engine is loaded
     sys.argv = [NAME, *argv]
     runpy.run_module(NAME, run_name="__main__", alter_sys=True)

@@ -1,5 +1,4 @@
-"""The process of llama-cpp-python's `Llama`: requests as lines of JSON on standard input, pieces as lines on standard
-output. `--llama-class FILE SETTINGS`, settings as JSON.
+"""The process of llama-cpp-python's `Llama`, which gets requests and says pieces: `--llama-class FILE SETTINGS`.
 
 It has one of its own because two threads of one process that compute with ggml halve each other: llama-cpp-python is
 built with OpenMP, and where libgomp manages more threads than there are processors (libgomp/config/linux/wait.h), those
@@ -8,36 +7,24 @@ that wait for each other within a token sleep at once instead of a little later.
 
 from __future__ import annotations
 
-import json
-import os
-import queue
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kvdesk.benchmarks.baselines import made_llama
-from kvdesk.library.child import read_parent
+from kvdesk.children.entry import Parent
 from kvdesk.settings import ContextSettings
 
 FLAG = "--llama-class"
 
 
-def child_main(argv: Sequence[str]) -> int:
-    """Answers until the parent ends."""
-    out = os.dup(1)
-    os.dup2(2, 1)  # whatever prints must not get between the lines
-    requests, stopped = queue.SimpleQueue[dict[str, Any]](), threading.Event()
-    read_parent(_lines(requests, stopped))
-
-    def tell(**line: object) -> None:
-        os.write(out, (json.dumps(line) + "\n").encode())
-
+def child_main(parent: Parent, argv: Sequence[str]) -> int:
+    """Answers until the parent ends. A request `{"stop": true}` is for the answer that is under way."""
     llama = made_llama(Path(argv[0]), ContextSettings.model_validate_json(argv[1]))
-    tell(ready=True)
+    parent.send_value({"ready": True})
     while True:
-        request = requests.get()
-        stopped.clear()
+        request = parent.receive_value()
+        if "stop" in request:  # it had ended
+            continue
         try:
             reason = None
             for chunk in llama.create_chat_completion(
@@ -46,26 +33,9 @@ def child_main(argv: Sequence[str]) -> int:
                 choice = chunk["choices"][0]
                 reason = choice.get("finish_reason") or reason
                 if new := choice["delta"].get("content"):
-                    tell(text=new)
-                if stopped.is_set():
+                    parent.send_value({"text": new})
+                if parent.has_message:  # nothing but a stop comes before the end
                     break
-            tell(end=reason)
+            parent.send_value({"end": reason})
         except (ValueError, RuntimeError) as error:  # the prompt is too long, llama_decode failed
-            tell(failed=str(error).rstrip("."))
-
-
-def _lines(requests: queue.SimpleQueue[dict[str, Any]], stopped: threading.Event) -> Callable[[bytes], None]:
-    """What the parent sends, in pieces of any length: a request, or `{"stop": true}` for the one that is answered."""
-    rest = b""
-
-    def take(data: bytes) -> None:
-        nonlocal rest
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            request = json.loads(line)
-            if "stop" in request:
-                stopped.set()
-            else:
-                requests.put(request)
-
-    return take
+            parent.send_value({"failed": str(error).rstrip(".")})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -13,7 +11,7 @@ from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.benchmarks.peers.history import History
 from kvdesk.benchmarks.peers.llama_child import FLAG
 from kvdesk.benchmarks.peers.peer import PeerFailed, Piece, wrote_with
-from kvdesk.library.child import child_command, start_child
+from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.settings import ContextSettings
 
 
@@ -64,37 +62,27 @@ class LlamaPeer:
         self._child = self._started()
 
     def close(self) -> None:
-        self._child.kill()
-        self._child.wait()
-        for stream in (self._child.stdin, self._child.stdout):
-            if stream is not None:
-                stream.close()
+        self._child.close()
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> Child:
         try:
-            self._child = start_child(self._command, subprocess.PIPE, subprocess.DEVNULL)
+            self._child = Child(self._command)
         except OSError as error:
             raise PeerFailed(f"{self.name} cannot be started: {error.strerror or error}.", gone=True) from error
         self._heard()
         return self._child
 
     def _send(self, **request: object) -> None:
-        assert self._child.stdin is not None
-        try:
-            self._child.stdin.write((json.dumps(request) + "\n").encode())
-            self._child.stdin.flush()
-        except OSError as error:
-            raise PeerFailed(f"The process of {self.name} has ended.", gone=True) from error
+        self._child.send_value(request)
 
     def _heard(self) -> dict[str, Any]:
-        """Its next line. Raises PeerFailed for one that says why it failed."""
-        assert self._child.stdout is not None
-        line = self._child.stdout.readline()
-        if not line:
-            raise PeerFailed(f"The process of {self.name} has ended.", gone=True)
-        said: dict[str, Any] = json.loads(line)
+        """The next thing it says. Raises PeerFailed where that is why it failed."""
+        try:
+            said: dict[str, Any] = self._child.receive_value()
+        except ChildStopped as error:
+            raise PeerFailed(f"The process of {self.name} has ended.", gone=True) from error
         if "failed" in said:
             raise PeerFailed(f"{self.name} answered: {said['failed']}.")
         return said

@@ -4,24 +4,19 @@ ziamath is Python, lays every row out twice, and so takes time that doubles with
 it would stop the window, and take the interpreter from the threads that decode. Here it is bounded: what would take
 too long is refused before it is laid out, and the parent ends a process that does not answer (`formulas`).
 
-One line of JSON each way: `[latex, display]`; `[svg, width, ascent, depth]`, lengths in em, or `[]` for what cannot be
+One value each way: `[latex, display]`; `[svg, width, ascent, depth]`, lengths in em, or `[]` for what cannot be
 read.
 """
 
 from __future__ import annotations
 
 import functools
-import json
-import os
-import queue
 import re
-import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from kvdesk.library.child import limit_memory, read_parent
+from kvdesk.children.entry import Parent, limit
 
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
@@ -49,29 +44,13 @@ class UnreadableError(Exception):
     """What cannot be shown as a formula."""
 
 
-def child_main(_argv: Sequence[str] = ()) -> int:
+def child_main(parent: Parent, _argv: Sequence[str]) -> int:
     """Answers requests until the parent ends."""
-    limit_memory(MEMORY_LIMIT)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the parent's
-    if sys.platform != "win32":
-        with suppress(OSError):
-            os.nice(5)  # decoding comes first
+    limit(MEMORY_LIMIT)
     sys.setrecursionlimit(2_000)
-    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    rest = b""
-
-    def take(data: bytes) -> None:
-        nonlocal rest
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            requests.put(line)
-
-    read_parent(take)
     while True:
-        latex, display = json.loads(requests.get())
-        data = memoryview(json.dumps(drawn(latex, display=display)).encode() + b"\n")
-        while data:
-            data = data[os.write(1, data) :]
+        latex, display = parent.receive_value()
+        parent.send_value(drawn(latex, display=display))
 
 
 def drawn(latex: str, *, display: bool) -> list[Any]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import atexit
-import json
 import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Final
 
-from PySide6.QtCore import QByteArray, QObject, QProcess, QSize, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
-from kvdesk.library.child import child_command, import_folder
+from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.ui.markdown.formula_child import INK
 from kvdesk.ui.markdown.text_chunks import MOST_LATEX
 from kvdesk.ui.widgets.throttle import Throttle
@@ -41,19 +40,20 @@ class FormulaDrawer(QObject):
     """Has formulas drawn and keeps them. `drawn` tells that some of those that were waited for are known now."""
 
     drawn = Signal()
+    _heard = Signal()  # from the process's thread
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._known: OrderedDict[tuple[str, bool], Formula | None] = OrderedDict()
         self._waiting: dict[tuple[str, bool], None] = {}  # in the order in which they were asked for
         self._sent: list[tuple[str, bool]] = []
-        self._process: QProcess | None = None
-        self._buffer = b""
+        self._process: Child | None = None
         self._answers = 0  # of the process that runs
         self._limit = QTimer(self, singleShot=True)
         self._limit.timeout.connect(self._on_limit)
         self._idle = QTimer(self, singleShot=True, interval=_IDLE_MS)
         self._idle.timeout.connect(self.stop)
+        self._heard.connect(self._on_heard, Qt.ConnectionType.QueuedConnection)
         self._telling = Throttle(self, _TELL_MS, self.drawn.emit)
 
     def look(self, latex: str, *, display: bool) -> Formula | None:
@@ -80,10 +80,7 @@ class FormulaDrawer(QObject):
         self._idle.stop()
         self._sent.clear()
         if process is not None:
-            process.blockSignals(True)
-            process.kill()
-            process.waitForFinished(2_000)
-            process.deleteLater()
+            process.close()
 
     def _send(self) -> None:
         if self._process is None:
@@ -94,34 +91,35 @@ class FormulaDrawer(QObject):
                 break
             if key not in self._sent and self._process is not None:
                 self._sent.append(key)
-                self._process.write(QByteArray(json.dumps(key).encode() + b"\n"))
+                self._process.send_value(key)
         if self._sent and not self._limit.isActive():
             self._limit.start(TIME_LIMIT_MS if self._answers else START_LIMIT_MS)
 
     def _start(self) -> None:
-        program, *arguments = child_command("--formulas")
-        self._process = process = QProcess(self)
-        self._buffer, self._answers = b"", 0
+        self._answers = 0
         self._sent.clear()
-        if (folder := import_folder()) is not None:
-            process.setWorkingDirectory(str(folder))
-        process.setStandardErrorFile(QProcess.nullDevice())
-        process.readyReadStandardOutput.connect(self._on_output)
-        process.finished.connect(self._on_finished)
-        process.errorOccurred.connect(self._on_error)
-        process.start(program, arguments)
+        try:
+            self._process = Child(child_command("--formulas"), background=True, on_message=self._heard.emit)
+        except OSError:
+            logging.getLogger(__name__).warning("the process that draws formulas could not be started")
+            for key in list(self._waiting):
+                self._keep(key, None)
 
     @Slot()
-    def _on_output(self) -> None:
-        assert self._process is not None
-        *lines, self._buffer = (self._buffer + self._process.readAllStandardOutput().data()).split(b"\n")
-        for line in lines:
-            if not self._sent:
-                return
-            self._answers += 1
-            told = json.loads(line)
-            self._keep(self._sent.pop(0), Formula(*told) if told else None)
-        if lines:
+    def _on_heard(self) -> None:
+        process, n_before = self._process, self._answers
+        if process is None:
+            return
+        try:
+            while process.has_message:
+                told = process.receive_value()
+                self._answers += 1
+                if self._sent:
+                    self._keep(self._sent.pop(0), Formula(*told) if told else None)
+        except ChildStopped:
+            self._give_up()
+            return
+        if self._answers > n_before:
             self._limit.stop()
             self._go_on()
 
@@ -129,20 +127,6 @@ class FormulaDrawer(QObject):
     def _on_limit(self) -> None:
         """What takes so long is not shown as a formula."""
         self._give_up()
-
-    @Slot()
-    def _on_finished(self) -> None:
-        self._give_up()
-
-    @Slot(QProcess.ProcessError)
-    def _on_error(self, error: QProcess.ProcessError) -> None:
-        if error is QProcess.ProcessError.FailedToStart:
-            logging.getLogger(__name__).warning("the process that draws formulas could not be started")
-            for key in list(self._waiting):
-                self._keep(key, None)
-            self._process = None
-            self._sent.clear()
-            self._limit.stop()
 
     def _give_up(self) -> None:
         """The formula that the process was drawing is one that cannot be shown; the others are drawn by a new one."""

@@ -78,8 +78,8 @@ def test_a_process_that_was_killed_is_started_again() -> None:
     process = TemplateProcess(FALLBACK)
     try:
         before = process.rendering(chat("Hi"), True)
-        process._child._process.kill()
-        process._child._process.wait()
+        process._child.kill()
+        process._child.wait()
         assert process.rendering(chat("Hi"), True) == before
     finally:
         process.close()
@@ -115,7 +115,7 @@ def test_a_hostile_template_is_refused_or_harmless(name: str, monkeypatch: pytes
     mine = psutil.Process()
     before = mine.memory_info().rss
     process = TemplateProcess((HOSTILE | MORE_HOSTILE)[name])
-    pid = process._child._process.pid
+    pid = process._child.pid
     start_s = time.monotonic()
     try:
         said = "The model's chat template " + process.rendering(chat("Hi"), True).text
@@ -135,7 +135,7 @@ def test_a_template_can_be_exchanged_in_the_same_process() -> None:
     process = TemplateProcess("first {{ messages[0].content }}", name="This chat's own template")
     try:
         assert process.rendering(chat("Hi"), True).text == "first Hi"
-        pid = process._child._process.pid
+        pid = process._child.pid
         long = "{# " + "x" * 200_000 + " #}second {{ messages[0].content }}"
         process.use("third")  # never rendered with
         process.use(long)
@@ -146,7 +146,7 @@ def test_a_template_can_be_exchanged_in_the_same_process() -> None:
                 process.rendering(chat("Hi"), True)
         process.use(long)
         assert process.rendering(chat("Hi"), True).text == "second Hi"
-        assert process._child._process.pid == pid
+        assert process._child.pid == pid
         process.use("{{ 'a' * 20000000000 }}")
         with pytest.raises(TemplateError, match=r"^This chat's own template was stopped"):
             process.rendering(chat("Hi"), True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -246,22 +245,6 @@ def test_an_abort_at_a_load_is_said_and_the_model_before_is_loaded_again(
     assert heard.of(TurnStarted)[0].answer == waits.answer
 
 
-@posix
-def test_a_child_ends_with_its_parent_whatever_it_does() -> None:
-    """A parent that is killed closes no pipe by itself: the system does."""
-    code = (
-        "import time; from kvdesk.backends.process.backend import ProcessBackend; "
-        "print(ProcessBackend(print).pid, flush=True); time.sleep(60)"
-    )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
-        assert parent.stdout is not None
-        child = psutil.Process(int(parent.stdout.readline()))
-        assert child.is_running()
-        parent.kill()
-        child.wait(timeout=20)
-    assert not child.is_running()
-
-
 def test_what_is_no_frame_ends_it_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         process_backend, "child_command", lambda *_: [sys.executable, "-c", "print('hello ' * 100, flush=True)"]
@@ -269,7 +252,7 @@ def test_what_is_no_frame_ends_it_with_a_word(monkeypatch: pytest.MonkeyPatch) -
     heard = Heard()
     try:
         heard.wait(lambda: heard.of(EngineDied))
-        assert "a frame has" in heard.of(EngineDied)[0].detail
+        assert "more than" in heard.of(EngineDied)[0].detail
     finally:
         heard.close()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from kvdesk.benchmarks.peers.binding_server_child import FLAG
 from kvdesk.benchmarks.peers.peer import PeerFailed, Reading, answer
 from kvdesk.benchmarks.peers.rows import ROWS, Texts
 from kvdesk.benchmarks.peers.server import ServerPeer
-from kvdesk.library.child import child_command, start_child
+from kvdesk.children.process import Child, child_command
 from tests.benchmarks.peers.server_app import TinyServer, running
 
 
@@ -159,19 +158,14 @@ def test_the_bindings_server_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch)
     assert binding_server.missing() == ""
 
 
-def test_the_bindings_server_ends_with_the_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However that ends: a closed pipe is what is left of a process that was killed."""
+def test_the_bindings_server_is_started_with_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "llama_cpp" / "server"
     package.mkdir(parents=True)
     (package.parent / "__init__.py").touch()
     (package / "__init__.py").touch()
-    told = 'import os, sys, time; print(sys.argv, os.environ["LLAMA_KV_CACHE_DEBUG"], flush=True); time.sleep(60)'
+    told = 'import os, sys; print(sys.argv, os.environ["LLAMA_KV_CACHE_DEBUG"], flush=True)'
     (package / "__main__.py").write_text(told, "utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    child = start_child(child_command(FLAG, "--port", "8081"), subprocess.PIPE, subprocess.DEVNULL)
-    assert child.stdin is not None
-    assert child.stdout is not None
-    assert b"__main__.py', '--port', '8081'] 0" in child.stdout.readline()
-    child.stdin.close()
-    assert child.wait(10.0) == 1
-    child.stdout.close()
+    with Child(child_command(FLAG, "--port", "8081")) as child:
+        assert child.wait(60) == 0
+        assert "__main__.py', '--port', '8081'] 0" in child.last_words

@@ -1,22 +1,18 @@
 """The child of a template process: compiles a chat template and renders conversations with it, until it gets another.
 
 Owns nothing that outlives it; may be killed at any moment. `template_process` starts it, and says what is
-sent: one line of JSON each way. Knows nothing of llama.cpp.
+sent: one value each way. Knows nothing of llama.cpp.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import queue
-import signal
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from kvdesk.backends.local.prompt.templates import AnswerTokens, ChatTemplate, Rendering, TemplateText
+from kvdesk.children.entry import Parent, limit
 from kvdesk.errors import TemplateError
-from kvdesk.library.child import limit_memory, read_parent
 from kvdesk.message import ConversationId, Message, MessageId, TurnStats
 from kvdesk.reasoning import ReasoningMarks
 
@@ -24,16 +20,13 @@ MEMORY_LIMIT = 1 << 30  # bytes of address space; Python and Jinja2 need a fifth
 _NOBODY = ConversationId("")
 
 
-def child_main(_argv: Sequence[str] = ()) -> int:
+def child_main(parent: Parent, _argv: Sequence[str]) -> int:
     """Answers requests until the parent ends."""
-    limit_memory(MEMORY_LIMIT)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the parent's
-    lines = _Lines()
-    read_parent(lines.take)
+    limit(MEMORY_LIMIT)
     template: ChatTemplate | None = None
-    _say({})  # here I am
+    parent.send_value({})  # here I am
     while True:
-        request = json.loads(lines.queue.get())
+        request = parent.receive_value()
         try:
             if "source" in request:
                 controls = frozenset(request.pop("control_tokens"))
@@ -45,13 +38,7 @@ def child_main(_argv: Sequence[str] = ()) -> int:
                 answer = encoded(template.rendering(messages, request["add_generation_prompt"], request["tools"]))
         except TemplateError as error:
             answer = {"error": str(error), "detail": error.detail[:10_000]}
-        _say(answer)
-
-
-def _say(answer: dict[str, Any]) -> None:
-    data = memoryview(json.dumps(answer).encode() + b"\n")
-    while data:
-        data = data[os.write(1, data) :]
+        parent.send_value(answer)
 
 
 def encoded(rendering: Rendering) -> dict[str, Any]:
@@ -77,18 +64,3 @@ def _message(
     tokens = (0,) if generated else ()  # only whether there are some counts for a template
     stats = None if marks is None else TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, marks=ReasoningMarks(**marks))
     return Message(MessageId(identity), _NOBODY, None, role, text, tokens=tokens, stats=stats, fields=fields)
-
-
-class _Lines:
-    """Bytes to lines, handed from the thread that reads to the one that renders."""
-
-    def __init__(self) -> None:
-        self.queue: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._parts: list[bytes] = []
-
-    def take(self, data: bytes) -> None:
-        *ended, rest = data.split(b"\n")
-        for line in ended:
-            self.queue.put(b"".join([*self._parts, line]))
-            self._parts = []
-        self._parts.append(rest)

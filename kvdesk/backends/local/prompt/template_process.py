@@ -14,16 +14,9 @@ next rendering. Knows nothing of Jinja2.
 
 from __future__ import annotations
 
-import json
-import queue
-import subprocess
-import threading
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
-
-import psutil
 
 from kvdesk.backends.local.prompt.template_spans import Span
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
@@ -37,8 +30,8 @@ from kvdesk.backends.local.prompt.templates import (
     stopped,
 )
 from kvdesk.call_format import CallFormat, NamedArguments, Pair
+from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import TemplateError
-from kvdesk.library.child import child_command, start_child
 from kvdesk.message import Message, MessageId
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.translation import tr
@@ -46,7 +39,6 @@ from kvdesk.translation import tr
 TIME_LIMIT_S = 2.0  # for everything one rendering does
 START_LIMIT_S = 30.0  # for the start of the process on a busy machine
 MEMORY_LIMIT = 600_000_000  # bytes of real memory
-LOOK_S = 0.02  # so often the memory of a process that works is looked at
 
 
 class TemplateProcess:
@@ -68,13 +60,13 @@ class TemplateProcess:
         self._special = {"bos_token": bos_token, "eos_token": eos_token, "control_tokens": sorted(control_tokens)}
         self._child: _Child | None = None
         self._refused: TemplateError | None = None
-        self._source, self._template = source, self._line_of(source)
+        self._source, self._template = source, self._request(source)
         self._begin()
 
     def use(self, source: str) -> None:
         """Render with this template from now on, in the same process."""
         if source != self._source:
-            self._source, self._template, self._refused = source, self._line_of(source), None
+            self._source, self._template, self._refused = source, self._request(source), None
 
     def rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str = "") -> Rendering:
         """Render `messages`, oldest first. `tools`: as in `Generate`.
@@ -82,12 +74,12 @@ class TemplateProcess:
         Raises TemplateError: broken, refusing, forbidden or endless template.
         """
         child = self._compiled()
-        child.send(
-            _line(
-                messages=[(m.id, m.role, m.text, bool(m.tokens), m.fields, _marks_of(m)) for m in messages],
-                add_generation_prompt=add_generation_prompt,
-                tools=tools,
-            )
+        child.send_value(
+            {
+                "messages": [(m.id, m.role, m.text, bool(m.tokens), m.fields, _marks_of(m)) for m in messages],
+                "add_generation_prompt": add_generation_prompt,
+                "tools": tools,
+            }
         )
         return decoded(_checked(child.answer(TIME_LIMIT_S)))
 
@@ -109,7 +101,7 @@ class TemplateProcess:
         """The process, ready to render. Raises TemplateError."""
         if self._refused is not None:
             raise self._refused
-        if self._child is None or not self._child.alive:
+        if self._child is None or self._child.wait(0.0) is not None:
             self._begin()
         if self._child is None:
             raise TemplateError(tr("The process that renders chat templates could not be started."))
@@ -120,8 +112,8 @@ class TemplateProcess:
             raise
         return self._child
 
-    def _line_of(self, source: str) -> bytes:
-        return _line(source=source, name=self._name, **self._special)
+    def _request(self, source: str) -> dict[str, Any]:
+        return {"source": source, "name": self._name, **self._special}
 
     def _begin(self) -> None:
         self.close()
@@ -131,30 +123,22 @@ class TemplateProcess:
             self._child = None
 
 
-class _Child:
-    """The process, and a thread that waits for its lines: pipes cannot be waited for with a limit on every system.
+class _Child(Child):
+    """The process, and what it has compiled.
 
     template  what it compiles while it starts; name: of the template, for sentences
     """
 
-    def __init__(self, template: bytes, name: str) -> None:
+    def __init__(self, template: dict[str, Any], name: str) -> None:
         self._name = name
         self._template = template
         self._is_there = False
         self._is_compiling = True
         self.traits = TemplateTraits()
-        self._process = start_child(child_command("--render"), subprocess.PIPE, subprocess.DEVNULL)
-        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._reader = threading.Thread(target=self._read, name="kvdesk-template", daemon=True)
-        self._reader.start()
-        self._sent: list[threading.Thread] = []
-        self.send(template)
+        super().__init__(child_command("--render"), memory=MEMORY_LIMIT)
+        self.send_value(template)
 
-    @property
-    def alive(self) -> bool:
-        return self._process.poll() is None
-
-    def compile(self, template: bytes) -> None:
+    def compile(self, template: dict[str, Any]) -> None:
         """Returns when it renders with this template. Raises TemplateError where that cannot be compiled."""
         if not self._is_there:
             self.answer(START_LIMIT_S)
@@ -163,81 +147,26 @@ class _Child:
             if self._is_compiling:
                 self.answer(TIME_LIMIT_S)  # whatever is wrong with the one before
             self._template, self._is_compiling = template, True
-            self.send(template)
+            self.send_value(template)
         if self._is_compiling:
             answer = self.answer(TIME_LIMIT_S)
             self._is_compiling = False
             self.traits = _traits(_checked(answer)["traits"])
 
-    def send(self, line: bytes) -> None:
-        """Hand over a line, in a thread where it is too long for the pipe's own memory."""
-        if len(line) <= 4096:
-            self._write(line)
-            return
-        self._sent = [thread for thread in self._sent if thread.is_alive()]
-        self._sent.append(threading.Thread(target=self._write, args=(line,), name="kvdesk-template-out", daemon=True))
-        self._sent[-1].start()
-
     def answer(self, limit_s: float) -> dict[str, Any]:
-        """The next line. Raises TemplateError when it takes longer than `limit_s`, too much memory, or never comes;
-        the process is then dead.
+        """The next one. Raises TemplateError when it takes longer than `limit_s`, too much memory, or never comes; the
+        process is then dead.
         """
-        deadline = time.monotonic() + limit_s
-        while True:
-            try:
-                line = self._lines.get(timeout=LOOK_S)
-                break
-            except queue.Empty:
-                pass
-            if time.monotonic() > deadline:
-                self.close()
-                raise TemplateError(
-                    tr("{name} did not finish within {limit_s:g} seconds.").format(name=self._name, limit_s=limit_s)
-                )
-            if (n_bytes := self._memory()) > MEMORY_LIMIT:
-                self.close()
-                raise TemplateError(stopped(self._name), f"{n_bytes} bytes of memory")
-        if not line:
+        try:
+            answer = self.receive_value(limit_s)
+        except ChildStopped as error:
             self.close()
-            raise TemplateError(stopped(self._name), f"its process ended with code {self._process.returncode}")
-        answer = json.loads(line)
+            if error.reason == "time":
+                sentence = tr("{name} did not finish within {limit_s:g} seconds.")
+                raise TemplateError(sentence.format(name=self._name, limit_s=limit_s)) from error
+            raise TemplateError(stopped(self._name), error.detail) from error
         assert isinstance(answer, dict)
         return answer
-
-    def close(self) -> None:
-        """End the process and the threads. It has nothing to save."""
-        self._process.kill()
-        self._process.wait()
-        for thread in (self._reader, *self._sent):
-            thread.join()
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            try:
-                stream.close()
-            except OSError:  # what was not written before it ended
-                pass
-
-    def _memory(self) -> int:
-        try:
-            return int(psutil.Process(self._process.pid).memory_info().rss)
-        except psutil.Error:
-            return 0
-
-    def _write(self, line: bytes) -> None:
-        stream = self._process.stdin
-        assert stream is not None
-        try:
-            stream.write(line)
-            stream.flush()
-        except (OSError, ValueError):  # it has ended: `answer` says so
-            pass
-
-    def _read(self) -> None:
-        stream = self._process.stdout
-        assert stream is not None
-        for line in stream:
-            self._lines.put(line)
-        self._lines.put(b"")
 
 
 def decoded(answer: dict[str, Any]) -> Rendering:
@@ -274,7 +203,3 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
     if "error" in answer:
         raise TemplateError(answer["error"], answer["detail"])
     return answer
-
-
-def _line(**request: Any) -> bytes:
-    return json.dumps(request).encode() + b"\n"
