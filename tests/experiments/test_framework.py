@@ -11,7 +11,6 @@ import numpy as np
 import psutil
 import pytest
 
-from kvdesk import paths
 from kvdesk.errors import UserError
 from kvdesk.experiments import EXPERIMENTS, child, experiment_by_id, report, statistics
 from kvdesk.experiments.bench import MOST_REPEATED, Bench
@@ -183,14 +182,14 @@ def test_cancelling_kills_whatever_it_does() -> None:
         assert not psutil.pid_exists(process.pid)
 
 
-def test_an_experiment_runs_in_a_child_of_kvdesk() -> None:
+def test_an_experiment_runs_in_a_child_of_kvdesk(talking_file: Path) -> None:
     values: dict[str, float] = {"requests": 3, "prompt": 1, "tokens": 2, "threads": 2, "rounds": 2}
-    request = Request("six-requests", str(paths.embedded_model()), values)
+    request = Request("six-requests", str(talking_file), values)
     with ExperimentProcess(experiment_command(request)) as process:
         *others, last = process.events()
     assert isinstance(last, Finished)
     started = next(event for event in others if isinstance(event, Started))
-    assert started.memory_bytes > 100e6
+    assert started.memory_bytes > 10e6
     assert started.seconds > 0
     assert started.machine["llama.cpp"]
     assert any(isinstance(event, Sample) for event in others)

@@ -18,6 +18,7 @@ from tests.backends.local.tiny_models import write
 from tests.library.gguf_files import WEIGHTS, gguf, llama
 
 SETTINGS = ContextSettings()
+pytestmark = pytest.mark.usefixtures("models_are_tried")
 
 
 @pytest.fixture(autouse=True)
