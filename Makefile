@@ -10,10 +10,14 @@ run:
 setup:
 	@$(PYTHON) packaging/setup.py
 
-# Two workers, each with files of its own, so that a model is loaded once. They get them in the order of their names: the
-# small ones of tests/ui are last, and both workers end together.
+# Each of two workers begins with one half of the tests, in their order, so that what a module sets up is set up once; the
+# one that ends first takes from the other's half.
+PYTEST := QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest
+SHARED := -n 2 --dist worksteal --max-worker-restart=0
+
+# The tiers unit and integration: see docs/tests.md.
 test: setup
-	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+	$(PYTEST) $(SHARED)
 
 lint: lint-style lint-format lint-types lint-imports lint-translations
 
@@ -60,7 +64,8 @@ package:
 package-test:
 	@$(PYTHON) packaging/package_test.py
 
-# `make stress`: all that takes minutes. `make stress kill`: tests/stress/test_kill.py, one row of it.
+# `make stress`: all that takes minutes. `make stress kill`: tests/stress/test_kill.py, one row of it; `make stress matrix`: the
+# tests of the tier matrix, wherever they are.
 ifeq ($(firstword $(MAKECMDGOALS)),stress)
 ROWS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 ifneq ($(ROWS),)
@@ -70,10 +75,15 @@ endif
 endif
 
 stress: setup
-	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -m stress -rA --timeout 7200 $(ROWS:%=tests/stress/test_%.py)
+ifneq ($(or $(filter matrix,$(ROWS)),$(if $(ROWS),,all)),)
+	$(PYTEST) $(SHARED) -m matrix --timeout 600
+endif
+ifneq ($(or $(filter-out matrix,$(ROWS)),$(if $(ROWS),,all)),)
+	$(PYTEST) -m stress -rA --timeout 7200 $(patsubst %,tests/stress/test_%.py,$(filter-out matrix,$(ROWS)))
+endif
 
 soak: setup
-	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -m soak -rA --timeout 7200 tests/stress
+	$(PYTEST) -m soak -rA --timeout 7200 tests/stress
 
 lock:
 	@$(PYTHON) packaging/setup.py lock

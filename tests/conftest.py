@@ -18,13 +18,26 @@ import hypothesis
 import psutil
 import pytest
 
+from kvdesk import paths
+from kvdesk.backends.local.llama import self_check
+from kvdesk.library import preflight
+from tests.backends.local.talking import write_talking
+from tests.tiers import mark_tiers
+
 # Settings made by tests have one thread: tests run side by side, and threads of llama.cpp that wait for each other
 # lose tenfold where a core is taken.
 psutil.cpu_count = lambda logical=True: 1  # noqa: ARG005 - the name is psutil's
 
+BUDGET_S, TRIAL = self_check.BUDGET_S, preflight._try
+
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=False)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_tiers(items)
 
 
 def pytest_collection_finish() -> None:
@@ -54,6 +67,44 @@ def kvdesk_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KVDESK_HOME", str(home))
         yield home
+
+
+@pytest.fixture(scope="session")
+def model_file() -> Path:
+    """The embedded model."""
+    path = paths.embedded_model()
+    assert path is not None, "the embedded model belongs to the set-up"
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `tests.backends.local.tiny_models.written` keeps the models it writes: once in a session."""
+    return tmp_path_factory.mktemp("tiny")
+
+
+@pytest.fixture(scope="session")
+def talking_file(model_file: Path, tiny_folder: Path) -> Path:
+    """A tiny model with the embedded one's tokenizer (`tests.backends.local.talking`)."""
+    return write_talking(tiny_folder / "talking.gguf", model_file)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def models_are_trusted() -> Iterator[None]:
+    """A model is opened without a trial in a child, and a context proves one step on its twin instead of 0.25 s."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(self_check, "BUDGET_S", 0.0)
+        patch.setattr(preflight, "_try", lambda *_: (preflight.Verdict(ok=True), True))
+        yield
+
+
+@pytest.fixture(scope="module")
+def models_are_tried() -> Iterator[None]:
+    """For tests of the trial and of the proof: both are made as in the application."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(self_check, "BUDGET_S", BUDGET_S)
+        patch.setattr(preflight, "_try", TRIAL)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,8 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import SEQ_MAGIC, BlobError, parse_cells, parse_seq_state, parse_state
 from kvdesk.cache.geometry import ContextParams, Geometry, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
-from tests.cache.engine import engine
+from kvdesk.settings import ContextSettings
+from tests.cache.contexts import opened
 
 PLAIN = plan(ModelFacts("x", "attention"), ContextParams(n_ctx=256, n_seq_max=2, kv_unified=True))
 HYBRID = plan(ModelFacts("x", "hybrid"), ContextParams(n_ctx=256, n_seq_max=2, kv_unified=True))
@@ -162,22 +163,18 @@ def test_restore_refuses_a_bad_blob_before_it_changes_anything() -> None:
 
 def test_compaction_keeps_tokens(models: dict[str, Path]) -> None:
     """Get and set of the whole state: cells move to the front, token ids go along, shared cells stay shared."""
-    asked = ContextParams(n_ctx=256, n_seq_max=2, n_batch=64, n_ubatch=64, kv_unified=True)
-    with engine(models["attention"], asked) as real:
-        mirror = Mirror(plan(real.facts(), asked))
-        batch = Batch(range(60), range(60), [(0,)] * 60, [False] * 60)
-        assert mirror.decode(batch, real.decode(batch)).mismatch == ""
-        for side in (real, mirror):
-            side.seq_cp(0, 1, 40, -1)
-            side.seq_rm(0, 10, 30)
-        blob = real.state()
-        assert real.set_state(blob) == len(blob)
-        mirror.caches[0].streams[0].pos[0] = 200  # wrong in one cell: the token of that cell alone is lost
-        assert mirror.restore(blob, carry=True).ok
-        assert real.state() == blob
-    stream = mirror.caches[0].streams[0]
-    assert (stream.used, stream.high_water, stream.head) == (40, 40, 0)
-    assert stream.token[:40].tolist() == [-1, *range(1, 10), *range(30, 60)]
-    assert mirror.seq_pos_max(1) == 59
-    assert mirror.restore(blob).ok  # any other blob: its tokens are not known
-    assert set(stream.token.tolist()) == {-1}
+    with opened(models["attention"], ContextSettings(n_ctx=256, n_seq_max=2, n_batch=64, n_ubatch=64)) as context:
+        memory, states = context.memory, context.states
+        context.decode(Batch.of(0, 0, range(60)))
+        memory.seq_cp(0, 1, 40, -1)
+        memory.seq_rm(0, 10, 30)
+        blob = bytes(states.get())
+        stream = memory.mirror.caches[0].streams[0]
+        stream.pos[0] = 200  # wrong in one cell: the token of that cell alone is lost
+        states.set(blob, carry=True)
+        assert bytes(states.get()) == blob
+        assert (stream.used, stream.high_water, stream.head) == (40, 40, 0)
+        assert stream.token[:40].tolist() == [-1, *range(1, 10), *range(30, 60)]
+        assert memory.seq_pos_max(1) == 59
+        states.set(blob)  # any other blob: its tokens are not known
+        assert set(stream.token.tolist()) == {-1}

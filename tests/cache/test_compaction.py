@@ -6,11 +6,11 @@ import struct
 import time
 from pathlib import Path
 
-import llama_cpp.llama_cpp as lc
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import BlobError, parse_state
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
@@ -18,100 +18,84 @@ from kvdesk.cache.compare import Verdict, compare_logits
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
-from kvdesk.cache.verify import compare_blob
 from kvdesk.paths import embedded_model
-from tests.cache.engine import Engine, engine
+from kvdesk.settings import CacheType, ContextSettings
+from tests.cache.contexts import opened
 from tests.cache.journals import assert_same_maps
 from tests.places import SHARED_MODELS
 
 N_SEQ = 4
 FACTS = ModelFacts("x", "attention")
+KINDS, FILES = ("attention", "iswa", "hybrid"), ("llama-dense", "gemma3-dense", "lfm2-dense", "qwen2vl-dense")
+SETTINGS = ContextSettings(n_ctx=256, n_seq_max=N_SEQ, n_batch=64, n_ubatch=64)
+STREAMS = {"n_ctx": 1024, "kv_unified": False}
 
 
 def snapshot_of(mirror: Mirror) -> CacheSnapshot:
     return mirror.snapshot(Verification("mirrored", 0))
 
 
-def logits(real: Engine) -> dict[int, NDArray[np.float32]]:
-    """Next-token logits of every sequence, from one batch of the same token; what it placed is removed again."""
-    batch = Batch(
-        [7] * N_SEQ, [real.pos_max(s) + 1 for s in range(N_SEQ)], [(s,) for s in range(N_SEQ)], [True] * N_SEQ
-    )
-    assert real.decode(batch) == 0
-    rows = {}
-    for i in range(N_SEQ):
-        pointer = lc.llama_get_logits_ith(real.ctx, i)
-        rows[i] = np.ctypeslib.as_array(pointer, shape=(real.n_vocab,)).copy()
-    return rows
+def logits(context: Context) -> list[NDArray[np.float32]]:
+    """Next-token logits of every sequence, from one batch of the same token. Changes the cache."""
+    pos = [context.memory.seq_pos_max(s) + 1 for s in range(N_SEQ)]
+    assert context.decode(Batch([7] * N_SEQ, pos, [(s,) for s in range(N_SEQ)], [True] * N_SEQ)).rc == 0
+    return [context.logits(s) for s in range(N_SEQ)]
 
 
-def fill(real: Engine, mirror: Mirror, rng: np.random.Generator) -> None:
+def fill(context: Context, rng: np.random.Generator) -> None:
     """Four conversations token by token in turn, so that their cells interleave; one shares a prefix; holes."""
+    memory = context.memory
 
     def decode(seq: int, n: int) -> None:
-        start = mirror.seq_pos_max(seq) + 1
-        tokens = rng.integers(0, real.n_vocab, n).tolist()
-        batch = Batch(tokens, range(start, start + n), [(seq,)] * n, [False] * (n - 1) + [True])
-        assert mirror.decode(batch, real.decode(batch)).mismatch == ""
+        tokens = rng.integers(0, context.model.vocab.n_tokens, n).tolist()
+        assert context.decode(Batch.of(seq, memory.seq_pos_max(seq) + 1, tokens, "last")).rc == 0
 
     decode(0, 9)
     decode(1, 6)
-    for side in (real, mirror):
-        side.seq_cp(0, 2, -1, -1)
+    memory.seq_cp(0, 2)
     for _ in range(5):
         for seq, n in ((0, 1), (1, 2), (2, 1), (3, 3)):
             decode(seq, n)
-    if not mirror.states:
-        for side in (real, mirror):
-            side.seq_rm(1, mirror.seq_pos_max(1) - 2, -1)
+    if not memory.mirror.states:
+        memory.seq_rm(1, memory.seq_pos_max(1) - 2, -1)
         decode(3, 2)
 
 
 CASES = [
-    pytest.param(name, unified, flash_attn, type_kv, id=f"{name}-{'unified' if unified else 'streams'}-{type_kv}"
-    f"{'' if flash_attn else '-v_trans'}")
-    for name in ("attention", "iswa", "hybrid", "llama-dense", "gemma3-dense", "lfm2-dense", "qwen2vl-dense")
-    for unified, flash_attn, type_kv in (
-        (True, True, "f16"), (False, True, "f16"), (True, False, "f32"), (True, True, "q8_0"), (False, False, "f16"),
-    )
-]  # fmt: skip
+    pytest.param(name, settings, id=f"{name}-{how}", marks=[pytest.mark.matrix] if name in FILES else [])
+    for name in (*KINDS, *FILES)
+    for how, settings in {
+        "unified": SETTINGS,
+        "streams": SETTINGS.model_copy(update=STREAMS),
+        "f32, v_trans": SETTINGS.model_copy(update={"flash_attn": False, "type_k": CacheType.F32}),
+        "q8_0": SETTINGS.model_copy(update={"type_k": CacheType.Q8_0, "type_v": CacheType.Q8_0}),
+        "streams, v_trans": SETTINGS.model_copy(update={**STREAMS, "flash_attn": False}),
+    }.items()
+]
 
 
-@pytest.mark.parametrize(("name", "unified", "flash_attn", "type_kv"), CASES)
-def test_no_conversation_notices(
-    models: dict[str, Path], name: str, unified: bool, flash_attn: bool, type_kv: str
-) -> None:
+def file_of(models: dict[str, Path], name: str) -> Path:
     path = models.get(name, SHARED_MODELS / f"{name}.gguf")
     if not path.exists():
         pytest.skip(f"{path.name} is not here")
-    asked = ContextParams(
-        n_ctx=256 if unified else 1024,
-        n_seq_max=N_SEQ,
-        n_batch=64,
-        n_ubatch=64,
-        kv_unified=unified,
-        flash_attn=flash_attn,
-        type_k=type_kv,
-        type_v=type_kv if flash_attn else "f16",
-    )
-    allowed = 0.0 if flash_attn else 1e-3  # without it groups of neighbouring cells are added up together
+    return path
+
+
+@pytest.mark.parametrize(("name", "asked"), CASES)
+def test_no_conversation_notices(models: dict[str, Path], name: str, asked: ContextSettings) -> None:
+    allowed = 0.0 if asked.flash_attn else 1e-3  # without it groups of neighbouring cells are added up together
     for layout in Layout:
-        with engine(path, asked) as real:
-            mirror = Mirror(plan(real.facts(), asked))
-            fill(real, mirror, np.random.default_rng(4))
-            blob = real.state()
-            before = logits(real)
-            assert real.set_state(blob) == len(blob)  # as if the look at the logits had not been
-            plan_ = plan_compaction(snapshot_of(mirror), layout, hot=(3, 1))
-            moved = permute_blob(blob, plan_, mirror.geometry)
+        with opened(file_of(models, name), asked) as context:
+            fill(context, np.random.default_rng(4))
+            blob, now = bytes(context.states.get()), context.memory.snapshot()
+            before = logits(context)
+            planned = plan_compaction(now, layout, hot=(3, 1))
+            moved = bytes(permute_blob(blob, planned, context.memory.mirror.geometry))
             assert len(moved) == len(blob)
-            assert real.set_state(bytes(moved)) == len(blob)
-            assert real.state() == bytes(moved)
-            parsed = parse_state(moved, mirror.geometry)
-            assert mirror.restore(parsed, carry=True).ok
-            assert compare_blob(mirror, parsed) is None
-            assert_same_maps(snapshot_of(mirror).maps, plan_.after)
-            after = logits(real)
+            context.states.set(moved, known=planned.after)
+            assert bytes(context.states.get()) == moved
+            assert_same_maps(context.memory.snapshot().maps, planned.after)
+            after = logits(context)
         for s in range(N_SEQ):
             assert np.abs(after[s] - before[s]).max() <= allowed, (layout, s)
 
@@ -151,18 +135,15 @@ def test_plan(
 def test_the_embedded_model_with_flash_attention_is_exact() -> None:
     """Its activations are rounded to 8 bits: another order of any sum would be seen at once."""
     path = embedded_model()
-    if path is None:
-        pytest.skip("the embedded model is not installed")
-    asked = ContextParams(n_ctx=512, n_seq_max=N_SEQ, n_batch=64, n_ubatch=64, kv_unified=True)
-    with engine(path, asked, debug=0) as real:
-        mirror = Mirror(plan(real.facts(), asked))
-        fill(real, mirror, np.random.default_rng(0))
-        blob = real.state()
-        before = logits(real)
-        found = plan_compaction(snapshot_of(mirror), Layout.BY_CONVERSATION)
-        assert real.set_state(bytes(permute_blob(blob, found, mirror.geometry))) == len(blob)
-        after = logits(real)
-    assert all(compare_logits(before[s], after[s]).verdict is Verdict.EXACT for s in range(N_SEQ))
+    assert path is not None
+    with opened(path, SETTINGS.model_copy(update={"n_ctx": 512})) as context:
+        fill(context, np.random.default_rng(0))
+        blob, now = bytes(context.states.get()), context.memory.snapshot()
+        before = logits(context)
+        found = plan_compaction(now, Layout.BY_CONVERSATION)
+        context.states.set(bytes(permute_blob(blob, found, context.memory.mirror.geometry)))
+        after = logits(context)
+    assert all(compare_logits(one, other).verdict is Verdict.EXACT for one, other in zip(before, after, strict=True))
 
 
 def test_nothing_to_do() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from kvdesk.cache.batch import Batch
@@ -15,11 +13,12 @@ from kvdesk.cache.dump import (
     render_position_map,
     render_sequence_map,
 )
-from kvdesk.cache.geometry import ContextParams, plan
+from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine, SpanLine
-from kvdesk.cache.verify import Difference, compare_blob, compare_lines, compare_map, compare_spans
-from tests.cache.engine import Engine, engine
+from kvdesk.cache.snapshot import CacheMap
+from kvdesk.cache.verify import Difference, compare_blob, compare_map, compare_spans
+from tests.cache.test_blob import cells, full
 
 PARAMS = ContextParams(n_ctx=256, n_seq_max=12, n_batch=64, n_ubatch=32, kv_unified=True)
 
@@ -28,12 +27,12 @@ def turn(n: int, start: int, seq_id: int) -> Batch:
     return Batch(range(n), range(start, start + n), [(seq_id,)] * n, [False] * n)
 
 
-def both(real: Engine, mirror: Mirror, batch: Batch) -> list[SlotDump]:
-    real.take_dumps()
-    record = mirror.decode(batch, real.decode(batch), real.pos_max)
-    dumps = real.take_dumps()
-    assert compare_lines(record.slots, dumps) is None
-    return dumps
+def dumped(cells: CacheMap) -> SlotDump:
+    """What the engine prints of these cells before a slot search."""
+    stream = cells.streams[0]
+    lines = (render_sequence_map(stream), render_position_map(stream))
+    (dump,) = parse_log(["find_slot: stream[0], n = 1, used = 40, head = 40, size = 256, n_swa = 0\n", *lines])
+    return dump
 
 
 def test_level_1_lines() -> None:
@@ -51,11 +50,11 @@ def test_level_1_lines() -> None:
 
 def test_maps_are_written_as_the_engine_does() -> None:
     """A character for the sequence of each cell, five for its position; 12345 leaves no gap to the next cell."""
-    cells = StreamCells(512, 4)
+    stream = StreamCells(512, 4)
     index = np.array([0, 3, 255, 256, 511])
     seq_ids = [(0,), (1, 2), (3,), (0,), (1,)]
-    cells.place(index, np.array([0, 12345, 7, 99, 1], dtype=np.int32), seq_ids, np.zeros(5, dtype=np.int32), 1)
-    frozen = cells.freeze()
+    stream.place(index, np.array([0, 12345, 7, 99, 1], dtype=np.int32), seq_ids, np.zeros(5, dtype=np.int32), 1)
+    frozen = stream.freeze()
     marks = render_sequence_map(frozen).replace(" *\n", "").strip()
     assert [(i, mark) for i, mark in enumerate(marks) if mark != "."] == [
         (0, "0"), (3, "M"), (255, "3"), (256, "0"), (511, "1")
@@ -64,29 +63,25 @@ def test_maps_are_written_as_the_engine_does() -> None:
     assert line.startswith("0    .    .    12345.    ")
 
 
-def test_differences_name_the_cell(models: dict[str, Path]) -> None:
-    with engine(models["attention"], PARAMS) as real:
-        mirror = Mirror(plan(real.facts(), PARAMS))
-        both(real, mirror, turn(20, 0, 0))
-        both(real, mirror, turn(20, 0, 11))
-        dump = both(real, mirror, turn(1, 20, 0))[-1]
-        mirror = Mirror(plan(real.facts(), PARAMS))
-        mirror.decode(turn(20, 0, 0), 0)
-        mirror.decode(turn(20, 0, 11), 0)
-        right = mirror.caches[0].freeze()
-        assert compare_map(right, 0, dump) is None
-        mirror.caches[0].streams[0].pos[25] = 9
-        found = compare_map(mirror.caches[0].freeze(), 0, dump)
-        assert found == Difference("position map", "position 9", "'5'", "kv", 0, 25)
-        mirror.caches[0].streams[0].pos[25] = 5
-        mirror.caches[0].streams[0].bits[25] |= np.uint64(1)
-        found = compare_map(mirror.caches[0].freeze(), 0, dump)
-        assert found is not None
-        assert (found.cell, found.mirror) == (25, "sequences 0, 11")
-        assert "cell 25" in str(found)
-        mirror.decode(turn(1, 20, 0), 0)
-        blob = compare_blob(mirror, parse_state(real.state(), mirror.geometry))
-        assert blob == Difference("sequences", "sequences 0, 11", "sequence 11", "kv", 0, 25)
-        mirror.seq_rm(0, 5, -1)
-        spans = compare_spans(mirror, real.pos_min, real.pos_max)
-        assert spans == Difference("positions of sequence 0", "0 to 4", "0 to 20")
+def test_differences_name_the_cell() -> None:
+    """The engine's side is what it prints and saves of these cells, which every audit proves."""
+    mirror = Mirror(plan(ModelFacts("x", "attention"), PARAMS))
+    mirror.decode(turn(20, 0, 0), 0)
+    mirror.decode(turn(20, 0, 11), 0)
+    dump, stream = dumped(mirror.caches[0].freeze()), mirror.caches[0].streams[0]
+    assert compare_map(mirror.caches[0].freeze(), 0, dump) is None
+    stream.pos[25] = 9
+    found = compare_map(mirror.caches[0].freeze(), 0, dump)
+    assert found == Difference("position map", "position 9", "'5'", "kv", 0, 25)
+    stream.pos[25] = 5
+    stream.bits[25] |= np.uint64(1)
+    found = compare_map(mirror.caches[0].freeze(), 0, dump)
+    assert found is not None
+    assert (found.cell, found.mirror) == (25, "sequences 0, 11")
+    assert "cell 25" in str(found)
+    saved = full(cells(*((pos, (seq_id,)) for seq_id in (0, 11) for pos in range(20))))
+    blob = compare_blob(mirror, parse_state(saved, mirror.geometry))
+    assert blob == Difference("sequences", "sequences 0, 11", "sequence 11", "kv", 0, 25)
+    mirror.seq_rm(0, 5, -1)
+    spans = compare_spans(mirror, lambda _: 0, lambda _: 19)
+    assert spans == Difference("positions of sequence 0", "0 to 4", "0 to 19")

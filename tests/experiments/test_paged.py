@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk import paths
 from kvdesk.cache.journal import Journal, Operation
 from kvdesk.cache.journal_file import JournalHeader, save_journal
 from kvdesk.cli import lab
 from kvdesk.errors import UserError
-from kvdesk.experiments import experiment_by_id, paged
+from kvdesk.experiments import child, experiment_by_id, paged
 from kvdesk.experiments.paged import BLOCK_SIZES, EXPERIMENT, HELD, LLAMA, SERVED, TREE, Row
-from kvdesk.experiments.process import ExperimentProcess, experiment_command
-from kvdesk.protocol.experiment import Failed, Finished, Request, Result, Sample, chosen
+from kvdesk.policies.load import LoadMeter
+from kvdesk.protocol.experiment import Finished, Request, Result, Sample, chosen
 from tests.cache.journals import one_token
 
 
@@ -53,28 +52,30 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def ended(name: str, journal: Path, **given: float) -> Finished | Failed:
+def ended(name: str, journal: Path, model: Path, monkeypatch: pytest.MonkeyPatch, **given: float) -> Finished:
+    monkeypatch.setattr(LoadMeter, "read", lambda *_: 0.0)
+    monkeypatch.setattr(child, "_say", lambda _: None)
     values = chosen(experiment_by_id(name).parameters, given, short=True)
-    request = Request(name, str(paths.embedded_model()), values, journal_file=str(journal))
-    with ExperimentProcess(experiment_command(request)) as process:
-        *_, last = process.events()
-    assert isinstance(last, Finished | Failed)
+    *_, last = child.run(Request(name, str(model), values, journal_file=str(journal)))
+    assert isinstance(last, Finished)
     return last
 
 
-def test_a_journal_recorded_elsewhere_is_taken(journal: Path) -> None:
-    last = ended("paged", journal)
-    assert isinstance(last, Finished), last
+def test_a_journal_recorded_elsewhere_is_taken(
+    journal: Path, talking_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = ended("paged", journal, talking_file, monkeypatch)
     row = next(row for row in last.result.tables[0].rows if row[0] == HELD and row[1] == "16")
     assert row[7] == "48"  # 41 tokens in three blocks
 
 
-def test_a_day_needs_as_many_cells_as_the_journal_had(journal: Path) -> None:
-    last = ended("defrag-policies", journal, turns=4, rounds=2, cells=1024)
-    assert isinstance(last, Finished), last
+def test_a_day_needs_as_many_cells_as_the_journal_had(
+    journal: Path, talking_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = ended("defrag-policies", journal, talking_file, monkeypatch, turns=4, rounds=2, cells=1024)
     assert "compaction has nothing to do" in last.result.verdict.key
 
 
-def test_only_experiments_on_a_history_take_a_journal(journal: Path) -> None:
+def test_only_experiments_on_a_history_take_a_journal(journal: Path, model_file: Path) -> None:
     with pytest.raises(UserError, match="positions takes no journal"):
-        lab.main(["run", "positions", "--journal", str(journal), "--model", str(paths.embedded_model())])
+        lab.main(["run", "positions", "--journal", str(journal), "--model", str(model_file)])

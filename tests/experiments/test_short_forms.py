@@ -1,13 +1,18 @@
-"""Each experiment runs on the embedded model in a child, smaller than its short form, and on other kinds of memory."""
+"""Each experiment runs, smaller than its short form: in this process on a tiny model in every run, and in the matrix in
+a child on the embedded model, whose verdict is that of `docs/questions`, and on other kinds of memory.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from kvdesk import paths
-from kvdesk.experiments import experiment_by_id
+from kvdesk.experiments import child, experiment_by_id
 from kvdesk.experiments.process import ExperimentProcess, experiment_command
-from kvdesk.protocol.experiment import Failed, Finished, Request, chosen
+from kvdesk.policies.load import LoadMeter
+from kvdesk.protocol.experiment import Failed, Finished, Request, Sample, chosen
 from tests.places import SHARED_MODELS
 
 pytestmark = pytest.mark.timeout(300)  # a child that measures: half a minute here is minutes on a slow, busy machine
@@ -34,6 +39,32 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
 }
 
 
+MEASURED = frozenset(
+    {"fragmentation", "kv-types", "threads", "context-size", "rebuild", "batching", "soak", "move-cost", "no-cache"}
+    | {"prefix-sharing", "paged", "defrag-policies", "seq-rm-memory", "size-formula"}
+)
+"""Whose verdict is about speed or bytes, which are others for a tiny model."""
+
+
+@pytest.fixture
+def nobody_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No round is waited for, and none is added, because of what runs beside; what is told meanwhile goes nowhere."""
+    monkeypatch.setattr(LoadMeter, "read", lambda *_: 0.0)
+    monkeypatch.setattr(child, "_say", lambda _: None)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.usefixtures("nobody_computes")
+def test_it_runs_to_a_verdict(name: str, talking_file: Path) -> None:
+    given, said = SMALL[name]
+    values = chosen(experiment_by_id(name).parameters, given, short=True)
+    *others, last = child.run(Request(name, str(talking_file), values, short=True))
+    assert isinstance(last, Finished)
+    assert said in last.result.verdict.key or (name in MEASURED and last.result.verdict.key)
+    assert any(isinstance(event, Sample) for event in others)
+    assert last.result.figures or last.result.tables
+
+
 def ended(name: str, model: str, given: dict[str, float]) -> Finished | Failed:
     values = chosen(experiment_by_id(name).parameters, given, short=True)
     with ExperimentProcess(experiment_command(Request(name, model, values, short=True))) as process:
@@ -42,6 +73,7 @@ def ended(name: str, model: str, given: dict[str, float]) -> Finished | Failed:
     return last
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", SMALL)
 def test_it_runs_on_the_embedded_model(name: str) -> None:
     given, said = SMALL[name]
@@ -50,6 +82,7 @@ def test_it_runs_on_the_embedded_model(name: str) -> None:
     assert said in last.result.verdict.key
 
 
+@pytest.mark.matrix
 @pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="the models beside the project are not there")
 @pytest.mark.parametrize(
     ("name", "model", "said"),

@@ -19,6 +19,7 @@ from tests.children.fake import fake_child
 from tests.library.gguf_files import WEIGHTS, gguf, llama
 
 SETTINGS = ContextSettings()
+pytestmark = pytest.mark.usefixtures("models_are_tried")
 
 
 @pytest.fixture(autouse=True)

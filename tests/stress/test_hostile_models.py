@@ -20,6 +20,7 @@ from tests.stress.hostile_models import hostile
 
 SETTINGS = ContextSettings(n_ctx=256, n_seq_max=2, n_threads=1, n_threads_batch=1)
 LIMIT_S = 10.0
+pytestmark = pytest.mark.usefixtures("models_are_tried")
 FEW = ["--n-ctx", "256", "--n-seq-max", "2", "--threads", "1"]
 COMMANDS: dict[str, list[str]] = {
     "capabilities": ["-m", "kvdesk", "capabilities", *FEW, "--model"],

@@ -1,4 +1,8 @@
-"""One loaded embedded model for all engine tests, and one that is soon full; every test starts with an empty cache."""
+"""Loaded engines for all tests here: each test starts with an empty cache.
+
+`headless` and `narrow` (soon full) run the tiny model of `tests.backends.local.talking`, and in the matrix the embedded
+one too. `embedded` is for the few tests whose answers must be those of trained and quantized weights in every run.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk import paths
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies import prompt_piece
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.settings import ContextSettings
-from tests.backends.local.tiny_models import write
+from tests.backends.local.tiny_models import written
 
 SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
+CHATTING = ("tiny", pytest.param("embedded", marks=pytest.mark.matrix))
 NARROW = SMALL.model_copy(update={"n_ctx": 256})
-
-
-@pytest.fixture(scope="session")
-def model_file() -> Path:
-    path = paths.embedded_model()
-    assert path is not None, "the embedded model belongs to the set-up"
-    return path
 
 
 def opened_with(model: Path, settings: ContextSettings) -> Iterator[HeadlessEngine]:
@@ -36,16 +33,15 @@ def opened_with(model: Path, settings: ContextSettings) -> Iterator[HeadlessEngi
     headless.close()
 
 
-@pytest.fixture(scope="module", params=["embedded", "mamba2", "granitehybrid"])
+@pytest.fixture(scope="module", params=[*CHATTING, "mamba2", "granitehybrid"])
 def engine(
-    request: pytest.FixtureRequest, model_file: Path, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, talking_file: Path, model_file: Path, tiny_folder: Path
 ) -> Iterator[HeadlessEngine]:
     """Models that chat, one for each kind of memory."""
-    path = model_file
-    if request.param != "embedded":
-        path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
+    files = {"tiny": talking_file, "embedded": model_file}
+    path = files.get(request.param) or written(tiny_folder, request.param, text=True)
     for headless in opened_with(path, SMALL):
-        if request.param != "embedded":  # random weights end an answer anywhere
+        if request.param not in files:  # random weights end an answer anywhere
             headless.engine.session.loaded.model.vocab.ignore_eog()
         yield headless
 
@@ -62,27 +58,43 @@ def empty(headless: HeadlessEngine) -> None:
     saved_states.drop([key.key for key in saved_states.values()])
 
 
-@pytest.fixture(scope="session")
-def loaded(model_file: Path) -> Iterator[HeadlessEngine]:
-    yield from opened_with(model_file, SMALL)
-
-
-@pytest.fixture
-def headless(loaded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> HeadlessEngine:
+def emptied(loaded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> HeadlessEngine:
     """The loaded engine with nothing in its cache, and a map that has been right so far. It reads prompts in whole
-    batches, however slow the machine is just now.
+    batches, however slow the machine is just now, and a saved state always pays: a token is said to take a second.
     """
     monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 1e9)
     empty(loaded)
     session = loaded.engine.session
+    assert session is not None
+    monkeypatch.setattr(session.runtime.cache_manager.swapper, "_costs", lambda n_tokens, _: (1e3 * n_tokens, 1.0))
     verification = session.runtime.context.memory.verification
     assert verification.state == "verified", verification.detail
     return loaded
 
 
-@pytest.fixture(scope="module")
-def opened(model_file: Path) -> Iterator[HeadlessEngine]:
-    yield from opened_with(model_file, NARROW)
+@pytest.fixture(scope="session", params=CHATTING)
+def loaded(request: pytest.FixtureRequest, talking_file: Path, model_file: Path) -> Iterator[HeadlessEngine]:
+    yield from opened_with(talking_file if request.param == "tiny" else model_file, SMALL)
+
+
+@pytest.fixture
+def headless(loaded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> HeadlessEngine:
+    return emptied(loaded, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def loaded_embedded(model_file: Path) -> Iterator[HeadlessEngine]:
+    yield from opened_with(model_file, SMALL)
+
+
+@pytest.fixture
+def embedded(loaded_embedded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> HeadlessEngine:
+    return emptied(loaded_embedded, monkeypatch)
+
+
+@pytest.fixture(scope="module", params=CHATTING)
+def opened(request: pytest.FixtureRequest, talking_file: Path, model_file: Path) -> Iterator[HeadlessEngine]:
+    yield from opened_with(talking_file if request.param == "tiny" else model_file, NARROW)
 
 
 @pytest.fixture

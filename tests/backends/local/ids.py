@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,17 @@ from kvdesk.benchmarks.by_ids import ByIds
 from kvdesk.policies.swap import Limits, StateKind
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import CacheType, ContextSettings
-from tests.backends.local.tiny_models import write
-from tests.cache.models import KINDS, write_model
+from tests.backends.local.tiny_models import written
+from tests.cache.models import KINDS
 from tests.places import SHARED_MODELS
 
-TINY = ("mamba2", "gpt2", "qwen2vl")
+RECURRENT = "mamba2"
+CLASSES = (*KINDS, RECURRENT)
+"""A model for each class of memory: what every run of the tests asks."""
 DENSE = ("llama", "qwen2", "gemma3", "lfm2", "mamba", "gpt2", "qwen2vl")
 FILES = (*(f"{name}-dense" for name in DENSE), "gpt-oss-moe")
-NAMES = (*KINDS, *TINY, *FILES)
+OTHERS = ("gpt2", "qwen2vl", *FILES)
+"""Learned positions, several positions a token, and architectures of ../shared/models: for the matrix."""
 
 
 class Ids(ByIds):
@@ -59,13 +63,17 @@ class Ids(ByIds):
         self.context.close()
 
 
+def tiered(names: Iterable[str]) -> list[object]:
+    """The names as parameters: those that stand for no class of memory go to the matrix."""
+    return [pytest.param(name, marks=[] if name in CLASSES else [pytest.mark.matrix]) for name in names]
+
+
+NAMES = tiered((*CLASSES, *OTHERS))
+
+
 def open_model(name: str, folder: Path) -> Model:
-    """Write the model into `folder`, or take the given file; skips the test where that is not here."""
-    path = SHARED_MODELS / f"{name}.gguf" if name in FILES else folder / f"{name}.gguf"
-    if name in KINDS:
-        write_model(path, name)
-    elif name in TINY:
-        write(path, name)
+    """The model that is written into `folder`, or the given file; skips the test where that is not here."""
+    path = SHARED_MODELS / f"{name}.gguf" if name in FILES else written(folder, name)
     if not path.exists():
         pytest.skip(f"{path.name} is not here")
     return Model(path)

@@ -21,8 +21,8 @@ SAID = "What do my notes say of the lamp?"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_long_addition_costs_its_own_tokens_in_every_memory(name: str, tmp_path: Path) -> None:
-    model = open_model(name, tmp_path)
+def test_a_long_addition_costs_its_own_tokens_in_every_memory(name: str, tmp_path: Path, tiny_folder: Path) -> None:
+    model = open_model(name, tiny_folder)
     ids = open_ids(model, tmp_path / "states")
     try:
         prompt = prompt_of(3, prompt_tokens(model) // 2)

@@ -108,13 +108,13 @@ def test_out_and_back(headless: HeadlessEngine, tmp_path: Path, where: str) -> N
         headless.do(UsePolicy(CachePolicy(), None))
 
 
-def test_back_after_a_restart(model_file: Path, tmp_path: Path) -> None:
+def test_back_after_a_restart(talking_file: Path, tmp_path: Path) -> None:
     chat, texts = None, []
     for prompt in ("What came today?", "And yesterday?"):
         headless = HeadlessEngine()
         try:
             headless.do(UsePolicy(CachePolicy(), tmp_path))
-            headless.do(LoadModel(LocalFile(model_file), SMALL))
+            headless.do(LoadModel(LocalFile(talking_file), SMALL))
             chat = chat or HeadlessChat(headless, SYSTEM)
             chat.headless = headless
             texts.append(chat.answer(prompt, GREEDY).stats)
@@ -130,14 +130,9 @@ def test_back_after_a_restart(model_file: Path, tmp_path: Path) -> None:
 # --- token ids on every kind of memory --------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("tiny")
-
-
 @pytest.fixture(scope="module", params=NAMES)
-def tiny(request: pytest.FixtureRequest, folder: Path) -> Iterator[Model]:
-    model = open_model(request.param, folder)
+def tiny(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Model]:
+    model = open_model(request.param, tiny_folder)
     yield model
     model.close()
 

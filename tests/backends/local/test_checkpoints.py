@@ -20,9 +20,9 @@ from kvdesk.protocol.cache import OperationDone, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, Generate, PreviewTurn, TextDelta, TurnEnded, TurnPreview
 from kvdesk.settings import CachePolicy, CacheType, Sampling
 from tests.backends.local.conftest import SMALL, opened_with
-from tests.backends.local.ids import NAMES, Ids, open_model, prompt_of
+from tests.backends.local.ids import CLASSES, OTHERS, Ids, open_model, prompt_of, tiered
 from tests.backends.local.test_turns import fresh_answer, of
-from tests.backends.local.tiny_models import write
+from tests.backends.local.tiny_models import written
 
 WHOLE = ("hybrid", "hybrid_iswa", "iswa", "mamba2", "gemma3-dense", "gpt-oss-moe", "lfm2-dense", "mamba-dense")
 WINDOWED = ("iswa", "gemma3-dense", "gpt-oss-moe")
@@ -50,9 +50,9 @@ def fresh(model: Model, folder: Path, prompt: list[int]) -> list[int]:
         ids.close()
 
 
-@pytest.fixture(scope="module", params=WHOLE)
-def tiny(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
-    model = open_model(request.param, tmp_path_factory.mktemp("tiny"))
+@pytest.fixture(scope="module", params=tiered(WHOLE))
+def tiny(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Model]:
+    model = open_model(request.param, tiny_folder)
     yield model
     model.close()
 
@@ -150,9 +150,9 @@ def test_two_conversations_that_begin_alike_both_go_on(tiny: Model, tmp_path: Pa
 
 
 @pytest.fixture
-def narrow(tmp_path: Path) -> Iterator[Ids]:
+def narrow(tmp_path: Path, tiny_folder: Path) -> Iterator[Ids]:
     """Seven sequences in a window cache that has just their windows and an ubatch: 7 x 32 + 32 cells."""
-    model = open_model("iswa", tmp_path)
+    model = open_model("iswa", tiny_folder)
     ids = Ids(model, tmp_path / "states", CacheType.F16, n_ctx=2048, swa_full=False, n_seq_max=7, n_ubatch=32)
     assert ids.context.memory.mirror.caches[1].size == 256
     yield ids
@@ -205,9 +205,9 @@ def test_room_is_asked_of_the_window_too(narrow: Ids) -> None:
     context.memory.clear()
 
 
-@pytest.mark.parametrize("name", sorted({*NAMES} - {*WHOLE}))
-def test_memories_that_can_be_cut_have_none(name: str, tmp_path: Path) -> None:
-    model = open_model(name, tmp_path)
+@pytest.mark.parametrize("name", tiered(name for name in (*CLASSES, *OTHERS) if name not in WHOLE))
+def test_memories_that_can_be_cut_have_none(name: str, tmp_path: Path, tiny_folder: Path) -> None:
+    model = open_model(name, tiny_folder)
     try:
         ids = open_ids(model, tmp_path / "states")
         try:
@@ -219,9 +219,9 @@ def test_memories_that_can_be_cut_have_none(name: str, tmp_path: Path) -> None:
         model.close()
 
 
-@pytest.mark.parametrize("name", WINDOWED)
-def test_a_window_of_full_size_has_none(name: str, tmp_path: Path) -> None:
-    model = open_model(name, tmp_path)
+@pytest.mark.parametrize("name", tiered(WINDOWED))
+def test_a_window_of_full_size_has_none(name: str, tmp_path: Path, tiny_folder: Path) -> None:
+    model = open_model(name, tiny_folder)
     try:
         ids = Ids(model, tmp_path / "states", CacheType.F16)
         try:
@@ -244,9 +244,8 @@ TAIL = MARKS + len("assistant")  # what ChatML puts behind a question, a token a
 
 
 @pytest.fixture(scope="module", params=["mamba2", "granitehybrid"])
-def headless(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadlessEngine]:
-    path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
-    yield from opened_with(path, SMALL)
+def headless(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[HeadlessEngine]:
+    yield from opened_with(written(tiny_folder, request.param, text=True), SMALL)
 
 
 @pytest.fixture

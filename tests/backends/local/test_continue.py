@@ -30,8 +30,8 @@ QUESTION = "Tell me a long story about a lighthouse and the sea."
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_token_is_read_in_every_memory(name: str, tmp_path: Path) -> None:
-    model = open_model(name, tmp_path)
+def test_one_token_is_read_in_every_memory(name: str, tmp_path: Path, tiny_folder: Path) -> None:
+    model = open_model(name, tiny_folder)
     n = 12
     try:
         prompt = prompt_of(3, prompt_tokens(model))
@@ -223,8 +223,8 @@ def test_an_answer_of_another_model_is_read_as_text(chat: HeadlessChat) -> None:
     assert after.state == "complete"
 
 
-def test_with_exact_the_greedy_answer_is_the_same_from_an_empty_cache_too(model_file: Path) -> None:
-    for engine in opened_with(model_file, SMALL.model_copy(update={"exact": True})):
+def test_with_exact_the_greedy_answer_is_the_same_from_an_empty_cache_too(talking_file: Path) -> None:
+    for engine in opened_with(talking_file, SMALL.model_copy(update={"exact": True})):
         chat = HeadlessChat(engine, "You keep a lighthouse.")
         wanted = uninterrupted(chat)
         chat.answer(QUESTION, HALF)
@@ -243,8 +243,8 @@ def test_with_exact_the_greedy_answer_is_the_same_from_an_empty_cache_too(model_
 
 
 @pytest.fixture(scope="module")
-def small(model_file: Path) -> Iterator[HeadlessEngine]:
-    yield from opened_with(model_file, NARROW)
+def small(talking_file: Path) -> Iterator[HeadlessEngine]:
+    yield from opened_with(talking_file, NARROW)
 
 
 def full_chat(small: HeadlessEngine, overflow: Overflow) -> HeadlessChat:

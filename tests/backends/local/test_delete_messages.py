@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,20 +12,18 @@ from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import DropMessages, MessageSpan, UsePolicy
 from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.settings import CachePolicy, Sampling
-from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
 from tests.backends.local.test_checkpoints import open_ids
 from tests.backends.local.test_turns import fresh_answer, held
-from tests.backends.local.tiny_models import write
 
 SHORT = Sampling(temperature=0.0, max_tokens=12)
 ONE = ConversationId("one")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_before_a_deleted_message_is_not_read_again(name: str, tmp_path: Path) -> None:
+def test_what_is_before_a_deleted_message_is_not_read_again(name: str, tmp_path: Path, tiny_folder: Path) -> None:
     """Where the memory can give back a part; else back to the longest saved state that holds nothing of it."""
-    model = open_model(name, tmp_path)
+    model = open_model(name, tiny_folder)
     ids = open_ids(model, tmp_path / "states")
     try:
         prompt = prompt_of(3, prompt_tokens(model))
@@ -55,16 +52,6 @@ def test_what_is_before_a_deleted_message_is_not_read_again(name: str, tmp_path:
     finally:
         ids.close()
         model.close()
-
-
-@pytest.fixture(scope="module", params=["embedded", "mamba2", "granitehybrid"])
-def engine(
-    request: pytest.FixtureRequest, model_file: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[HeadlessEngine]:
-    path = model_file
-    if request.param != "embedded":
-        path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
-    yield from opened_with(path, SMALL)
 
 
 def test_a_chat_goes_on_without_the_deleted_messages(engine: HeadlessEngine) -> None:

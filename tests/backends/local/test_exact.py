@@ -35,8 +35,8 @@ STEPS = 6
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def tiny(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
-    model = open_model(request.param, tmp_path_factory.mktemp("tiny"))
+def tiny(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Model]:
+    model = open_model(request.param, tiny_folder)
     yield model
     model.close()
 
@@ -133,11 +133,11 @@ def test_a_batch_of_several_differs_by_rounding(tiny: Model, tmp_path: Path, typ
             assert compare_logits(wanted, found).verdict.same
 
 
-def test_the_embedded_model_decodes_alike_in_a_batch(headless: HeadlessEngine) -> None:
+def test_the_embedded_model_decodes_alike_in_a_batch(embedded: HeadlessEngine) -> None:
     """Its weights are quantized, so the bound is what rounding may do there (`Session.noise`): a last bit that differs
     may become a step.
     """
-    session = headless.engine.session
+    session = embedded.engine.session
     ids = ByIds(session.runtime.context, session.runtime.cache_manager)
     prompts = {name: prompt_of(7 * i, 80 - 9 * i) for i, name in enumerate(("one", "two", "three"))}
     more = {name: prompt_of(40 + i, STEPS) for i, name in enumerate(prompts)}
@@ -171,14 +171,14 @@ def logits_of(model: Model, settings: ContextSettings, prompt: list[int], sizes:
 
 @pytest.mark.parametrize(("exact", "verdict"), [(True, Verdict.EXACT), (False, Verdict.ROUNDING)])
 def test_what_was_read_and_written_in_turns_is_a_fresh_start(
-    headless: HeadlessEngine, exact: bool, verdict: Verdict
+    embedded: HeadlessEngine, exact: bool, verdict: Verdict
 ) -> None:
     """A prompt at once, against one part, an answer token by token over more than 256 cells, and another part.
 
     Without `exact` both attention in tiles and the share of each thread add up in another order; with it neither does,
     though two threads and a large n_ubatch are asked for.
     """
-    session, prompt = headless.engine.session, prompt_of(0, 300)
+    session, prompt = embedded.engine.session, prompt_of(0, 300)
     settings = ContextSettings(n_ctx=512, n_seq_max=1, n_threads=2, n_threads_batch=1, exact=exact)
     fresh, grown = (logits_of(session.loaded.model, settings, prompt, sizes) for sizes in ([300], [255, *[1] * 9, 36]))
     found = compare_logits(fresh, grown, *session.loaded.noise)
@@ -203,8 +203,8 @@ def test_exact_decodes_on_one_thread_whatever_the_load() -> None:
     assert chosen[0] == (1, 3)
 
 
-def test_the_embedded_model_answers_alike_after_compaction(headless: HeadlessEngine) -> None:
-    session = headless.engine.session
+def test_the_embedded_model_answers_alike_after_compaction(embedded: HeadlessEngine) -> None:
+    session = embedded.engine.session
     ids = ByIds(session.runtime.context, session.runtime.cache_manager)
     prompt, hole = prompt_of(0, 60), prompt_of(33, 60)
     for n in (20, 40, 60):

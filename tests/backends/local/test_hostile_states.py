@@ -28,7 +28,7 @@ from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.backends.local.conftest import SMALL
-from tests.cache.models import write_model
+from tests.backends.local.tiny_models import written
 
 SHORT = Sampling(temperature=0.0, max_tokens=2)
 SYSTEM = "Be brief."  # the template's own would be longer
@@ -37,12 +37,12 @@ QUESTION = "Name the river that flows through Paris."
 
 
 @pytest.fixture(scope="module")
-def saved(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, HeadlessChat]:
+def saved(talking_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, HeadlessChat]:
     """A folder with the saved state of a conversation, and the conversation."""
     folder = tmp_path_factory.mktemp("saved")
     headless = HeadlessEngine()
     headless.do(UsePolicy(ON_DISK, folder))
-    headless.do(LoadModel(LocalFile(model_file), SMALL))
+    headless.do(LoadModel(LocalFile(talking_file), SMALL))
     chat = HeadlessChat(headless, SYSTEM)
     chat.answer(QUESTION, SHORT)
     headless.do(Operate(SwapOut(chat.id), measured=False))
@@ -50,10 +50,10 @@ def saved(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return folder, chat
 
 
-def test_a_state_on_disk_takes_no_memory(model_file: Path, tmp_path: Path) -> None:
+def test_a_state_on_disk_takes_no_memory(talking_file: Path, tmp_path: Path) -> None:
     headless = HeadlessEngine()
     headless.do(UsePolicy(CachePolicy(memory_mb=512), tmp_path))
-    headless.do(LoadModel(LocalFile(model_file), SMALL))
+    headless.do(LoadModel(LocalFile(talking_file), SMALL))
     chat = HeadlessChat(headless, SYSTEM)
     chat.answer(QUESTION, SHORT)
     headless.do(Operate(SwapOut(chat.id), measured=False))
@@ -184,8 +184,8 @@ def test_swapped_in_by_hand(
         headless.do(UsePolicy(CachePolicy(), None))
 
 
-def test_the_state_of_another_model(folder: Path, back: Callable[[], int], tmp_path: Path) -> None:
-    model = Model(write_model(tmp_path / "tiny.gguf", "attention"))
+def test_the_state_of_another_model(folder: Path, back: Callable[[], int], tiny_folder: Path) -> None:
+    model = Model(written(tiny_folder, "smollm3"))
     context = Context(model, ContextSettings(n_ctx=256, n_threads=1, n_threads_batch=1))
     n = len(index(folder)[0]["tokens"])
     context.decode(Batch([5] * n, range(n), [(0,)] * n, [False] * n))

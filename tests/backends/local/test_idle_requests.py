@@ -13,6 +13,7 @@ from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies.compaction_gain import Reads, SpanCost
+from kvdesk.policies.swap import Limits
 from kvdesk.protocol.cache import OperationDone, RebuildContext, UsePolicy
 from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event
@@ -72,6 +73,11 @@ def idle_requests(headless: HeadlessEngine) -> IdleRequests:
     return headless.engine.session.runtime.idle_requests
 
 
+def limit_memory(headless: HeadlessEngine, n_bytes: int) -> None:
+    """Until the next policy."""
+    headless.engine.session.runtime.cache_manager.swapper.saved_states.set_limits(Limits(n_bytes, 0))
+
+
 def in_cache(headless: HeadlessEngine) -> list[str]:
     return [lease.client for lease in headless.engine.session.runtime.cache_manager.pool.leases()]
 
@@ -116,7 +122,7 @@ def test_chats_and_cells_that_cost_little_stay(dear: HeadlessEngine, monkeypatch
     agent = Program(dear, Client("agent"), TOWN)
     agent.ask("What is broken?")
     assert used(dear) > before, "a chat keeps its cells"
-    monkeypatch.setattr(idle_requests(dear), "_cost", each_cell_costs(0.00001))
+    monkeypatch.setattr(idle_requests(dear), "_cost", each_cell_costs(1e-7))
     Program(dear, Client("editor"), "You are brief.").ask("Name a river.")
     assert sorted(in_cache(dear)) == ["", "agent", "editor"]
     assert saved(dear) == []
@@ -130,19 +136,22 @@ def test_it_can_be_turned_off(dear: HeadlessEngine) -> None:
 
 
 def test_no_place_in_memory_keeps_them_in_the_cache(dear: HeadlessEngine) -> None:
-    dear.do(UsePolicy(CachePolicy(memory_mb=1), None))
+    limit_memory(dear, 10_000)
     Program(dear, Client("editor"), SEA).ask("What came today?")
     Program(dear, Client("agent"), TOWN).ask("What is broken?")
     assert sorted(in_cache(dear)) == ["agent", "editor"]
 
 
 def test_memory_that_is_full_drops_nobody_whose_turn_comes(dear: HeadlessEngine) -> None:
-    dear.do(UsePolicy(CachePolicy(memory_mb=10), None))  # room for one of them
     editor, agent, shell = (
         Program(dear, Client(name), system)
         for name, system in (("editor", SEA), ("agent", TOWN), ("shell", "You are brief, and a shell. " + TOWN))
     )
-    for program in (editor, agent, shell):
+    editor.ask("What came today?")
+    (sequence,) = dear.engine.session.runtime.cache_manager.pool
+    n_bytes = dear.engine.session.runtime.context.states.seq_size(sequence.seq_id)
+    limit_memory(dear, 3 * n_bytes // 2)  # room for one of them
+    for program in (agent, shell):
         program.ask("What came today?")
     assert (sorted(in_cache(dear)), saved(dear)) == (["agent", "shell"], ["editor"])
     for program in (editor, agent, shell):

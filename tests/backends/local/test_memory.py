@@ -25,9 +25,10 @@ from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.dump import parse_log
 from kvdesk.errors import ContextError, EngineError
 from kvdesk.settings import CacheType, ContextSettings, Sampling
-from tests.backends.local.tiny_models import N_VOCAB, write
+from tests.backends.local.tiny_models import N_VOCAB, written
 
 SMALL = ContextSettings(n_ctx=512, n_seq_max=4, n_batch=64, n_ubatch=8, n_threads=1, n_threads_batch=1)
+pytestmark = pytest.mark.usefixtures("models_are_tried")  # the proof is whole
 LINE = "find_slot: stream[0], n =     5, used =     5, head =     5, size =   512, n_swa =     0"
 STREAMS = SMALL.model_copy(update={"kv_unified": False, "n_ctx": 1024})
 
@@ -43,13 +44,8 @@ def moved(batch: Batch, by: int, seq_id: int = 0) -> Batch:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("tiny")
-
-
-@pytest.fixture(scope="module")
-def llama(folder: Path) -> Iterator[Model]:
-    model = Model(write(folder / "llama.gguf", "llama"))
+def llama(tiny_folder: Path) -> Iterator[Model]:
+    model = Model(written(tiny_folder, "llama"))
     yield model
     model.close()
 
@@ -174,9 +170,9 @@ def test_a_queued_copy_does_not_overwrite_what_is_restored(llama: Model) -> None
     context.close()
 
 
-def test_a_shift_with_no_sequence_free(folder: Path) -> None:
+def test_a_shift_with_no_sequence_free(tiny_folder: Path) -> None:
     """A hybrid can give back no single token: the shift then goes with the decode itself."""
-    model = Model(write(folder / "hybrid.gguf", "granitehybrid"))
+    model = Model(written(tiny_folder, "granitehybrid"))
     context = Context(model, SMALL)
     for s in range(4):
         context.decode(text(3, 0, s))
@@ -187,9 +183,9 @@ def test_a_shift_with_no_sequence_free(folder: Path) -> None:
     model.close()
 
 
-def test_layers_without_rope_would_be_rotated(folder: Path) -> None:
+def test_layers_without_rope_would_be_rotated(tiny_folder: Path) -> None:
     """Why such models are refused a shift: K of the layer without RoPE changes with its number."""
-    model = Model(write(folder / "smollm3.gguf", "smollm3"))
+    model = Model(written(tiny_folder, "smollm3"))
     context = Context(model, SMALL)
     assert not context.can("seq_add")
     context.decode(text(8))

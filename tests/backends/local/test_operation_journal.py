@@ -24,8 +24,8 @@ SETTINGS = ContextSettings(n_ctx=64, n_seq_max=3, n_batch=32, n_ubatch=32, n_thr
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
-    model = open_model("attention", tmp_path_factory.mktemp("model"))
+def model(tiny_folder: Path) -> Iterator[Model]:
+    model = open_model("attention", tiny_folder)
     yield model
     model.close()
 

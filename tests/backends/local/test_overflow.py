@@ -1,4 +1,4 @@
-"""A context of 256 tokens that is full: each policy on the embedded model, before and in the middle of an answer."""
+"""A context of 256 tokens that is full: each policy, before and in the middle of an answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, CacheType, Overflow, Sampling
 from tests.backends.local.conftest import NARROW, opened_with
 from tests.backends.local.test_turns import fresh_answer, held, of
-from tests.backends.local.tiny_models import write
+from tests.backends.local.tiny_models import written
 
 SHORT = Sampling(temperature=0.0, max_tokens=16)
 LONG = Sampling(temperature=0.0, max_tokens=150, repeat_penalty=1.1)
@@ -309,8 +309,8 @@ def test_another_policy_that_keeps_another_beginning_plans_anew_and_says_so(
     audited(narrow, chat)
 
 
-def test_a_recurrent_model_says_why_it_cannot(tmp_path: Path) -> None:
-    model = Model(write(tmp_path / "mamba.gguf", "mamba2"), lambda _: True)
+def test_a_recurrent_model_says_why_it_cannot(tiny_folder: Path) -> None:
+    model = Model(written(tiny_folder, "mamba2"))
     context = Context(model, NARROW)
     full = Situation((Span(0, 100), Span(100, 200), Span(200, 256)), 256, 1, 256)
     can = abilities(context)
@@ -324,9 +324,9 @@ def test_a_recurrent_model_says_why_it_cannot(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.SINKS, Overflow.RECOMPUTE])
-def test_what_was_evicted_is_evicted_after_a_restart(model_file: Path, tmp_path: Path, overflow: Overflow) -> None:
+def test_what_was_evicted_is_evicted_after_a_restart(talking_file: Path, tmp_path: Path, overflow: Overflow) -> None:
     """The next prompt begins as before, so the saved state fits: nothing of it is read again, and nothing leaves."""
-    first = restarted(model_file, tmp_path)
+    first = restarted(talking_file, tmp_path)
     try:
         chat = filled(first, overflow)
         long_answer(chat)
@@ -334,7 +334,7 @@ def test_what_was_evicted_is_evicted_after_a_restart(model_file: Path, tmp_path:
         tokens, exact = audited(first, chat), first.engine.session.runtime.cache_manager.pool.get(chat.id).exact
     finally:
         first.close()
-    second = chat.headless = restarted(model_file, tmp_path)
+    second = chat.headless = restarted(talking_file, tmp_path)
     try:
         stats = chat.answer("And?", Sampling(temperature=0.0, max_tokens=2)).stats
         assert not overflowed(second)
@@ -347,10 +347,10 @@ def test_what_was_evicted_is_evicted_after_a_restart(model_file: Path, tmp_path:
         second.close()
 
 
-def restarted(model_file: Path, folder: Path) -> HeadlessEngine:
+def restarted(talking_file: Path, folder: Path) -> HeadlessEngine:
     headless = HeadlessEngine()
     headless.do(UsePolicy(CachePolicy(), folder))
-    headless.do(LoadModel(LocalFile(model_file), NARROW))
+    headless.do(LoadModel(LocalFile(talking_file), NARROW))
     return headless
 
 
@@ -422,9 +422,9 @@ def test_a_conversation_that_repeats_itself_reads_no_token_twice(
     assert n_middle, "no answer met the end of the context: choose another length"
 
 
-def test_a_shift_of_quantized_k_leaves_nothing_exact(model_file: Path) -> None:
+def test_a_shift_of_quantized_k_leaves_nothing_exact(talking_file: Path) -> None:
     """All of K is rounded again, also that of conversations that did not move."""
-    for headless in opened_with(model_file, NARROW.model_copy(update={"type_k": CacheType.Q8_0})):
+    for headless in opened_with(talking_file, NARROW.model_copy(update={"type_k": CacheType.Q8_0})):
         moved, other = HeadlessChat(headless), HeadlessChat(headless)
         moved.answer("Name a colour.", SHORT)
         other.answer("Name a town.", SHORT)

@@ -1,4 +1,4 @@
-"""What is said before something is done, on the embedded model: a draft against its room, compaction, a context."""
+"""What is said before something is done: a draft against its room, compaction, a context."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,7 @@ from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview
 from kvdesk.settings import Sampling
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_turns import LONG, of
-from tests.backends.local.tiny_models import write
+from tests.backends.local.tiny_models import written
 
 SHORT = Sampling(temperature=0.0, max_tokens=8)
 OTHER = "You are a pirate and answer in rhymes."
@@ -106,10 +107,9 @@ def test_another_system_prompt_prefills_exactly_what_differs_and_going_back_noth
 
 
 @pytest.fixture(scope="module", params=["mamba2", "granitehybrid"])
-def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadlessEngine]:
+def whole(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[HeadlessEngine]:
     """A memory that gives back no part of a state."""
-    path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
-    yield from opened_with(path, SMALL)
+    yield from opened_with(written(tiny_folder, request.param, text=True), SMALL)
 
 
 def test_where_a_state_comes_back_only_whole_what_is_said_is_what_it_costs(whole: HeadlessEngine) -> None:

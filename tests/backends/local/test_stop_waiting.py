@@ -93,11 +93,11 @@ def test_one_behind_a_job_is_stopped(headless: HeadlessEngine) -> None:
     assert not of(headless.events, TurnStarted)
 
 
-def test_one_that_waits_is_stopped_while_a_model_is_loaded(model_file: Path) -> None:
-    for headless in opened_with(model_file, SMALL):
+def test_one_that_waits_is_stopped_while_a_model_is_loaded(talking_file: Path) -> None:
+    for headless in opened_with(talking_file, SMALL):
         headless.events = []
         command = asked("Hello")
         headless.engine.handle(command)
         headless.engine.request_stop(command.answer)
-        headless.engine.handle(LoadModel(LocalFile(model_file), SMALL))
+        headless.engine.handle(LoadModel(LocalFile(talking_file), SMALL))
         assert ends(headless)[command.answer].note == UNBEGUN

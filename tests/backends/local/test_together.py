@@ -164,19 +164,19 @@ def test_idle_work_compacts_where_it_pays(headless: HeadlessEngine, monkeypatch:
     assert second.answer("More.", GREEDY).stats.reused_tokens > 10
 
 
-def test_the_end_of_an_answer_is_read_while_nobody_asks(headless: HeadlessEngine) -> None:
-    headless.do(UsePolicy(CachePolicy(prefill_ahead=True)))
+def test_the_end_of_an_answer_is_read_while_nobody_asks(embedded: HeadlessEngine) -> None:
+    embedded.do(UsePolicy(CachePolicy(prefill_ahead=True)))
     try:
-        chat = HeadlessChat(headless)
+        chat = HeadlessChat(embedded)
         ended = chat.answer("What is the chemical symbol for water?", Sampling(temperature=0.0, max_tokens=120))
         assert ended.finish == "", "an answer that ran into its limit may be continued: nothing is read behind it"
-        held = used(headless)
-        headless.engine.idle()
-        assert used(headless) > held
-        ahead = used(headless)
+        held = used(embedded)
+        embedded.engine.idle()
+        assert used(embedded) > held
+        ahead = used(embedded)
         assert chat.answer("And three lakes.", GREEDY).stats.reused_tokens == ahead
     finally:
-        headless.do(UsePolicy(CachePolicy()))
+        embedded.do(UsePolicy(CachePolicy()))
 
 
 def test_a_shift_ends_the_answers_that_share_the_cells(headless: HeadlessEngine) -> None:

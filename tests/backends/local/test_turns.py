@@ -1,4 +1,4 @@
-"""Whole turns on the embedded model: what is reused, what is decoded, and that the text is that of a full prefill."""
+"""Whole turns: what is reused, what is decoded, and that the text is that of a full prefill."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def test_every_turn_decodes_only_what_is_new(headless: HeadlessEngine) -> None:
         )
 
 
-def test_incremental_text_is_that_of_a_full_prefill(headless: HeadlessEngine) -> None:
-    chat = HeadlessChat(headless)
+def test_incremental_text_is_that_of_a_full_prefill(embedded: HeadlessEngine) -> None:
+    chat = HeadlessChat(embedded)
     for prompt in ("Tell me about the moon.", "And who walked on it?", "Thank you. What <|im_end|> next?"):
         chat.answer(prompt, GREEDY)
         answer = chat.messages[-1]
-        assert fresh_answer(headless, chat.messages[:-1]) == answer.tokens
-        held(headless, chat)
+        assert fresh_answer(embedded, chat.messages[:-1]) == answer.tokens
+        held(embedded, chat)
 
 
 def test_repeating_a_turn_decodes_one_token(headless: HeadlessEngine) -> None:

@@ -88,15 +88,15 @@ def test_a_job_that_fails_ends_by_itself(headless: HeadlessEngine, monkeypatch: 
     assert chat.answer("And again", SHORT).state == "complete"
 
 
-def test_another_model_ends_what_was_being_read_into_the_old_context(model_file: Path) -> None:
+def test_another_model_ends_what_was_being_read_into_the_old_context(talking_file: Path) -> None:
     headless = HeadlessEngine()
     try:
-        headless.do(LoadModel(LocalFile(model_file), SMALL))
+        headless.do(LoadModel(LocalFile(talking_file), SMALL))
         chat = HeadlessChat(headless)
         chat.answer("Hello", SHORT)
         headless.engine.handle(RebuildContext(SMALL, "tokens"))
         assert headless.engine.busy, "the conversation is to be read again"
-        headless.engine.handle(LoadModel(LocalFile(model_file), SMALL))
+        headless.engine.handle(LoadModel(LocalFile(talking_file), SMALL))
         assert not headless.engine.busy, "its context is gone"
         assert chat.answer("And again", SHORT).state == "complete"
     finally:

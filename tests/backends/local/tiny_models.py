@@ -12,6 +12,8 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.cache.models import write_model
+
 N_EMBD, N_FF, N_VOCAB, N_POSITIONS = 64, 64, 128, 64
 D_INNER, D_STATE, D_CONV, DT_RANK = 2 * N_EMBD, 16, 4, 4
 _CONV = D_INNER + 2 * D_STATE
@@ -142,6 +144,14 @@ def write(
     out.write_tensors_to_file()
     out.close()
     return path
+
+
+def written(folder: Path, name: str, *, text: bool = False) -> Path:
+    """The file of an architecture, or of a class of memory (`tests.cache.models`), written where it is not yet."""
+    path = folder / f"{name}{'-text' * text}.gguf"
+    if path.exists():
+        return path
+    return write(path, name, text=text) if name in ARCHITECTURES else write_model(path, name)
 
 
 def _bytes() -> list[str]:

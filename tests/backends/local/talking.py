@@ -1,0 +1,69 @@
+"""A tiny model that chats as the embedded one does: its tokenizer and template, so that prompts have as many tokens.
+
+Two layers of random weights take less than a millisecond a token. What it says has no meaning.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from tests.backends.local.tiny_models import ARCHITECTURES, E
+from tests.library.gguf_files import ARRAY, LAYOUTS, STRING, Raw, TensorInfo, Value, gguf, llama, padded
+
+N_EMBD = E[0]
+
+
+def write_talking(path: Path, like: Path) -> Path:
+    """Write the model to `path`, with all keys of the tokenizer of the file `like`."""
+    tokenizer = _tokenizer(like.read_bytes()[: 8 << 20])
+    (n_vocab,) = struct.unpack_from("<Q", tokenizer["tokenizer.ggml.tokens"].data, 4)
+    metadata: dict[str, Value] = {
+        **llama(
+            attention__head_count=1, attention__head_count_kv=1, feed_forward_length=N_EMBD, context_length=8192,
+            vocab_size=n_vocab, rope__dimension_count=N_EMBD, attention__layer_norm_rms_epsilon=1e-5,
+        ),
+        **tokenizer,
+    }  # fmt: skip
+    layers, rest = ARCHITECTURES["llama"]
+    shapes: dict[str, tuple[int, ...]] = {"token_embd.weight": (n_vocab, N_EMBD), "output.weight": (n_vocab, N_EMBD)}
+    shapes |= rest | {f"blk.{i}.{name}": shape for i, layer in enumerate(layers) for name, shape in layer.items()}
+    head = gguf(metadata, [TensorInfo(name, shape[::-1]) for name, shape in shapes.items()], with_data=False)
+    rng = np.random.default_rng(0)
+    with path.open("wb") as file:
+        file.write(head.ljust(padded(len(head), 32), b"\0"))
+        for shape in shapes.values():
+            values = np.ones(shape) if len(shape) == 1 else rng.normal(0, 0.3, shape)
+            file.write(values.astype("<f4").tobytes())
+    return path
+
+
+def _tokenizer(data: bytes) -> dict[str, Raw]:
+    """Its keys in the first bytes of a GGUF file, as they are."""
+    found: dict[str, Raw] = {}
+    (n_keys,) = struct.unpack_from("<Q", data, 16)
+    at = 24
+    for _ in range(n_keys):
+        name, at = _text(data, at)
+        (kind,) = struct.unpack_from("<I", data, at)
+        start = at = at + 4
+        if kind == ARRAY:
+            of, n = struct.unpack_from("<IQ", data, at)
+            at += 12
+            for _ in range(n if of == STRING else 0):
+                at += 8 + struct.unpack_from("<Q", data, at)[0]
+            at += 0 if of == STRING else n * struct.calcsize("<" + LAYOUTS[of])
+        elif kind == STRING:
+            at = _text(data, at)[1]
+        else:
+            at += struct.calcsize("<" + LAYOUTS[kind])
+        if name.startswith("tokenizer."):
+            found[name] = Raw(kind, data[start:at])
+    return found
+
+
+def _text(data: bytes, at: int) -> tuple[str, int]:
+    (n,) = struct.unpack_from("<Q", data, at)
+    return data[at + 8 : at + 8 + n].decode(), at + 8 + n

@@ -1,0 +1,61 @@
+"""Which tier a test belongs to. This is the only place that says so; docs/tests.md says what each tier is for.
+
+A test of `tests/stress` is in its own tier by its mark. Any other test has the tier of its own mark `matrix` (on a
+module, a test or one of its parameters), else that of the nearest entry of `PLACES` above it. `tests` itself is an
+entry, so that no test is without a tier.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import Final
+
+import pytest
+
+UNIT, INTEGRATION, MATRIX = "unit", "integration", "matrix"
+TIERS: Final = (UNIT, INTEGRATION, MATRIX, "stress", "soak")
+"""From the one that runs first to the one that runs least."""
+
+PLACES: Final = {
+    "tests": UNIT,
+    "tests/app": INTEGRATION,
+    "tests/backends/local": INTEGRATION,
+    "tests/backends/process": INTEGRATION,
+    "tests/benchmarks": MATRIX,
+    "tests/benchmarks/test_interleaved.py": UNIT,
+    "tests/benchmarks/test_ratios.py": UNIT,
+    "tests/cache/test_blob.py": INTEGRATION,
+    "tests/cache/test_breakages.py": MATRIX,
+    "tests/cache/test_compaction.py": INTEGRATION,
+    "tests/cache/test_spread.py": INTEGRATION,
+    "tests/cli": INTEGRATION,
+    "tests/dev": MATRIX,
+    "tests/experiments": INTEGRATION,
+    "tests/packaging/test_translations.py": INTEGRATION,
+    "tests/server": INTEGRATION,
+    "tests/stress": MATRIX,
+    "tests/stress/test_kill.py": INTEGRATION,
+    "tests/ui": INTEGRATION,
+}
+"""The tier of files and folders. What is deeper counts."""
+
+WINDOW_FIXTURES: Final = frozenset({"qapp", "qtbot"})
+
+
+def tier_of(item: pytest.Item) -> str:
+    """The tier of a collected test."""
+    for tier in reversed(TIERS):
+        if item.get_closest_marker(tier) is not None:
+            return tier
+    place = PurePosixPath(item.nodeid.partition("::")[0])
+    return next(PLACES[str(above)] for above in (place, *place.parents) if str(above) in PLACES)
+
+
+def mark_tiers(items: list[pytest.Item]) -> None:
+    """Give each test the mark of its tier. Raises UsageError where a unit test asks for a window."""
+    for item in items:
+        tier = tier_of(item)
+        item.add_marker(tier)
+        asked = WINDOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))
+        if tier == UNIT and asked:
+            raise pytest.UsageError(f"{item.nodeid} is a unit test and asks for {min(asked)}: see tests/tiers.py")
