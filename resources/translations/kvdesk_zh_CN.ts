@@ -11879,7 +11879,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>{n_cells} of {n} more</source>
-        <translation>另外 {n} 个对话 {n_cells} 个</translation>
+        <translation>另外 {n} 个对话占 {n_cells} 个</translation>
     </message>
     <message>
         <source>{n_kv:,} -&gt; {n_kv_after:,} cells saves {saved:.2f} ms a token{estimated}, {gain:,.0f} ms over the next {n_expected:,} tokens, and costs {price:,.0f} ms</source>
@@ -12225,7 +12225,7 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{n} of “{title}”</source>
-        <translation>“{title}”{n} 个</translation>
+        <translation>“{title}”占 {n} 个</translation>
     </message>
     <message>
         <source>{n} older dropped</source>
