@@ -1417,11 +1417,11 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     </message>
     <message>
         <source>Compaction does not pay here: at best ({policy}) the day takes {ratio:.2g} of its time.</source>
-        <translation>在这里整理不划算：最好的情况（{policy}）下，一天的用时为原来的 {ratio:.2g} 倍。</translation>
+        <translation>这里不值得整理：最好的情况（{policy}）下，一天的用时为原来的 {ratio:.2g} 倍。</translation>
     </message>
     <message>
         <source>Compaction pays: {policy}, the day takes {ratio:.2g} of its time.</source>
-        <translation>整理划算：使用{policy}，一天的用时为原来的 {ratio:.2g} 倍。</translation>
+        <translation>值得整理：使用{policy}，一天的用时为原来的 {ratio:.2g} 倍。</translation>
     </message>
     <message>
         <source>Compaction: {name}</source>
