@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kvdesk.cache.geometry import CTX_PAD, pad
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.simulators.paged_cache import PagedCache
 from kvdesk.experiments.simulators.radix_cache import RadixCache
 from kvdesk.experiments.statistics import figure, median, uncertain
-from kvdesk.policies.prefix_tree import PrefixTree
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -73,15 +73,14 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
 def _round(context: RawContext, way: str, prompts: Sequence[Prompt], number: int) -> Iterator[Sample]:
     """All prompts, one after another; each stays."""
     context.clear()
-    tree = PrefixTree()
     n_read = 0
     for seq_id, prompt in enumerate(prompts):
         n = 0
-        if way == SHARED and (found := tree.longest_prefix(prompt.tokens[:-1])).n_tokens:
-            n = found.n_tokens
-            context.copy(found.seq_id, seq_id, 0, n)
+        if way == SHARED and seq_id:
+            shared = [common_prefix(other.tokens, prompt.tokens[:-1]) for other in prompts[:seq_id]]
+            if n := max(shared):
+                context.copy(shared.index(n), seq_id, 0, n)
         seconds = context.append(prompt.tokens[n:], n, seq_id).seconds
-        tree.insert(prompt.tokens, seq_id)
         n_read += len(prompt.tokens) - n
         note = "branch" if prompt.branches else "chat" if seq_id else "first"
         yield Sample(f"{FIRST}: {way}", seq_id, seconds, number, note, unit="s")

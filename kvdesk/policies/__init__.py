@@ -3,8 +3,8 @@
     threads          how many threads decode          batching     what the next batch holds, over all turns
       load           processor time others take         batch_times  what a batch takes, learned
       decode_speed   what a token takes at best           fit        a line through measured times
-    prefix_tree      what the cache holds, by tokens  forecast     what sending will cost
-    overflow         what a full context evicts       compaction_gain  whether compacting pays back
+    overflow         what a full context evicts       forecast     what sending will cost
+    compaction_gain  whether compacting pays back
     swap             which conversation is evicted, where to, which saved state gives way
 
 Must never know the engine, Qt or a database: whoever asks also carries out. Clocks come in as numbers; only `load`

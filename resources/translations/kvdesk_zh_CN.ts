@@ -1417,11 +1417,11 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     </message>
     <message>
         <source>Compaction does not pay here: at best ({policy}) the day takes {ratio:.2g} of its time.</source>
-        <translation>在这里整理不划算：最好的情况（{policy}）下，一天的用时为原来的 {ratio:.2g} 倍。</translation>
+        <translation>这里不值得整理：最好的情况（{policy}）下，一天的用时为原来的 {ratio:.2g} 倍。</translation>
     </message>
     <message>
         <source>Compaction pays: {policy}, the day takes {ratio:.2g} of its time.</source>
-        <translation>整理划算：使用{policy}，一天的用时为原来的 {ratio:.2g} 倍。</translation>
+        <translation>值得整理：使用{policy}，一天的用时为原来的 {ratio:.2g} 倍。</translation>
     </message>
     <message>
         <source>Compaction: {name}</source>
@@ -11879,7 +11879,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>{n_cells} of {n} more</source>
-        <translation>另外 {n} 个对话 {n_cells} 个</translation>
+        <translation>另外 {n} 个对话占 {n_cells} 个</translation>
     </message>
     <message>
         <source>{n_kv:,} -&gt; {n_kv_after:,} cells saves {saved:.2f} ms a token{estimated}, {gain:,.0f} ms over the next {n_expected:,} tokens, and costs {price:,.0f} ms</source>
@@ -12225,7 +12225,7 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{n} of “{title}”</source>
-        <translation>“{title}”{n} 个</translation>
+        <translation>“{title}”占 {n} 个</translation>
     </message>
     <message>
         <source>{n} older dropped</source>

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kvdesk.cache.prefix import common_prefix
 
-TOKENS = st.lists(st.integers(0, 1), max_size=40)
+TOKENS = st.lists(st.integers(0, 1), max_size=200)
 
 
 @given(TOKENS, TOKENS, TOKENS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
-from kvdesk.backends.local.cache_manager.prefix_index import PrefixIndex
+from kvdesk.backends.local.cache_manager.prefix_lookup import PrefixLookup
 from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import (
     ALL_EXACT,
@@ -59,11 +59,11 @@ class CacheManager:
         self._operation_journal = operation_journal
         self.swapper = swapper
         self._pool = SequencePool(context.n_seq_max)
-        self._index = PrefixIndex(context, self._pool)
+        self._prefixes = PrefixLookup(context, self._pool)
         self.shared_cells = SharedCells(context, self._pool)
         self._eviction_reasons = dict(eviction_reasons or {})
         self.one_buffer = context.memory.mirror.geometry.n_stream == 1
-        self._can_share = self.one_buffer and context.can("partial seq_cp") and not self._index.has_small_window
+        self._can_share = self.one_buffer and context.can("partial seq_cp") and not self._prefixes.has_small_window
 
     @property
     def pool(self) -> Sequences:
@@ -130,7 +130,6 @@ class CacheManager:
     def release(self, sequence: CacheSequence) -> None:
         """Give the seq_id of an empty sequence back."""
         sequence = _own(sequence)
-        self._index.forget(sequence.seq_id)
         self._pool.release(sequence)
 
     def release_empty_branch(self, sequence: CacheSequence) -> None:
@@ -185,7 +184,6 @@ class CacheManager:
         """The sequence holds these tokens now. `exact`: see `CacheSequence`."""
         sequence = _own(sequence)
         sequence.tokens, sequence.exact = list(tokens), exact
-        self._index.changed(sequence)
 
     def adopt_unfinished(self, sequence: CacheSequence, tokens: Sequence[int]) -> None:
         """A decode of these tokens failed or was stopped: finished ubatches are in the cache, as llama.cpp tells.
@@ -243,7 +241,6 @@ class CacheManager:
     def restore_leases(self, copies: Iterable[CacheSequence]) -> None:
         """All leases as they were when `copies` were made; the cells must be those of then."""
         self._pool.restore(_own(sequence) for sequence in copies)
-        self._index.rebuild()
 
     # --- cells of one sequence ----------------------------------------------------------------------------------------
 
@@ -267,7 +264,6 @@ class CacheManager:
             return False
         del sequence.tokens[n:]
         sequence.exact = exact
-        self._index.changed(sequence)
         if operation.emptied and sequence.client is None:
             self._eviction_reasons[sequence.conversation] = reason
         return True
@@ -276,7 +272,7 @@ class CacheManager:
         """How many of its tokens can stay when the sequence is to hold `tokens`; `exact`: none that were moved.
         Read-only.
         """
-        return self._index.reusable_prefix(sequence, tokens, exact=exact)
+        return self._prefixes.reusable_prefix(sequence, tokens, exact=exact)
 
     def slide(self, sequence: CacheSequence, held: int, p0: int, p1: int, reason: str) -> bool:
         """Of its first `held` tokens remove `[p0, p1)` and move the later ones down to p0. Changes the cache.
@@ -333,15 +329,13 @@ class CacheManager:
         sequence = _own(sequence)
         source, wanted = "", prompt[:-1]
         reusable = self.reusable_prefix(sequence, wanted, exact=not moved)
-        branch, n_branch = self._index.best_branch(sequence.conversation, wanted, exact=not moved)
+        branch, n_branch = self._prefixes.best_branch(sequence.conversation, wanted, exact=not moved)
         if branch is not None and n_branch > reusable:
             self._pool.exchange(sequence, branch)
-            self._index.changed(sequence)
-            self._index.changed(branch)
             self.release_empty_branch(branch)  # an answer beside others began with an empty sequence, not needed now
             reusable = n_branch
             source = tr("another branch of this conversation")
-        lender, n_lent = self._index.lender(sequence, wanted)
+        lender, n_lent = self._prefixes.lender(sequence, wanted)
         whose = sequence.conversation if moved else None
         offer = self.swapper.offer(wanted, max(reusable, n_lent), whose, sequence.sharing)
         from_disk = offer is not None and offer.saved.blob is None
@@ -372,9 +366,9 @@ class CacheManager:
         """(tokens that `acquire_prefix` would find, ms to bring back the state they are saved in). Read-only."""
         wanted = prompt[:-1]
         sequence = self._pool.get(conversation)
-        found = self._index.lender(sequence, wanted)[1]
+        found = self._prefixes.lender(sequence, wanted)[1]
         if sequence is not None:
-            n_branch = self._index.best_branch(conversation, wanted, exact=not moved)[1]
+            n_branch = self._prefixes.best_branch(conversation, wanted, exact=not moved)[1]
             found = max(found, self.reusable_prefix(sequence, wanted, exact=not moved), n_branch)
         offer = self.swapper.offer(wanted, found, conversation if moved else None)
         return (found, 0.0) if offer is None else (offer.n_tokens, offer.restore_ms)

@@ -1,7 +1,7 @@
 """Which beginning of a prompt is in the cache already, and which sequence can lend it.
 
-Owns the prefix tree of the leased sequences (`kvdesk.policies.prefix_tree`). Reads sequences and cells, changes
-neither. Runs on the engine's thread.
+Looks through all leased sequences, at most 64: with 200 tokens in common that takes 1 ms, with 4,000 8 ms. Reads
+sequences and cells, changes neither. Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -10,45 +10,19 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence, LeasedS
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
-from kvdesk.policies.prefix_tree import PrefixTree
 
 
-class PrefixIndex:
-    """Of the sequences of one context. `changed` must be called after every change of a sequence but an append."""
+class PrefixLookup:
+    """Over the sequences of one context."""
 
     def __init__(self, context: Context, pool: SequencePool) -> None:
         self._context = context
         self._pool = pool
-        self._tree = PrefixTree()
-        self._n_indexed: dict[int, int] = {}  # tokens of each seq_id that the tree knows
         geometry = context.memory.mirror.geometry
         self._one_buffer = geometry.n_stream == 1
         self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
         self.has_small_window = 0 < geometry.n_window < geometry.n_cells
         """Whether the cells of a sliding window are fewer than the context has positions."""
-
-    def changed(self, sequence: LeasedSequence) -> None:
-        """Its tokens or its seq_id are others than before. Only what is exact can be lent."""
-        held = sequence.tokens[: sequence.exact]
-        if held:
-            self._tree.insert(held, sequence.seq_id)
-            self._n_indexed[sequence.seq_id] = len(held)
-        else:
-            self.forget(sequence.seq_id)
-
-    def forget(self, seq_id: int) -> None:
-        """The seq_id is free, or its sequence empty."""
-        self._tree.remove(seq_id)
-        self._n_indexed.pop(seq_id, None)
-
-    def rebuild(self) -> None:
-        """All leases are others than before."""
-        for seq_id in tuple(self._n_indexed):
-            self.forget(seq_id)
-        for sequence in self._pool:
-            self.changed(sequence)
-
-    # --- read-only ----------------------------------------------------------------------------------------------------
 
     def reusable_prefix(self, sequence: CacheSequence, tokens: list[int], *, exact: bool = False) -> int:
         """How many of its tokens can stay when the sequence is to hold `tokens`.
@@ -73,35 +47,27 @@ class PrefixIndex:
         return max(found, key=lambda pair: pair[1], default=(None, 0))
 
     def lender(self, sequence: CacheSequence | None, prompt: list[int]) -> tuple[LeasedSequence | None, int]:
-        """Which other sequence holds the longest prefix of the prompt, and how many of its tokens can be copied. Only
-        one that shares with it (`Client.sharing`).
+        """The other sequence that holds the longest prefix of the prompt, and how many of its tokens can be copied.
+
+        Only a sequence that shares with it (`Client.sharing`), up to its first token that was moved. Of several one
+        that holds nothing else, then the last used. From a stream only a whole sequence can be copied.
         """
-        self._index_appended()
         whole = not self._one_buffer or not self._context.can("partial seq_cp")
         borrower, sharing = (sequence.seq_id, sequence.sharing) if sequence else (-1, "")
-        without = {borrower, *(other.seq_id for other in self._pool if other.sharing != sharing)}
-        match = self._tree.longest_prefix(prompt, without=without, whole=whole)
-        lender = self._pool.by_seq(match.seq_id)
+        found: list[tuple[int, bool, int, LeasedSequence]] = []
+        for other in self._pool:
+            n = min(common_prefix(other.tokens, prompt), other.exact)
+            ends = n == len(other.tokens)
+            if n and other.seq_id != borrower and other.sharing == sharing and (ends or not whole):
+                found.append((n, ends, other.last_used, other))
+        n, _, _, lender = max(found, key=lambda one: one[:3], default=(0, False, 0, None))
         if lender is None or not self._context.can("seq_cp"):
             return None, 0
-        if whole and match.n_tokens < len(lender.tokens):
-            return None, 0  # tokens that were moved would be copied with it
-        if not self._window_can_be_shared(match.seq_id, match.n_tokens, borrower):
+        if not self._window_can_be_shared(lender.seq_id, n, borrower):
             return None, 0
-        return lender, match.n_tokens
+        return lender, n
 
     # --- private ------------------------------------------------------------------------------------------------------
-
-    def _index_appended(self) -> None:
-        """Add to the tree what was decoded since it was last asked."""
-        for sequence in self._pool:
-            known = self._n_indexed.get(sequence.seq_id, 0)
-            held = min(len(sequence.tokens), sequence.exact)
-            if held > known and known:
-                self._tree.extend(sequence.seq_id, sequence.tokens[known:held])
-                self._n_indexed[sequence.seq_id] = held
-            elif held != known:
-                self.changed(sequence)
 
     def _window_holds(self, seq_id: int, n: int) -> bool:
         """Whether the sliding window before position `n` is still in the cache."""
