@@ -54,9 +54,8 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ended(name: str, journal: Path, model: Path, monkeypatch: pytest.MonkeyPatch, **given: float) -> Finished:
     monkeypatch.setattr(LoadMeter, "read", lambda *_: 0.0)
-    monkeypatch.setattr(child, "_say", lambda _: None)
     values = chosen(experiment_by_id(name).parameters, given, short=True)
-    *_, last = child.run(Request(name, str(model), values, journal_file=str(journal)))
+    *_, last = child.run(Request(name, str(model), values, journal_file=str(journal)), lambda _: None)
     assert isinstance(last, Finished)
     return last
 

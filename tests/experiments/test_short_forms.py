@@ -48,9 +48,8 @@ MEASURED = frozenset(
 
 @pytest.fixture
 def nobody_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No round is waited for, and none is added, because of what runs beside; what is told meanwhile goes nowhere."""
+    """No round is waited for, and none is added, because of what runs beside."""
     monkeypatch.setattr(LoadMeter, "read", lambda *_: 0.0)
-    monkeypatch.setattr(child, "_say", lambda _: None)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -58,7 +57,7 @@ def nobody_computes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_runs_to_a_verdict(name: str, talking_file: Path) -> None:
     given, said = SMALL[name]
     values = chosen(experiment_by_id(name).parameters, given, short=True)
-    *others, last = child.run(Request(name, str(talking_file), values, short=True))
+    *others, last = child.run(Request(name, str(talking_file), values, short=True), lambda _: None)
     assert isinstance(last, Finished)
     assert said in last.result.verdict.key or (name in MEASURED and last.result.verdict.key)
     assert any(isinstance(event, Sample) for event in others)

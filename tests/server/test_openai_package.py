@@ -142,7 +142,7 @@ def test_a_stop_string_inside_reasoning_ends_nothing(client: openai.OpenAI) -> N
     request: Any = {"model": MODEL, "messages": asked("Hello"), "stop": ["Question:"]}
     done = client.chat.completions.create(**request, extra_body={"grammar": grammar})
     message = done.choices[0].message
-    assert (message.content, message.reasoning_content) == ("The answer. ", "Question: what?")  # type: ignore[attr-defined]
+    assert (message.content, message.reasoning_content) == ("The answer. ", "Question: what?")
     assert done.choices[0].finish_reason == "stop"
     with client.chat.completions.create(**request, extra_body={"grammar": grammar}, stream=True) as stream:
         deltas = [chunk.choices[0].delta for chunk in stream if chunk.choices]
@@ -178,7 +178,8 @@ def test_a_tool_is_called_where_one_must_be(client: openai.OpenAI) -> None:
     done = client.chat.completions.create(**request)
     assert done.choices[0].finish_reason == "tool_calls"
     assert done.choices[0].message.content is None
-    (call,) = done.choices[0].message.tool_calls or ()
+    assert done.choices[0].message.tool_calls is not None
+    (call,) = done.choices[0].message.tool_calls
     assert call.type == "function"
     assert call.function.name == "get_weather"
     arguments = json.loads(call.function.arguments)
