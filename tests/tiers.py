@@ -29,6 +29,7 @@ PLACES: Final = {
     "tests/cache/test_compaction.py": INTEGRATION,
     "tests/cache/test_spread.py": INTEGRATION,
     "tests/cli": INTEGRATION,
+    "tests/cli/test_bench_peers.py": MATRIX,
     "tests/dev": MATRIX,
     "tests/experiments": INTEGRATION,
     "tests/packaging/test_translations.py": INTEGRATION,

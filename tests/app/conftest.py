@@ -25,7 +25,7 @@ from kvdesk.store.settings_file import save_changes
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.backends.scripted import ScriptedBackend
-from tests.garbage import garbage_between_tests  # noqa: F401 - a fixture
+from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
 
 LOCAL, CHAT_ONLY = OF_ENGINE, frozenset({Feature.CHAT})
 over_both = pytest.mark.parametrize("features", [LOCAL, CHAT_ONLY], indirect=True, ids=["local", "chat only"])
@@ -119,6 +119,11 @@ class Rig:
     store: StoreWriter
     marker: LoadMarker
     errors: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(autouse=True)
+def no_sheet(unstyled: None) -> None:  # noqa: F811 - the fixture
+    """No test here looks at sizes or colours."""
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from kvdesk.__main__ import main
 from tests.backends.local.tiny_models import write
 
 
+@pytest.mark.usefixtures("models_are_tried")
 def test_a_chat_template_that_is_replaced_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,8 +26,9 @@ def test_it_lists_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"{experiment.id}: {experiment.question}" in out
 
 
-def test_a_run_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "run", "six-requests", "--short", *SMALL, "--json", "--out", str(tmp_path / "r")]) == 0
+def test_a_run_leaves_a_report(talking_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--model", str(talking_file), "--json", "--out", str(tmp_path / "r")]
+    assert main(["lab", "run", "six-requests", "--short", *SMALL, *where]) == 0
     out, err = capsys.readouterr()
     record = json.loads(out)
     assert record["request"]["values"]["requests"] == 3

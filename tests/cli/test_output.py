@@ -45,12 +45,12 @@ def test_an_answer_is_written_in_every_encoding(tmp_path: Path, encoding: str, s
     assert asked(tmp_path, encoding).startswith(shown)
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("cp1252", marks=pytest.mark.matrix)])
 def test_json_stays_json(tmp_path: Path, encoding: str) -> None:
     assert json.loads(asked(tmp_path, encoding, "--json").decode(encoding))["text"] == TEXT
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, ""])
+@pytest.mark.parametrize("command", ["", *(pytest.param(name, marks=pytest.mark.matrix) for name in COMMANDS)])
 def test_help_is_written_in_every_encoding(tmp_path: Path, command: str) -> None:
     arguments = [command, "--help"] if command else ["--help"]
     ended = kvdesk(*arguments, home=tmp_path, PYTHONIOENCODING="ascii", KVDESK_LANGUAGE="zh_CN")

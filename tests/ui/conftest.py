@@ -17,8 +17,11 @@ from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets import announce as announcing
 from kvdesk.ui.widgets.theme import Theme
-from tests.garbage import garbage_between_tests  # noqa: F401 - a fixture
+from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
+
+UNSTYLED = frozenset({"cache", "chat", "chat_list", "composer", "models", "parameters", "settings", "shell"})
+"""Folders whose tests look at no size and no colour, but for those that use `styled`."""
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +34,17 @@ def no_stray_widgets(qapp: QApplication) -> Iterator[None]:
             widget.deleteLater()
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     assert not QApplication.allWidgets()
+
+
+@pytest.fixture(autouse=True)
+def no_sheet(request: pytest.FixtureRequest) -> None:
+    if request.path.parent.name in UNSTYLED and "styled" not in request.fixturenames:
+        request.getfixturevalue("unstyled")
+
+
+@pytest.fixture
+def styled() -> None:
+    """The test looks at sizes or colours: its widgets have their style sheet."""
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def is_one_of_several(widget: QWidget) -> bool:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_everything_has_a_name_and_a_role(used: MainWindow, place: str) -> None:
+def test_everything_has_a_name_and_a_role_and_no_field_keeps_the_tab_key(used: MainWindow, place: str) -> None:
     root = opened(used, place)
     nameless, roles = [], []
     n = 0
@@ -105,18 +105,13 @@ def test_everything_has_a_name_and_a_role(used: MainWindow, place: str) -> None:
     assert n > 1
     assert nameless == []
     assert roles == []
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_no_field_keeps_the_tab_key(used: MainWindow, place: str) -> None:
-    root = opened(used, place)
-    traps = [
+    keeps_tab = [
         type(widget.parentWidget()).__name__
         for widget in root.findChildren(QWidget)
         if (isinstance(widget, QPlainTextEdit | QTextEdit) and not widget.tabChangesFocus())
         or (isinstance(widget, QAbstractItemView) and widget.tabKeyNavigation() and widget.objectName()[:3] != "qt_")
     ]
-    assert traps == []
+    assert keeps_tab == []
 
 
 @pytest.mark.parametrize("place", PLACES)

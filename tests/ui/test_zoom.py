@@ -44,6 +44,7 @@ def test_keys_make_everything_larger_and_smaller(used: MainWindow, qtbot: QtBot)
     assert (used.shown_settings.current.zoom, theme.text.pixelSize()) == (100, px)
 
 
+@pytest.mark.usefixtures("unstyled")
 def test_the_zoom_has_ends(used: MainWindow) -> None:
     for _ in range(20):
         used.action_set.run("view.zoom_in")
@@ -98,7 +99,7 @@ def _scrolls(widget: QWidget) -> bool:
     return around is not None
 
 
-@pytest.mark.parametrize("zoom", [100, 150, 200])
+@pytest.mark.parametrize("zoom", [*(pytest.param(zoom, marks=pytest.mark.matrix) for zoom in (100, 150)), 200])
 @pytest.mark.parametrize("place", ["calm", "Cache", "Graphs", "Timeline", "Log"])
 def test_nothing_is_cut_in_a_window_of_1280_by_800(used: MainWindow, qtbot: QtBot, zoom: int, place: str) -> None:
     used.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=zoom)))

@@ -53,6 +53,7 @@ def test_rulers_share_a_scale_that_grows_in_even_steps(rulers: Rulers) -> None:
     assert rulers._heading._scale == 4096
 
 
+@pytest.mark.usefixtures("styled")
 def test_what_is_drawn(rulers: Rulers, theme: Theme) -> None:
     ruler = rulers._rulers[0]
     image = ruler.grab().toImage()

@@ -147,6 +147,7 @@ def test_a_text_from_the_clipboard_may_hold_anything(rows: SettingRows) -> None:
     assert Sampling(**rows.values("sampling")).grammar == ""
 
 
+@pytest.mark.usefixtures("styled")
 def test_controls_grow_with_the_text(rows: SettingRows, theme: Theme) -> None:
     names = ("top_k", "grammar", "samplers")
     before = [rows.open_row("sampling", name).control.sizeHint() for name in names]

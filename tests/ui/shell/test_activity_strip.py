@@ -78,6 +78,7 @@ def test_what_takes_long_is_shown_over_results_and_ends_with_the_next(strip: Act
     assert strip.sentences == ("The disk is full.", "“caches” is exact.")
 
 
+@pytest.mark.usefixtures("styled")
 def test_a_notice_moves_nothing(window: MainWindow, qtbot: QtBot) -> None:
     """It floats over the inspector, or without that over the messages, never over the message box."""
     places = window.inspector.size(), window.chat.view.size(), window.inspector.cell_map.size()

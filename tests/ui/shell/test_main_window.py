@@ -468,6 +468,7 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     qtbot.waitUntil(lambda: line.full_text == f"Complete  ·  {stats_line(STATS)}")
 
 
+@pytest.mark.usefixtures("styled")
 def test_the_column_of_text_grows_in_a_wide_window(window: MainWindow, qtbot: QtBot) -> None:
     window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")))
     text, composer = window.chat.view.widgets[1], window.chat.composer
