@@ -26,8 +26,8 @@ def room(n_bytes: int) -> memoryview:
     """Memory for a state. The system has it back as soon as nothing refers to it any more.
 
     It is a mapping of its own: glibc keeps freed blocks of up to 32 MB in its heap (400 MB after two minutes of
-    compactions). Small pages cost three times the copy when they are touched first, huge pages a fifth of it. Raises
-    EngineError: the system has no memory for it.
+    compactions). In huge pages, since small ones cost several times the copy when they are touched first: 47 MB take
+    37 ms with huge pages, 20 ms in memory that was used before. Raises EngineError: the system has no memory for it.
     """
     try:
         if sys.platform == "win32":
