@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from kvdesk.backends.local.llama.binding import free_context, lib, llama_class
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.cache.blob import Blob
 from kvdesk.settings import ContextSettings
 
 
@@ -132,87 +128,6 @@ class BareLoop:
         self._batch.n_tokens = n_tokens
         if lib.llama_decode(self.ctx, self._batch) != 0:
             raise RuntimeError("llama_decode failed in the bare loop")
-
-
-class BareMoves:
-    """A state moved by llama.cpp's own calls, with no mirror around it: as many copies as kvdesk makes of it.
-    `sequence` is the saved state of a sequence; `n_bytes` those of the whole cache that holds it alone. Each method
-    tells the ms of one operation by hand. `fresh`: through memory that is new for every copy, as kvdesk did before it
-    kept memory; else through memory that was touched before.
-    """
-
-    def __init__(self, model: Model, settings: ContextSettings, sequence: Blob) -> None:
-        self._loop = BareLoop(model, settings)
-        if not lib.llama_state_seq_set_data(self._loop.ctx, _pointer(sequence), len(sequence), 0):
-            raise RuntimeError("llama_state_seq_set_data failed in the bare loop")
-        self.n_bytes = int(lib.llama_state_get_size(self._loop.ctx))
-        self._kept = [bytearray(self.n_bytes) for _ in range(3)]
-        for kept in self._kept:
-            self._get(kept)
-
-    def compaction_ms(self, *, fresh: bool) -> float:
-        """Kept for undo; got, put into another order, set, audited; audited again."""
-        start = time.perf_counter()
-        for_undo = self._copy(0, fresh=fresh)
-        blob = self._copy(1, fresh=fresh)
-        if fresh:
-            self._set(bytes(bytearray(blob)))
-        else:
-            self._kept[2][:] = blob
-            self._set(self._kept[2])
-        self._audit(fresh=fresh)
-        del for_undo
-        return (time.perf_counter() - start) * 1e3
-
-    def swap_out_ms(self, *, fresh: bool) -> float:
-        """Kept for undo; the sequence got. The audit of the rest is left out."""
-        start = time.perf_counter()
-        for_undo = self._copy(0, fresh=fresh)
-        saved = self._copy(1, fresh=fresh)
-        ms = (time.perf_counter() - start) * 1e3
-        del for_undo, saved
-        return ms
-
-    def undo_ms(self, *, fresh: bool) -> float:
-        """Set, audited; audited again."""
-        start = time.perf_counter()
-        self._set(self._kept[0])
-        self._audit(fresh=fresh)
-        return (time.perf_counter() - start) * 1e3
-
-    def memcpy_ms(self) -> float:
-        """The state copied once, into memory that was used before."""
-        source, target = np.frombuffer(self._kept[0], np.uint8), np.empty(self.n_bytes, np.uint8)
-        target.fill(0)
-        start = time.perf_counter()
-        target[:] = source
-        return (time.perf_counter() - start) * 1e3
-
-    def close(self) -> None:
-        self._loop.close()
-
-    def _audit(self, *, fresh: bool) -> None:
-        for _ in range(2):
-            self._get(bytearray(self.n_bytes) if fresh else self._kept[1])
-
-    def _copy(self, number: int, *, fresh: bool) -> Blob:
-        """The state, in new memory (twice: as a buffer and as bytes) or in that of this number."""
-        if not fresh:
-            return self._get(self._kept[number])
-        return bytes(self._get(bytearray(self.n_bytes)))
-
-    def _get(self, blob: bytearray) -> bytearray:
-        if lib.llama_state_get_data(self._loop.ctx, _pointer(blob), self.n_bytes) != self.n_bytes:
-            raise RuntimeError("llama_state_get_data failed in the bare loop")
-        return blob
-
-    def _set(self, blob: Blob) -> None:
-        if not lib.llama_state_set_data(self._loop.ctx, _pointer(blob), self.n_bytes):
-            raise RuntimeError("llama_state_set_data failed in the bare loop")
-
-
-def _pointer(blob: Blob) -> Any:
-    return np.frombuffer(blob, np.uint8).ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
 def made_llama(path: Path, settings: ContextSettings) -> Any:

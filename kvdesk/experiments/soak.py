@@ -348,7 +348,7 @@ REMARKS = (
         " kvdesk, before it and after it; a machine that becomes slower by itself changes both."
     ),
     marked(
-        "The memory is without saved states, undo and transfer buffers, which fill up to limits of their own, and"
+        "The memory is without saved states and undo, which fill up to limits of their own, and"
         " without the first {warm:.0%} of the time."
     ),
     marked(

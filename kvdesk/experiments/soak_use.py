@@ -19,7 +19,7 @@ from kvdesk.protocol.operations import Compact, Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
 from kvdesk.translation import tr
 
-STORES = ("saved conversations", "being written to disk", "undo", "transfer buffers")
+STORES = ("saved conversations", "being written to disk", "undo")
 """Rows of the memory table that fill with use up to a limit of their own."""
 MOST_CHATS = 8
 WORDS = ("puffin", "gull", "lamp", "rain", "glass", "whale", "harbour", "winter")

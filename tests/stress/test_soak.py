@@ -33,7 +33,7 @@ ENDS_S, N_REQUESTS = 60.0, 12
 """The speeds of the first and the last minute are compared, by so many requests at each look. (Memory: second and last
 fifth of all looks.)
 """
-STORES = ("saved conversations", "being written to disk", "undo", "transfer buffers")
+STORES = ("saved conversations", "being written to disk", "undo")
 MOST_MEMORY, LEAST_SPEED = 1.02, 0.95
 WORDS = ["puffin", "gull", "lamp", "rain", "glass", "whale", "über", "海"]
 

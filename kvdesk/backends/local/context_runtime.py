@@ -17,7 +17,6 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
-from kvdesk.backends.local.llama.transfer import MOST_KEPT
 from kvdesk.backends.local.loaded_model import LoadedModel
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
@@ -120,7 +119,6 @@ class ContextRuntime:
             LedgerRow("saved conversations", 0, saved_states.memory_bytes, saved_states.limits.memory_bytes),
             LedgerRow("being written to disk", 0, saved_states.writing_bytes),
             LedgerRow("undo", 0, undo_bytes, undo_most),
-            LedgerRow("transfer buffers", 0, self.context.states.buffers.n_bytes, MOST_KEPT),
         ]
         return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
 

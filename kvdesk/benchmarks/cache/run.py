@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kvdesk.benchmarks.cache import beside, compact, equal, exact, load, move, prefix, rounding, swap, together
+from kvdesk.benchmarks.cache import beside, compact, equal, exact, load, prefix, rounding, swap, together
 from kvdesk.benchmarks.cache.scenario import Bench, Outcome
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.settings import ContextSettings
@@ -28,7 +28,6 @@ SCENARIOS: dict[str, Callable[[Bench], Outcome]] = {
     "one-busy": load.one_busy,
     "two-busy": load.two_busy,
     "compaction": compact.fragmented,
-    "moved": move.moved,
     "exact": exact.exact,
     "rounding": rounding.rounding,
 }

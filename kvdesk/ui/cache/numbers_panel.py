@@ -61,17 +61,13 @@ class NumbersPanel(QWidget):
             self._tables.append(table)
             self._sections.append(section)
             inner.addWidget(section)
-        self._all = Collapsible(theme, tr("All numbers"), groups)
-        self._all.toggled.connect(self.refresh)
+        self.all_section = Collapsible(theme, tr("All numbers"), groups)
+        self.all_section.toggled.connect(self.refresh)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addLayout(self._make_headline())
-        column.addWidget(self._all)
-
-    @property
-    def all_section(self) -> Collapsible:
-        return self._all
+        column.addWidget(self.all_section)
 
     @property
     def sections(self) -> tuple[Collapsible, ...]:
@@ -108,7 +104,7 @@ class NumbersPanel(QWidget):
     @Slot()
     def refresh(self) -> None:
         """Fill the tables that can be seen from what is measured now."""
-        if not (self._all.is_open and self.isVisible()):
+        if not (self.all_section.is_open and self.isVisible()):
             return
         for group, section, table in zip(self._groups(), self._sections, self._tables, strict=True):
             section.set_title(group.title)

@@ -123,14 +123,14 @@ class ChatPane(QWidget):
         self.empty.offer.download_clicked.connect(self.offer_clicked)
         self.empty.offer.open_clicked.connect(self.found_clicked)
         self.empty.offer.others_clicked.connect(self.better_clicked)
-        self._stack = QStackedWidget()
-        self._stack.addWidget(self.empty)
-        self._stack.addWidget(self._view)
+        self.messages = QStackedWidget()
+        self.messages.addWidget(self.empty)
+        self.messages.addWidget(self._view)
         self.branch_tree = BranchTree(theme)
         self.branch_tree.closed.connect(self.focus_composer)
         self.alternatives = AlternativesView(theme)
         self.alternatives.closed.connect(self.leave_comparison)
-        self._stack.addWidget(self.alternatives)
+        self.messages.addWidget(self.alternatives)
         self._banner = Banner(theme)
         self.queue = QueueView(theme)
         self.queue.edit_clicked.connect(self._on_queued_edit)
@@ -172,9 +172,9 @@ class ChatPane(QWidget):
         over.addWidget(self.find_bar)
         column.addLayout(over)
         column.addWidget(self.pinned)
-        column.addWidget(self._stack, 1)
+        column.addWidget(self.messages, 1)
         column.addWidget(centred(below, theme.text_column))
-        self._floating = Floating(self.deleted, self, (self._stack,), lambda: self._stack)
+        self._floating = Floating(self.deleted, self, (self.messages,), lambda: self.messages)
         theme.changed.connect(self._fit_column)
         self.show_model(None)
 
@@ -200,11 +200,6 @@ class ChatPane(QWidget):
     @property
     def view(self) -> ChatView:
         return self._view
-
-    @property
-    def messages(self) -> QWidget:
-        """The area of the messages, whatever is shown there."""
-        return self._stack
 
     @property
     def composer(self) -> Composer:
@@ -245,19 +240,19 @@ class ChatPane(QWidget):
 
     def compare(self, question: str, answers: Sequence[Message], shown: MessageId) -> None:
         """Put several answers to a question side by side, in the place of the messages."""
-        self._stack.setCurrentWidget(self.alternatives)
+        self.messages.setCurrentWidget(self.alternatives)
         self.alternatives.show_answers(question, answers, shown)
 
     @property
     def is_comparing(self) -> bool:
         """Whether several answers are shown side by side."""
-        return self._stack.currentWidget() is self.alternatives
+        return self.messages.currentWidget() is self.alternatives
 
     @Slot()
     def leave_comparison(self) -> None:
         """Back to the messages."""
         if self.is_comparing:
-            self._stack.setCurrentWidget(self._view)
+            self.messages.setCurrentWidget(self._view)
             self.focus_composer()
 
     def leave(self) -> bool:
@@ -341,7 +336,7 @@ class ChatPane(QWidget):
 
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._view.show_messages(messages)
-        self._stack.setCurrentWidget(self._view if messages else self.empty)
+        self.messages.setCurrentWidget(self._view if messages else self.empty)
         self._show_chat()
 
     def remove_messages(self, deleted: Sequence[MessageId], messages: Sequence[Message]) -> None:
@@ -351,7 +346,7 @@ class ChatPane(QWidget):
             self._undeletable.add(self._conversation)
         n = len(deleted)
         self.deleted.show_text(tr("1 message deleted.") if n == 1 else tr("%n messages deleted.", n))
-        self._stack.setCurrentWidget(self._view if messages else self.empty)
+        self.messages.setCurrentWidget(self._view if messages else self.empty)
         self._show_chat()
 
     @property
@@ -371,7 +366,7 @@ class ChatPane(QWidget):
 
     def append_message(self, message: Message) -> None:
         self._view.append_message(message)
-        self._stack.setCurrentWidget(self._view)
+        self.messages.setCurrentWidget(self._view)
         self._show_chat()
 
     def show_model(self, model: ModelInfo | None) -> None:
@@ -391,7 +386,7 @@ class ChatPane(QWidget):
     def _show_chat(self) -> None:
         """A model that cannot chat has no composer; why is said once, in the empty page or below the messages."""
         self._composer.setVisible(self._can_chat)
-        self._no_chat.setVisible(not self._can_chat and self._stack.currentWidget() is self._view)
+        self._no_chat.setVisible(not self._can_chat and self.messages.currentWidget() is self._view)
 
     def show_dead(self) -> None:
         """The engine has stopped for good: nothing can be opened, sent or answered until kvdesk is restarted."""

@@ -38,20 +38,20 @@ class ImportDialog(QDialog):
         self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(4)
         self._grid.setColumnStretch(1, 1)
-        self._copies = QCheckBox(tr("Import once more what is here already, as copies"))
-        self._copies.toggled.connect(self._show_button)
-        self._copies.hide()
-        self._import = QPushButton(tr("Import"))
-        self._import.setProperty("primary", True)
-        self._import.setEnabled(False)
-        self._import.clicked.connect(self._on_import_clicked)
-        self._close = QPushButton(tr("Cancel"))
-        self._close.clicked.connect(self.reject)
+        self.copies = QCheckBox(tr("Import once more what is here already, as copies"))
+        self.copies.toggled.connect(self._show_button)
+        self.copies.hide()
+        self.import_button = QPushButton(tr("Import"))
+        self.import_button.setProperty("primary", True)
+        self.import_button.setEnabled(False)
+        self.import_button.clicked.connect(self._on_import_clicked)
+        self.close_button = QPushButton(tr("Cancel"))
+        self.close_button.clicked.connect(self.reject)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.addStretch(1)
-        buttons.addWidget(self._close)
-        buttons.addWidget(self._import)
+        buttons.addWidget(self.close_button)
+        buttons.addWidget(self.import_button)
         column = QVBoxLayout(self)
         column.setContentsMargins(*DIALOG_MARGINS)
         column.setSpacing(12)
@@ -59,7 +59,7 @@ class ImportDialog(QDialog):
         column.addWidget(self._sentence)
         column.addWidget(self._progress)
         column.addLayout(self._grid)
-        column.addWidget(self._copies)
+        column.addWidget(self.copies)
         column.addStretch(1)
         column.addLayout(buttons)
         column.addStrut(theme.px(WIDTH_PX))  # a minimum of the dialog itself would let its buttons be cut
@@ -72,18 +72,6 @@ class ImportDialog(QDialog):
     def facts(self) -> dict[str, str]:
         """What is told of the file, by name."""
         return {name: value.text() for name, value in self._facts.items()}
-
-    @property
-    def import_button(self) -> QPushButton:
-        return self._import
-
-    @property
-    def close_button(self) -> QPushButton:
-        return self._close
-
-    @property
-    def copies(self) -> QCheckBox:
-        return self._copies
 
     def show_reading(self, done: int, total: int) -> None:
         """Bytes that were read, and of all."""
@@ -108,15 +96,15 @@ class ImportDialog(QDialog):
             self._facts[name] = told
             self._grid.addWidget(label(name, tone="secondary"), row, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(told, row, 1)
-        self._copies.setVisible(bool(summary.n_known))
+        self.copies.setVisible(bool(summary.n_known))
         self._show_button()
-        (self._import if self._import.isEnabled() else self._close).setFocus()
+        (self.import_button if self.import_button.isEnabled() else self.close_button).setFocus()
         self._fit()
 
     def show_writing(self, n_messages: int, total: int) -> None:
         """Messages that were written, and of all."""
-        self._import.setEnabled(False)
-        self._copies.setEnabled(False)
+        self.import_button.setEnabled(False)
+        self.copies.setEnabled(False)
         self._say(tr("Saving: {n} of {total} messages").format(n=f"{n_messages:,}", total=f"{total:,}"))
         self._progress.set_share(n_messages / max(total, 1))
 
@@ -124,10 +112,10 @@ class ImportDialog(QDialog):
         """Nothing is imported, and why."""
         self._ended = True
         self._progress.set_share(None)
-        self._import.hide()
-        self._copies.hide()
-        self._close.setText(tr("Close"))
-        self._close.setFocus()
+        self.import_button.hide()
+        self.copies.hide()
+        self.close_button.setText(tr("Close"))
+        self.close_button.setFocus()
         self._say(sentence, "danger")
         self._sentence.setToolTip(detail)
         self._fit()
@@ -148,16 +136,16 @@ class ImportDialog(QDialog):
     def _on_import_clicked(self) -> None:
         if self._summary is not None:
             self.show_writing(0, self._summary.n_messages)
-            self.confirmed.emit(self._copies.isChecked())
+            self.confirmed.emit(self.copies.isChecked())
 
     @Slot()
     def _show_button(self) -> None:
         if self._summary is None:
             return
-        n = self._summary.n_conversations if self._copies.isChecked() else self._summary.n_new
-        self._import.setEnabled(n > 0)
+        n = self._summary.n_conversations if self.copies.isChecked() else self._summary.n_new
+        self.import_button.setEnabled(n > 0)
         many = tr("Import {n} chats").format(n=f"{n:,}")
-        self._import.setText(tr("Import one chat") if n == 1 else many if n else tr("Nothing to import"))
+        self.import_button.setText(tr("Import one chat") if n == 1 else many if n else tr("Nothing to import"))
 
     def _fit(self) -> None:
         """As high as its texts are in this width."""

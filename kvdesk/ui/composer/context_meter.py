@@ -41,8 +41,8 @@ class ContextMeter(QWidget):
         super().__init__()
         self._theme = theme
         self._parts: ContextParts | None = None
-        self._bar = _Bar(theme)
-        self._bar.toggled.connect(self._show_legend)
+        self.bar = _Bar(theme)
+        self.bar.toggled.connect(self._show_legend)
         self._number = NumberLabel()
         self._number.setProperty("scale", "small")
         self._number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -53,7 +53,7 @@ class ContextMeter(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
-        row.addWidget(self._bar, 1)
+        row.addWidget(self.bar, 1)
         row.addWidget(self._number)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 4, 0)
@@ -66,11 +66,6 @@ class ContextMeter(QWidget):
     @property
     def parts(self) -> ContextParts | None:
         return self._parts
-
-    @property
-    def bar(self) -> QAbstractButton:
-        """Shows and hides the legend."""
-        return self._bar
 
     @property
     def number_text(self) -> str:
@@ -97,15 +92,15 @@ class ContextMeter(QWidget):
         title = tr("Tokens of the context, {n} in all").format(n=f"{parts.n_ctx:,}")
         if parts.is_estimate:
             title += "\n" + tr("Draft and attachments are estimated until you pause")
-        self._bar.setToolTip("\n".join((title, *lines)))
-        self._bar.setAccessibleDescription(", ".join(lines))
-        self._bar.show_parts(parts)
+        self.bar.setToolTip("\n".join((title, *lines)))
+        self.bar.setAccessibleDescription(", ".join(lines))
+        self.bar.show_parts(parts)
         self._show_legend()
 
     @Slot()
     def _show_legend(self) -> None:
         parts = self._parts
-        if parts is None or not self._bar.isChecked():
+        if parts is None or not self.bar.isChecked():
             self._legend.hide()
             return
         found = named_parts(parts, self._theme.colours)

@@ -50,15 +50,15 @@ class QueueView(QFrame):
         self._state = ElidedLabel()
         self._state.setProperty("tone", "secondary")
         self._state.setProperty("scale", "small")
-        self._send = QToolButton()
-        self._send.setText(tr("Send now"))
-        self._send.setProperty("link", "true")
-        self._send.setProperty("scale", "small")
-        self._send.clicked.connect(lambda: self.send_clicked.emit(self._conversation))
+        self.send_button = QToolButton()
+        self.send_button.setText(tr("Send now"))
+        self.send_button.setProperty("link", "true")
+        self.send_button.setProperty("scale", "small")
+        self.send_button.clicked.connect(lambda: self.send_clicked.emit(self._conversation))
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(self._state, 1)
-        head.addWidget(self._send)
+        head.addWidget(self.send_button)
         self._rows = QVBoxLayout()
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(0)
@@ -84,10 +84,6 @@ class QueueView(QFrame):
     def state_text(self) -> str:
         """The reason for which the messages wait."""
         return self._state.full_text
-
-    @property
-    def send_button(self) -> QToolButton:
-        return self._send
 
     def buttons(self, index: int) -> tuple[QToolButton, QToolButton]:
         """Edit and cancel of one message."""
@@ -116,7 +112,7 @@ class QueueView(QFrame):
     def _show_state(self) -> None:
         state = self._states.get(self._conversation)
         self._state.setText(tr(_WORDS[state]) if state else "")
-        self._send.setVisible(state is not None and state not in SENT_BY_THEMSELVES)
+        self.send_button.setVisible(state is not None and state not in SENT_BY_THEMSELVES)
         self.setVisible(bool(self._messages))
 
     def _rebuild(self) -> None:

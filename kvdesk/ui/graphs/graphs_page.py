@@ -85,14 +85,6 @@ class GraphsPage(QWidget):
         return self._content
 
     @property
-    def follow_button(self) -> QToolButton:
-        return self._follow
-
-    @property
-    def window_buttons(self) -> QButtonGroup:
-        return self._windows
-
-    @property
     def note(self) -> str:
         return self._note.full_text
 
@@ -114,21 +106,21 @@ class GraphsPage(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 12, 0)
         row.setSpacing(4)
-        self._windows = QButtonGroup(self)
+        self.window_buttons = QButtonGroup(self)
         for i, (name, seconds) in enumerate(_WINDOWS):
             what = tr("Show everything") if seconds is None else tr("Show the last {time}").format(time=tr(name))
             button = _tool(tr(name), what, what)
-            self._windows.addButton(button, i)
+            self.window_buttons.addButton(button, i)
             row.addWidget(button)
-        self._windows.idClicked.connect(self._on_window)
-        self._follow = _tool(
+        self.window_buttons.idClicked.connect(self._on_window)
+        self.follow_button = _tool(
             tr("Follow"),
             tr("Follow the newest reading"),
             tr("Keep the newest reading in sight (End)") + "\n" + tr(_KEYS),
         )
-        self._follow.clicked.connect(self._on_follow)
+        self.follow_button.clicked.connect(self._on_follow)
         row.addSpacing(8)
-        row.addWidget(self._follow)
+        row.addWidget(self.follow_button)
         row.addStretch(1)
         self._export = QPushButton(tr("Export"))
         self._export.setProperty("scale", "small")
@@ -158,12 +150,12 @@ class GraphsPage(QWidget):
     def _on_moved(self) -> None:
         """The buttons say how it is; no window is chosen while the axis stands."""
         axis = self.stack.axis
-        self._follow.setChecked(axis.following)
+        self.follow_button.setChecked(axis.following)
         chosen = [seconds for _, seconds in _WINDOWS].index(axis.window_s) if axis.following else -1
-        self._windows.setExclusive(False)
-        for i, button in enumerate(self._windows.buttons()):
+        self.window_buttons.setExclusive(False)
+        for i, button in enumerate(self.window_buttons.buttons()):
             button.setChecked(i == chosen)
-        self._windows.setExclusive(True)
+        self.window_buttons.setExclusive(True)
 
     def _ask(self, kind: str) -> None:
         file = ask_where_to_save(self, tr("Export the graphs"), f"kvdesk-graphs.{kind}", f"*.{kind}")

@@ -30,19 +30,19 @@ class PastList(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._results: tuple[PastResult, ...] = ()
-        self._list = QListWidget()
-        self._list.setAccessibleName(tr("Past results"))
-        theme.give_font(self._list, "small")
-        self._list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self._list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self._list.itemSelectionChanged.connect(self._on_selected)
-        self._list.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # the column scrolls
+        self.view = QListWidget()
+        self.view.setAccessibleName(tr("Past results"))
+        theme.give_font(self.view, "small")
+        self.view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.view.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.view.itemSelectionChanged.connect(self._on_selected)
+        self.view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # the column scrolls
         self._delete = IconButton(theme, "trash", tr("Delete the selected results"))
         self._delete.setToolTip(tr("Move the selected results to the trash (Del)"))
         self._delete.clicked.connect(self._on_delete)
-        delete = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self._list)
+        delete = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.view)
         delete.setContext(Qt.ShortcutContext.WidgetShortcut)
         delete.activated.connect(self._on_delete)
         self._hint = label("", tone="secondary", scale="small")
@@ -55,7 +55,7 @@ class PastList(QWidget):
         head.addWidget(self._delete)
         column.addLayout(head)
         column.addWidget(self._hint)
-        column.addWidget(self._list)
+        column.addWidget(self.view)
         self._theme = theme
         theme.changed.connect(self._fit)
 
@@ -63,18 +63,14 @@ class PastList(QWidget):
     def _fit(self) -> None:
         """As high as its rows."""
         row = self._theme.px(_ROW_PX)
-        for i in range(self._list.count()):
-            self._list.item(i).setSizeHint(QSize(0, row))
-        self._list.setFixedHeight(row * self._list.count() + 4)
+        for i in range(self.view.count()):
+            self.view.item(i).setSizeHint(QSize(0, row))
+        self.view.setFixedHeight(row * self.view.count() + 4)
 
     @Slot()
     def _on_delete(self) -> None:
-        if rows := [index.row() for index in self._list.selectedIndexes()]:
+        if rows := [index.row() for index in self.view.selectedIndexes()]:
             self.deleted.emit(tuple(self._results[row] for row in rows))
-
-    @property
-    def view(self) -> QListWidget:
-        return self._list
 
     def show_results(
         self, results: Sequence[PastResult], selected: Path | None = None, parameters: Sequence[Parameter] = ()
@@ -83,14 +79,14 @@ class PastList(QWidget):
         their names.
         """
         self._results = tuple(results)
-        self._list.blockSignals(True)
-        self._list.clear()
+        self.view.blockSignals(True)
+        self.view.clear()
         for past, name in zip(results, result_names(results, parameters), strict=True):
             item = QListWidgetItem(name)
             item.setToolTip(plain_tip(f"{name}\n{past.record.finished.result.verdict.short}"))
-            self._list.addItem(item)
+            self.view.addItem(item)
         self._fit()
-        self._list.blockSignals(False)
+        self.view.blockSignals(False)
         n = len(results)
         self._hint.setText(
             tr("None yet: Run makes the first one.")
@@ -100,27 +96,27 @@ class PastList(QWidget):
             else ""
         )
         self._hint.setVisible(n != 1)
-        self._list.setVisible(n > 0)
+        self.view.setVisible(n > 0)
         self._delete.setVisible(n > 0)
         folders = [past.folder for past in results]
         if n:
-            self._list.setCurrentRow(folders.index(selected) if selected in folders else 0)
+            self.view.setCurrentRow(folders.index(selected) if selected in folders else 0)
         else:
             self.chosen.emit(())
 
     @Slot()
     def _on_selected(self) -> None:
-        rows = sorted((index.row() for index in self._list.selectedIndexes()), reverse=True)
+        rows = sorted((index.row() for index in self.view.selectedIndexes()), reverse=True)
         picked = tuple(self._results[row] for row in rows[-2:])
         if picked:
             self.chosen.emit(picked)
 
     def select(self, *rows: int) -> None:
         """Select these and no other."""
-        self._list.blockSignals(True)
-        self._list.clearSelection()
+        self.view.blockSignals(True)
+        self.view.clearSelection()
         for row in rows:
-            item = self._list.item(row)
+            item = self.view.item(row)
             item.setSelected(True)
-        self._list.blockSignals(False)
+        self.view.blockSignals(False)
         self._on_selected()

@@ -47,13 +47,13 @@ class Setup(QWidget):
         self._busy = ""  # the title of the experiment that runs
         self._can: bool | None = None  # whether what the parameters need is there; None: not known yet
         self._wants = False  # Run was clicked before that was known
-        self._run = QPushButton(tr("Run"))
-        self._run.setProperty("primary", True)
-        self._run.clicked.connect(self._on_run)
-        self._cancel = QPushButton(tr("Cancel"))
-        self._cancel.setToolTip(tr("End the experiment's process at once; its samples are lost"))
-        self._cancel.clicked.connect(self.cancel_clicked)
-        self._cancel.hide()
+        self.run_button = QPushButton(tr("Run"))
+        self.run_button.setProperty("primary", True)
+        self.run_button.clicked.connect(self._on_run)
+        self.cancel_button = QPushButton(tr("Cancel"))
+        self.cancel_button.setToolTip(tr("End the experiment's process at once; its samples are lost"))
+        self.cancel_button.clicked.connect(self.cancel_clicked)
+        self.cancel_button.hide()
         self._forms = QButtonGroup(self)
         forms = QHBoxLayout()
         forms.setSpacing(4)
@@ -72,8 +72,8 @@ class Setup(QWidget):
             self._forms.addButton(button, n)
             forms.addWidget(button)
         forms.addStretch(1)
-        forms.addWidget(self._cancel)
-        forms.addWidget(self._run)
+        forms.addWidget(self.cancel_button)
+        forms.addWidget(self.run_button)
         self._forms.idClicked.connect(self._on_form)
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(8)
@@ -112,14 +112,6 @@ class Setup(QWidget):
         column.addWidget(self._journal_title)
         column.addWidget(self._journal)
         column.addWidget(self._needs)
-
-    @property
-    def run_button(self) -> QPushButton:
-        return self._run
-
-    @property
-    def cancel_button(self) -> QPushButton:
-        return self._cancel
 
     @property
     def needs(self) -> str:
@@ -179,8 +171,8 @@ class Setup(QWidget):
     def show_running(self, title: str, *, here: bool) -> None:
         """An experiment runs ("": none does); `here`: it is the one that is shown."""
         self._busy = title
-        self._cancel.setVisible(bool(title) and here)
-        self._run.setVisible(not (bool(title) and here))
+        self.cancel_button.setVisible(bool(title) and here)
+        self.run_button.setVisible(not (bool(title) and here))
         self._show_state()
 
     @property
@@ -262,12 +254,12 @@ class Setup(QWidget):
             self._ask(wants=True)
 
     def _show_state(self) -> None:
-        self._run.setEnabled(self._can is not False and self.request is not None and not self._busy)
-        self._run.setToolTip(
+        self.run_button.setEnabled(self._can is not False and self.request is not None and not self._busy)
+        self.run_button.setToolTip(
             tr("“{busy}” is running").format(busy=self._busy) if self._busy else tr("Run it in a process of its own")
         )
         for field in self._fields.values():
-            field.setEnabled(not self._cancel.isVisibleTo(self))
+            field.setEnabled(not self.cancel_button.isVisibleTo(self))
 
 
 def _field(parameter: Parameter) -> WholeField | RealField:

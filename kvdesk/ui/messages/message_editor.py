@@ -41,14 +41,14 @@ class MessageEditor(QWidget):
         self._is_answer = message.role == "assistant"
         self._why_not = ""
         self._words = ("", "secondary")  # what the last count said, shown until the next one
-        self._edit = _Edit(message.text, _LEAST_LINES["assistant" if self._is_answer else "user"])
-        self._edit.setAccessibleName(tr("Text of the answer") if self._is_answer else tr("Text of the question"))
-        self._edit.setTabChangesFocus(True)
-        self._edit.setProperty("boxed", "true")
-        theme.give_font(self._edit, "text")
-        self._edit.left.connect(self.left)
-        self._edit.entered.connect(self._on_entered)
-        self._edit.textChanged.connect(self._on_text_changed)
+        self.edit = _Edit(message.text, _LEAST_LINES["assistant" if self._is_answer else "user"])
+        self.edit.setAccessibleName(tr("Text of the answer") if self._is_answer else tr("Text of the question"))
+        self.edit.setTabChangesFocus(True)
+        self.edit.setProperty("boxed", "true")
+        theme.give_font(self.edit, "text")
+        self.edit.left.connect(self.left)
+        self.edit.entered.connect(self._on_entered)
+        self.edit.textChanged.connect(self._on_text_changed)
         what = tr("Becomes a version of its own; the answer as it was stays.")
         if not self._is_answer:
             what = tr("Becomes a version of its own, and is answered; the question as it was stays.")
@@ -67,18 +67,14 @@ class MessageEditor(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        for widget in (self._edit, hint, self._cost, self._help):
+        for widget in (self.edit, hint, self._cost, self._help):
             column.addWidget(widget)
         column.addLayout(self._make_buttons(can_continue))
         self._show_state()
 
     @property
-    def edit(self) -> QPlainTextEdit:
-        return self._edit
-
-    @property
     def text(self) -> str:
-        return self._edit.toPlainText()
+        return self.edit.toPlainText()
 
     @property
     def buttons(self) -> tuple[QPushButton, QPushButton, QPushButton]:
@@ -97,8 +93,8 @@ class MessageEditor(QWidget):
 
     def begin(self) -> None:
         """The keyboard goes to the end of the text."""
-        self._edit.moveCursor(QTextCursor.MoveOperation.End)
-        self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.edit.moveCursor(QTextCursor.MoveOperation.End)
+        self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self.ask()
 
     @Slot()
@@ -161,8 +157,8 @@ class MessageEditor(QWidget):
     @Slot()
     def _on_shorten_clicked(self) -> None:
         if self._preview is not None:
-            select_excess(self._edit, self._preview.n_fitting)
-            self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
+            select_excess(self.edit, self._preview.n_fitting)
+            self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot()
     def _on_entered(self) -> None:

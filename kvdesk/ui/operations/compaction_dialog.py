@@ -62,16 +62,16 @@ class CompactionDialog(QDialog):
         self._remark.setWordWrap(True)
         self._effect = EffectView(theme, closable=False)
         self._effect.undo_clicked.connect(self.undo_clicked)
-        self._compact = QPushButton(tr("Compact"))
-        self._compact.setProperty("primary", True)
-        self._compact.clicked.connect(self._on_compact_clicked)
+        self.compact_button = QPushButton(tr("Compact"))
+        self.compact_button.setProperty("primary", True)
+        self.compact_button.clicked.connect(self._on_compact_clicked)
         close = QPushButton(tr("Close"))
         close.clicked.connect(self.close)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.addStretch(1)
         buttons.addWidget(close)
-        buttons.addWidget(self._compact)
+        buttons.addWidget(self.compact_button)
         maps = QGridLayout()
         maps.setHorizontalSpacing(16)
         maps.setVerticalSpacing(4)
@@ -109,10 +109,6 @@ class CompactionDialog(QDialog):
         return list(_LAYOUTS)[max(self._layouts.checkedId(), 0)]
 
     @property
-    def compact_button(self) -> QPushButton:
-        return self._compact
-
-    @property
     def text(self) -> str:
         """The text about the plan."""
         return f"{self._figures.text()}\n{self._remark.text()}"
@@ -130,7 +126,7 @@ class CompactionDialog(QDialog):
             return
         why = refusal(COMPACT, Chosen(None), self._state)
         if why:
-            self._compact.setEnabled(False)
+            self.compact_button.setEnabled(False)
             self._remark.setText(why)
             return
         if (view := self._state.view) is not None:
@@ -150,10 +146,10 @@ class CompactionDialog(QDialog):
         self._after.show_maps(plan.after, operation, *state.looks(state.history.leases_at(operation)))
         self._figures.setText("\n".join(_lines(plan, preview.gain, state)))
         self._remark.setText(preview.remark)
-        self._compact.setToolTip(Compact(plan.layout).call())
+        self.compact_button.setToolTip(Compact(plan.layout).call())
         set_tone(self._remark, "secondary" if plan.changes_nothing else "")
         why = refusal(COMPACT, Chosen(None), state)
-        self._compact.setEnabled(not why and not plan.changes_nothing)
+        self.compact_button.setEnabled(not why and not plan.changes_nothing)
 
     def show_done(self, done: OperationDone, texts: dict[int, str]) -> None:
         """Show the effect of the compaction."""
@@ -175,12 +171,12 @@ class CompactionDialog(QDialog):
 
     @Slot()
     def _on_layout_chosen(self) -> None:
-        self._compact.setEnabled(False)
+        self.compact_button.setEnabled(False)
         self._ask()
 
     @Slot()
     def _on_compact_clicked(self) -> None:
-        self._compact.setEnabled(False)
+        self.compact_button.setEnabled(False)
         self.operated.emit(Compact(self.layout_chosen, self._hot()))
 
     def _hot(self) -> tuple[int, ...]:
@@ -209,7 +205,7 @@ class CompactionDialog(QDialog):
         super().showEvent(event)
         fit_to_screen(self)
         self._effect.hide()
-        self._compact.setEnabled(False)
+        self.compact_button.setEnabled(False)
         self.show_state()
         self._ask()
 

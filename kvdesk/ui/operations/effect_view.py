@@ -40,12 +40,12 @@ class EffectView(QFrame):
         self._since: list[tuple[int, float]] | None = None  # decode samples after the operation
         self._title = label(tr("What did that do?"), weight="strong", scale="small")
         self._took = label("", tone="secondary", scale="small")
-        self._undo = QPushButton(tr("Undo"))
-        self._undo.setProperty("scale", "small")
-        self._undo.setToolTip(
+        self.undo_button = QPushButton(tr("Undo"))
+        self.undo_button.setProperty("scale", "small")
+        self.undo_button.setToolTip(
             tr("Puts the whole cache back as it was before this operation") + f"\n{calls.state_set()}"
         )
-        self._undo.clicked.connect(self._on_undo_clicked)
+        self.undo_button.clicked.connect(self._on_undo_clicked)
         close = IconButton(theme, "close", tr("Dismiss this comparison"))
         close.clicked.connect(self._on_dismissed)
         if not closable:
@@ -53,7 +53,7 @@ class EffectView(QFrame):
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(self._title, 1)
-        head.addWidget(self._undo)
+        head.addWidget(self.undo_button)
         head.addWidget(close)
         self._call = label("", family="mono")
         self._call.setWordWrap(True)
@@ -97,10 +97,6 @@ class EffectView(QFrame):
         self.hide()
 
     @property
-    def undo_button(self) -> QPushButton:
-        return self._undo
-
-    @property
     def text(self) -> str:
         """All that is said."""
         numbers = (f"{tr(name)} {b.text()} {a.text()}" for name, (b, a) in self._values.items() if a.text())
@@ -110,7 +106,7 @@ class EffectView(QFrame):
     @property
     def offers_undo(self) -> bool:
         """Whether the operation that is shown can be undone here."""
-        return not self.isHidden() and not self._undo.isHidden()
+        return not self.isHidden() and not self.undo_button.isHidden()
 
     def show_effect(self, done: OperationDone, titles: Titles, texts: dict[int, str]) -> None:
         """Show what an operation did; `done.effect` must be there."""
@@ -142,7 +138,7 @@ class EffectView(QFrame):
         self._took.setText(title)
         self._call.setText("")
         self._call.hide()
-        self._undo.hide()
+        self.undo_button.hide()
         self._figures.hide()
         self._show_rows(())
         self._show_words(said)
@@ -185,7 +181,7 @@ class EffectView(QFrame):
 
     def show_undoable(self, undoable: tuple[int, ...]) -> None:
         """Which operations can be undone now."""
-        self._undo.setVisible(self._done is not None and self._done.operation in undoable)
+        self.undo_button.setVisible(self._done is not None and self._done.operation in undoable)
 
     def add_speed(self, sample: SpeedSample) -> None:
         """A measured decode: the speed before, and after, the operation that is shown."""

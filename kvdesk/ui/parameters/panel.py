@@ -60,18 +60,18 @@ class ParametersPanel(QWidget):
         self._title = ElidedLabel()
         self._title.setProperty("tone", "secondary")
         self._title.setProperty("scale", "small")
-        self._prompt = QPlainTextEdit()
-        self._prompt.setProperty("boxed", True)
-        self._prompt.setAccessibleName(tr("System prompt of this chat"))
-        self._prompt.setPlaceholderText(_no_prompt())
-        self._prompt.setTabChangesFocus(True)
-        self._prompt.textChanged.connect(self._on_edited)
-        composes(self._prompt)
+        self.prompt_edit = QPlainTextEdit()
+        self.prompt_edit.setProperty("boxed", True)
+        self.prompt_edit.setAccessibleName(tr("System prompt of this chat"))
+        self.prompt_edit.setPlaceholderText(_no_prompt())
+        self.prompt_edit.setTabChangesFocus(True)
+        self.prompt_edit.textChanged.connect(self._on_edited)
+        composes(self.prompt_edit)
         self.sampling_page = SamplingPage(theme)
         self.sampling_page.edited.connect(self._on_edited)
         self.template_page = TemplatePage(theme)
         self.template_page.edited.connect(self._on_edited)
-        self.presets = PresetBar(theme, lambda: (self._prompt.toPlainText(), self.sampling_page.shown))
+        self.presets = PresetBar(theme, lambda: (self.prompt_edit.toPlainText(), self.sampling_page.shown))
         self.presets.chosen.connect(self._on_preset_chosen)
         self.presets.changed.connect(self.presets_changed)
         self._tabs = QButtonGroup(self)
@@ -101,18 +101,6 @@ class ParametersPanel(QWidget):
     # --- public -------------------------------------------------------------------------------------------------------
 
     @property
-    def prompt_edit(self) -> QPlainTextEdit:
-        return self._prompt
-
-    @property
-    def apply_button(self) -> QPushButton:
-        return self._apply
-
-    @property
-    def defaults_button(self) -> QPushButton:
-        return self._defaults
-
-    @property
     def cost(self) -> str:
         """What is said of the cost."""
         return self._cost.text()
@@ -120,7 +108,7 @@ class ParametersPanel(QWidget):
     @property
     def parameters(self) -> Parameters:
         """What is edited."""
-        return Parameters(self._prompt.toPlainText(), self.sampling_page.sampling, self.template_page.template)
+        return Parameters(self.prompt_edit.toPlainText(), self.sampling_page.sampling, self.template_page.template)
 
     @property
     def is_edited(self) -> bool:
@@ -183,26 +171,26 @@ class ParametersPanel(QWidget):
         if not asked.system_prompt.strip():
             theirs = template_prompt(preview)
             said = tr("The template says, as long as you write nothing here:")
-            self._prompt.setPlaceholderText(f"{said}\n\n{theirs}" if theirs else _no_prompt())
-            self._prompt.viewport().update()  # Qt draws another one only with the next change
+            self.prompt_edit.setPlaceholderText(f"{said}\n\n{theirs}" if theirs else _no_prompt())
+            self.prompt_edit.viewport().update()  # Qt draws another one only with the next change
         self._show_state()
 
     # --- private ------------------------------------------------------------------------------------------------------
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self._pages.currentWidget() is self._prompt:
-            self._prompt.setFocus()
+        if self._pages.currentWidget() is self.prompt_edit:
+            self.prompt_edit.setFocus()
         self.ask_again()
 
     def _set(self, parameters: Parameters) -> None:
-        for widget in (self._prompt, self.sampling_page, self.template_page):
+        for widget in (self.prompt_edit, self.sampling_page, self.template_page):
             widget.blockSignals(True)
-        if self._prompt.toPlainText() != parameters.system_prompt:
-            self._prompt.setPlainText(parameters.system_prompt)
+        if self.prompt_edit.toPlainText() != parameters.system_prompt:
+            self.prompt_edit.setPlainText(parameters.system_prompt)
         self.sampling_page.set_sampling(parameters.sampling)
         self.template_page.set_template(parameters.template)
-        for widget in (self._prompt, self.sampling_page, self.template_page):
+        for widget in (self.prompt_edit, self.sampling_page, self.template_page):
             widget.blockSignals(False)
 
     @Slot()
@@ -236,9 +224,9 @@ class ParametersPanel(QWidget):
         self.presets.show_values(self._settings.current.presets, self.sampling_page.shown, edited.system_prompt)
         other_template = edited.template != self._applied.template and edited.template
         unchecked = other_template and (preview is None or preview.problem)
-        self._apply.setEnabled(edited != self._applied and not unchecked and not problem)
-        self._apply.setToolTip(tr("A template is checked on this chat first") if unchecked else "")
-        self._defaults.setEnabled(edited != Parameters.default(self._settings.current))
+        self.apply_button.setEnabled(edited != self._applied and not unchecked and not problem)
+        self.apply_button.setToolTip(tr("A template is checked on this chat first") if unchecked else "")
+        self.defaults_button.setEnabled(edited != Parameters.default(self._settings.current))
 
     @Slot()
     def _on_apply_clicked(self) -> None:
@@ -248,7 +236,7 @@ class ParametersPanel(QWidget):
     @Slot(object)
     def _on_preset_chosen(self, preset: Preset) -> None:
         """Its values count when they are applied, as any others."""
-        prompt = self._prompt.toPlainText() if preset.system_prompt is None else preset.system_prompt
+        prompt = self.prompt_edit.toPlainText() if preset.system_prompt is None else preset.system_prompt
         self._set(replace(self.parameters, system_prompt=prompt, sampling=preset.sampling))
         self._on_edited()
 
@@ -270,7 +258,7 @@ class ParametersPanel(QWidget):
         row = QHBoxLayout()
         row.setSpacing(4)
         pages = (
-            (tr("System prompt"), self._prompt),
+            (tr("System prompt"), self.prompt_edit),
             (tr("Sampling"), self.sampling_page),
             (tr("Template and prompt"), self.template_page),
         )
@@ -298,17 +286,17 @@ class ParametersPanel(QWidget):
         return card
 
     def _make_buttons(self) -> QHBoxLayout:
-        self._apply = QPushButton(tr("Apply"))
-        self._apply.setProperty("primary", True)
-        self._apply.clicked.connect(self._on_apply_clicked)
-        self._defaults = QPushButton(tr("As in a new chat"))
-        self._defaults.setToolTip(tr("System prompt and sampling of the settings, template of the model"))
-        self._defaults.clicked.connect(self._on_defaults_clicked)
+        self.apply_button = QPushButton(tr("Apply"))
+        self.apply_button.setProperty("primary", True)
+        self.apply_button.clicked.connect(self._on_apply_clicked)
+        self.defaults_button = QPushButton(tr("As in a new chat"))
+        self.defaults_button.setToolTip(tr("System prompt and sampling of the settings, template of the model"))
+        self.defaults_button.clicked.connect(self._on_defaults_clicked)
         row = QHBoxLayout()
         row.setSpacing(8)
-        row.addWidget(self._defaults)
+        row.addWidget(self.defaults_button)
         row.addStretch(1)
-        row.addWidget(self._apply)
+        row.addWidget(self.apply_button)
         return row
 
 

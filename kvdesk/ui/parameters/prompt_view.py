@@ -29,9 +29,9 @@ class PromptView(QWidget):
         self._starts: list[int] = []  # of each shown token, in the document
         self._counts = label("", tone="secondary", scale="small")
         self._counts.setWordWrap(True)
-        self._text = _TokenText(self)
-        theme.give_font(self._text, "mono_small")
-        self._text.cursorPositionChanged.connect(self._on_caret_moved)
+        self.text_edit = _TokenText(self)
+        theme.give_font(self.text_edit, "mono_small")
+        self.text_edit.cursorPositionChanged.connect(self._on_caret_moved)
         self._under_caret = label("", tone="secondary", family="mono")
         self._keys = [QLabel(), QLabel(), QLabel()]
         keys = QHBoxLayout()
@@ -45,14 +45,10 @@ class PromptView(QWidget):
         column.setSpacing(4)
         column.addWidget(self._counts)
         column.addLayout(keys)
-        column.addWidget(self._text, 1)
+        column.addWidget(self.text_edit, 1)
         column.addWidget(self._under_caret)
         theme.changed.connect(self._on_look_changed)
         self._on_look_changed()
-
-    @property
-    def text_edit(self) -> QPlainTextEdit:
-        return self._text
 
     @property
     def counts(self) -> str:
@@ -70,7 +66,7 @@ class PromptView(QWidget):
         if preview is None or preview.problem:
             self._counts.setText("" if preview is None or problem_is_told else preview.problem)
             without = tr("With this template there is no prompt.") if problem_is_told else _empty()
-            self._text.setPlaceholderText(without)
+            self.text_edit.setPlaceholderText(without)
         else:
             self._counts.setText(_count(preview))
         if before is None or preview is None or _drawn(before) != _drawn(preview):
@@ -95,9 +91,9 @@ class PromptView(QWidget):
         return line.format(kind=kind, id=token.id, text=shown, position=f"{position:,}", where=where)
 
     def _draw(self) -> None:
-        document, preview = self._text.document(), self._preview
-        place, caret = self._text.verticalScrollBar().value(), self._text.textCursor().position()
-        self._text.clear()
+        document, preview = self.text_edit.document(), self._preview
+        place, caret = self.text_edit.verticalScrollBar().value(), self.text_edit.textCursor().position()
+        self.text_edit.clear()
         self._starts = []
         self._under_caret.setText("")
         if preview is None:
@@ -116,8 +112,8 @@ class PromptView(QWidget):
             cursor.insertText(_shown(token), formats[f"{kind}{where} {position % 2}"])
         cursor.endEditBlock()
         cursor.setPosition(min(caret, document.characterCount() - 1))
-        self._text.setTextCursor(cursor)
-        self._text.verticalScrollBar().setValue(place)
+        self.text_edit.setTextCursor(cursor)
+        self.text_edit.verticalScrollBar().setValue(place)
 
     def _formats(self) -> dict[str, QTextCharFormat]:
         colours = self._theme.colours
@@ -138,7 +134,7 @@ class PromptView(QWidget):
 
     @Slot()
     def _on_caret_moved(self) -> None:
-        index = self.token_at(self._text.textCursor().position())
+        index = self.token_at(self.text_edit.textCursor().position())
         self._under_caret.setText("" if index is None else self.describe(index))
 
     @Slot()

@@ -24,8 +24,8 @@ class SamplingPage(QWidget):
         super().__init__()
         self._general = Sampling()  # of the settings
         self._kept: Sampling | None = None  # own values, while those of the settings are shown
-        self._own = QCheckBox(tr("Own sampling for this chat"))
-        self._own.toggled.connect(self._on_own_toggled)
+        self.own_box = QCheckBox(tr("Own sampling for this chat"))
+        self.own_box.toggled.connect(self._on_own_toggled)
         about = label(tr("Else its answers are sampled as the settings say."), tone="secondary", scale="small")
         self.rows = SettingRows(theme)
         self.rows.add_table(_TABLE, Sampling)
@@ -41,19 +41,15 @@ class SamplingPage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        column.addWidget(self._own)
+        column.addWidget(self.own_box)
         column.addWidget(about)
         column.addWidget(scroll, 1)
         self.set_sampling(None)
 
     @property
-    def own_box(self) -> QCheckBox:
-        return self._own
-
-    @property
     def sampling(self) -> Sampling | None:
         """Values of the chat's own; None: as the settings say."""
-        return Sampling(**self.rows.values(_TABLE)) if self._own.isChecked() else None
+        return Sampling(**self.rows.values(_TABLE)) if self.own_box.isChecked() else None
 
     @property
     def shown(self) -> Sampling:
@@ -63,31 +59,31 @@ class SamplingPage(QWidget):
     @property
     def problem(self) -> str:
         """What is wrong with the first entry that is invalid; "" if all are valid."""
-        return self.rows.problem if self._own.isChecked() else ""
+        return self.rows.problem if self.own_box.isChecked() else ""
 
     def set_sampling(self, sampling: Sampling | None) -> None:
         """Show these; None: those of the settings."""
         self._kept = sampling
-        self._own.blockSignals(True)
-        self._own.setChecked(sampling is not None)
-        self._own.blockSignals(False)
+        self.own_box.blockSignals(True)
+        self.own_box.setChecked(sampling is not None)
+        self.own_box.blockSignals(False)
         self._show_values()
 
     def show_general(self, sampling: Sampling) -> None:
         """What the settings say."""
         self._general = sampling
-        if not self._own.isChecked():
+        if not self.own_box.isChecked():
             self._show_values()
 
     def _show_values(self) -> None:
-        own = self._own.isChecked()
+        own = self.own_box.isChecked()
         for field in self.rows.fields(_TABLE):
             field.setEnabled(own)
         self.rows.show_values(_TABLE, (self._kept or self._general) if own else self._general)
 
     @Slot()
     def _on_own_toggled(self) -> None:
-        if not self._own.isChecked():
+        if not self.own_box.isChecked():
             self._kept = Sampling(**self.rows.values(_TABLE))
         self._show_values()
         self.edited.emit()

@@ -24,28 +24,28 @@ class TemplatePage(QWidget):
         self._kept = ""  # what was written, while the model's is shown
         self._missing = label("", tone="secondary")
         self._missing.setWordWrap(True)
-        self._own = QCheckBox(tr("Own template for this chat"))
-        self._own.setAccessibleDescription(tr("A Jinja text in the place of the model's chat template"))
-        self._own.toggled.connect(self._on_own_toggled)
+        self.own_box = QCheckBox(tr("Own template for this chat"))
+        self.own_box.setAccessibleDescription(tr("A Jinja text in the place of the model's chat template"))
+        self.own_box.toggled.connect(self._on_own_toggled)
         self._problem = label("", tone="danger")
         self._problem.setWordWrap(True)
-        self._edit = QPlainTextEdit()
-        self._edit.setProperty("boxed", True)
-        theme.give_font(self._edit, "mono_small")
-        self._edit.setTabChangesFocus(True)
-        self._edit.setPlaceholderText(tr("The template of the model appears here once one is open."))
-        self._edit.textChanged.connect(self._on_text_changed)
-        composes(self._edit)
+        self.edit = QPlainTextEdit()
+        self.edit.setProperty("boxed", True)
+        theme.give_font(self.edit, "mono_small")
+        self.edit.setTabChangesFocus(True)
+        self.edit.setPlaceholderText(tr("The template of the model appears here once one is open."))
+        self.edit.textChanged.connect(self._on_text_changed)
+        composes(self.edit)
         self.prompt = PromptView(theme)
         head = QHBoxLayout()
-        head.addWidget(self._own, 1)
+        head.addWidget(self.own_box, 1)
         upper, lower = QWidget(), QWidget()
         above = QVBoxLayout(upper)
         above.setContentsMargins(0, 0, 0, 4)
         above.setSpacing(8)
         above.addWidget(self._missing)
         above.addLayout(head)
-        above.addWidget(self._edit, 1)
+        above.addWidget(self.edit, 1)
         above.addWidget(self._problem)
         below = QVBoxLayout(lower)
         below.setContentsMargins(0, 8, 0, 0)
@@ -64,14 +64,6 @@ class TemplatePage(QWidget):
         self.show_missing("")
 
     @property
-    def own_box(self) -> QCheckBox:
-        return self._own
-
-    @property
-    def edit(self) -> QPlainTextEdit:
-        return self._edit
-
-    @property
     def problem(self) -> str:
         """What is said of a template that cannot be used."""
         return self._problem.text()
@@ -79,22 +71,22 @@ class TemplatePage(QWidget):
     @property
     def template(self) -> str:
         """The chat's own; "": the model's."""
-        text = self._edit.toPlainText()
-        return text if self._own.isChecked() and text.strip() and text != self._models else ""
+        text = self.edit.toPlainText()
+        return text if self.own_box.isChecked() and text.strip() and text != self._models else ""
 
     def set_template(self, template: str) -> None:
         """Show this one; "": the model's."""
         self._kept = template
-        self._own.blockSignals(True)
-        self._own.setChecked(bool(template))
-        self._own.blockSignals(False)
+        self.own_box.blockSignals(True)
+        self.own_box.setChecked(bool(template))
+        self.own_box.blockSignals(False)
         self._show_text()
 
     def show_preview(self, preview: PromptPreview | None) -> None:
         """Show what the engine made of the template."""
         if preview is not None and preview.model_template not in ("", self._models):
             self._models = preview.model_template
-            if not self._own.isChecked():
+            if not self.own_box.isChecked():
                 self._show_text()
         problem = preview.problem if preview is not None and self.template else ""
         self._problem.setText(problem)
@@ -105,27 +97,27 @@ class TemplatePage(QWidget):
         """Why the engine has no template that can be seen or changed; "" where it has."""
         self._missing.setText(sentence)
         self._missing.setVisible(bool(sentence))
-        for widget in (self._own, self._edit, self.prompt):
+        for widget in (self.own_box, self.edit, self.prompt):
             widget.setEnabled(not sentence)
 
     def _show_text(self) -> None:
-        own = self._own.isChecked()
-        self._edit.blockSignals(True)
-        self._edit.setPlainText((self._kept or self._models) if own else self._models)
-        self._edit.blockSignals(False)
-        self._edit.setReadOnly(not own)
+        own = self.own_box.isChecked()
+        self.edit.blockSignals(True)
+        self.edit.setPlainText((self._kept or self._models) if own else self._models)
+        self.edit.blockSignals(False)
+        self.edit.setReadOnly(not own)
         name = tr("Own template of this chat (Jinja)") if own else tr("Template of the model (Jinja)")
-        self._edit.setAccessibleName(name)
+        self.edit.setAccessibleName(name)
         self._problem.hide()
 
     @Slot()
     def _on_own_toggled(self) -> None:
         self._show_text()
-        if self._own.isChecked():
-            self._edit.setFocus()
+        if self.own_box.isChecked():
+            self.edit.setFocus()
         self.edited.emit()
 
     @Slot()
     def _on_text_changed(self) -> None:
-        self._kept = self._edit.toPlainText()
+        self._kept = self.edit.toPlainText()
         self.edited.emit()

@@ -56,9 +56,9 @@ class ServerDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle(tr("Serve on this computer"))
         self.resize(*(theme.px(side) for side in _SIZE))
-        self._serve = QCheckBox(tr("Serve this model to other programs"))
-        self._serve.setToolTip(tr("They ask over HTTP, as of OpenAI or llama-server, on the cache that is shown here"))
-        self._serve.clicked.connect(self._on_serve)
+        self.serve = QCheckBox(tr("Serve this model to other programs"))
+        self.serve.setToolTip(tr("They ask over HTTP, as of OpenAI or llama-server, on the cache that is shown here"))
+        self.serve.clicked.connect(self._on_serve)
         self._port = WholeField(1, 65535, grouped=False)
         self._port.setAccessibleName(tr("Port"))
         self._others = QCheckBox(tr("Allow other computers"))
@@ -67,19 +67,19 @@ class ServerDialog(QDialog):
         self._shared.setToolTip(
             tr("Saves time. How long an answer takes to begin then tells whether somebody has asked something alike")
         )
-        self._inspects = QCheckBox(tr("Show all prompts and the cache map to programs"))
-        self._inspects.setToolTip(
+        self.inspects = QCheckBox(tr("Show all prompts and the cache map to programs"))
+        self.inspects.setToolTip(
             tr("Your chats too, to programs with the key: another kvdesk can then show this cache")
         )
         self._address, self._copy_address = self._field(tr("Address"), tr("Copy the address"))
-        self._key_field, self._copy_key = self._field(tr("API key"), tr("Copy the API key"))
-        self._key_field.setEchoMode(QLineEdit.EchoMode.Password)
+        self.key_field, self.copy_key = self._field(tr("API key"), tr("Copy the API key"))
+        self.key_field.setEchoMode(QLineEdit.EchoMode.Password)
         self._new_key = QPushButton(tr("New key"))
         self._new_key.setToolTip(tr("Programs that have the old one are refused from then on"))
         self._new_key.clicked.connect(self.new_key_requested)
-        self._curl, self._copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
-        self._curl.setToolTip(tr("Paste it into a terminal: it asks this model for an answer"))
-        theme.give_font(self._curl, "mono_small")
+        self.curl, self.copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
+        self.curl.setToolTip(tr("Paste it into a terminal: it asks this model for an answer"))
+        theme.give_font(self.curl, "mono_small")
         self._status = label("", tone="secondary")
         self._status.setWordWrap(True)
         self._requests = RequestList(theme)
@@ -97,7 +97,7 @@ class ServerDialog(QDialog):
 
     def _copied(self, field: QLineEdit) -> str:
         """What *Copy* beside a field copies: the command is shown without the key, and copied with it."""
-        return curl_line(self.address, self._key_field.text()) if field is self._curl else field.text()
+        return curl_line(self.address, self.key_field.text()) if field is self.curl else field.text()
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
@@ -105,8 +105,8 @@ class ServerDialog(QDialog):
         rows: tuple[tuple[str, QWidget, tuple[QWidget, ...]], ...] = (
             (tr("Port"), self._port, ()),
             (tr("Address"), self._address, (self._copy_address,)),
-            (tr("API key"), self._key_field, (self._copy_key, self._new_key)),
-            (tr("Try it"), self._curl, (self._copy_curl,)),
+            (tr("API key"), self.key_field, (self.copy_key, self._new_key)),
+            (tr("Try it"), self.curl, (self.copy_curl,)),
         )
         for i, (name, field, buttons) in enumerate(rows):
             caption = label(name)
@@ -123,7 +123,7 @@ class ServerDialog(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(*DIALOG_MARGINS)
         column.setSpacing(8)
-        for widget in (self._serve, self._others, self._shared, self._inspects):
+        for widget in (self.serve, self._others, self._shared, self.inspects):
             column.addWidget(widget)
         column.addSpacing(8)
         column.addLayout(grid)
@@ -138,26 +138,26 @@ class ServerDialog(QDialog):
         self._port.setValue(choice.port)
         self._others.setChecked(choice.others)
         self._shared.setChecked(choice.shared)
-        self._inspects.setChecked(choice.inspects)
-        self._key_field.setText(key)
+        self.inspects.setChecked(choice.inspects)
+        self.key_field.setText(key)
 
     def show_starting(self) -> None:
-        self._serve.setEnabled(False)
+        self.serve.setEnabled(False)
         self._status.setText(tr("Starting…"))
 
     def show_serving(self, address: str) -> None:
         """Clients find it there."""
         self._show_running(True)
         self._address.setText(address)
-        self._curl.setText(curl_line(address, "…"))
-        self._curl.setCursorPosition(0)
+        self.curl.setText(curl_line(address, "…"))
+        self.curl.setCursorPosition(0)
         self._status.setText(tr("Serving. Programs need this address and this key."))
 
     def show_stopped(self, why: str = "") -> None:
         """Nobody is served. `why`: a sentence where that was not wanted."""
         self._show_running(False)
         self._address.setText("")
-        self._curl.setText("")
+        self.curl.setText("")
         self._status.setText(why or tr("Off"))
 
     def show_requests(self, rows: Sequence[RequestRow]) -> None:
@@ -165,18 +165,18 @@ class ServerDialog(QDialog):
         self._requests.show_rows(rows)
 
     def _show_running(self, running: bool) -> None:
-        self._serve.setEnabled(True)
-        self._serve.setChecked(running)
-        for field in (self._port, self._others, self._shared, self._inspects, self._new_key):
+        self.serve.setEnabled(True)
+        self.serve.setChecked(running)
+        for field in (self._port, self._others, self._shared, self.inspects, self._new_key):
             field.setEnabled(not running)
-        for copy in (self._copy_address, self._copy_curl):
+        for copy in (self._copy_address, self.copy_curl):
             copy.setEnabled(running)
 
     @property
     def choice(self) -> ServeChoice:
         """What is chosen now."""
         return ServeChoice(
-            self._port.value(), self._others.isChecked(), self._shared.isChecked(), self._inspects.isChecked()
+            self._port.value(), self._others.isChecked(), self._shared.isChecked(), self.inspects.isChecked()
         )
 
     @property
@@ -184,32 +184,8 @@ class ServerDialog(QDialog):
         return self._port
 
     @property
-    def inspects(self) -> QCheckBox:
-        return self._inspects
-
-    @property
-    def serve(self) -> QCheckBox:
-        return self._serve
-
-    @property
     def address(self) -> str:
         return self._address.text()
-
-    @property
-    def key_field(self) -> QLineEdit:
-        return self._key_field
-
-    @property
-    def copy_key(self) -> QPushButton:
-        return self._copy_key
-
-    @property
-    def curl(self) -> QLineEdit:
-        return self._curl
-
-    @property
-    def copy_curl(self) -> QPushButton:
-        return self._copy_curl
 
     @property
     def status(self) -> str:

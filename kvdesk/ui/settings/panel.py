@@ -94,8 +94,8 @@ class SettingsPanel(QDialog):
         self._rows = SettingRows(theme)
         self._rows.edited.connect(self._on_edited)
         self._appearance = Appearance(theme, settings)
-        self._safe_mode = QCheckBox()
-        self._safe_mode.setAccessibleName(tr("Safe mode"))
+        self.safe_mode = QCheckBox()
+        self.safe_mode.setAccessibleName(tr("Safe mode"))
         self._prompt = QPlainTextEdit()
         self._prompt.setProperty("boxed", True)
         self._prompt.setAccessibleName(tr("System prompt"))
@@ -125,16 +125,16 @@ class SettingsPanel(QDialog):
         self._show_features()
         theme.changed.connect(self._fit)
         self._fit()
-        self._list.setCurrentRow(0)
+        self.sections.setCurrentRow(0)
 
     def _lay_out(self) -> None:
-        self._list = QListWidget()
-        self._list.setObjectName("sections")
-        self._list.setAccessibleName(tr("Sections of the settings"))
-        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._list.addItems(self._rows.titles)
-        self._list.currentRowChanged.connect(self._on_section_chosen)
-        self._list.itemClicked.connect(lambda item: self._on_section_chosen(self._list.row(item)))
+        self.sections = QListWidget()
+        self.sections.setObjectName("sections")
+        self.sections.setAccessibleName(tr("Sections of the settings"))
+        self.sections.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.sections.addItems(self._rows.titles)
+        self.sections.currentRowChanged.connect(self._on_section_chosen)
+        self.sections.itemClicked.connect(lambda item: self._on_section_chosen(self.sections.row(item)))
         content = self._content = QWidget()
         content.setObjectName("column")
         inner = QVBoxLayout(content)
@@ -147,7 +147,7 @@ class SettingsPanel(QDialog):
         scroll.setWidget(content)
         side = QVBoxLayout()
         side.setContentsMargins(16, 0, 0, 16)
-        side.addWidget(self._list)
+        side.addWidget(self.sections)
         beside = QHBoxLayout()
         beside.setSpacing(0)
         beside.addLayout(side)
@@ -176,11 +176,11 @@ class SettingsPanel(QDialog):
     @Slot()
     def _fit(self) -> None:
         self._prompt.setFixedHeight(self._theme.text.pixelSize() * 6)
-        self._list.setFixedWidth(self._list.sizeHintForColumn(0) + self._theme.px(16))
+        self.sections.setFixedWidth(self.sections.sizeHintForColumn(0) + self._theme.px(16))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._list.doItemsLayout()  # with the padding of their style, which they had not when they were added
+        self.sections.doItemsLayout()  # with the padding of their style, which they had not when they were added
         fit_to_screen(self)
 
     def hideEvent(self, event: QHideEvent) -> None:
@@ -213,17 +213,9 @@ class SettingsPanel(QDialog):
         return self._bar
 
     @property
-    def sections(self) -> QListWidget:
-        return self._list
-
-    @property
     def language(self) -> Choice:
         """The choice of the language of the interface. Raises KeyError where there is one alone."""
         return self._appearance.choices["language"]
-
-    @property
-    def safe_mode(self) -> QCheckBox:
-        return self._safe_mode
 
     @property
     def presets(self) -> PresetBar:
@@ -296,20 +288,20 @@ class SettingsPanel(QDialog):
 
     def _show_choices(self) -> None:
         self._appearance.show()
-        self._safe_mode.blockSignals(True)
-        self._safe_mode.setChecked(self._settings.current.safe_mode)
-        self._safe_mode.blockSignals(False)
+        self.safe_mode.blockSignals(True)
+        self.safe_mode.setChecked(self._settings.current.safe_mode)
+        self.safe_mode.blockSignals(False)
 
     @property
     def edits(self) -> Edits:
         scrolled = self._scroll.verticalScrollBar().value()
-        return Edits(self._edited_values("context"), self._search.text(), self._list.currentRow(), scrolled)
+        return Edits(self._edited_values("context"), self._search.text(), self.sections.currentRow(), scrolled)
 
     def show_edits(self, edits: Edits) -> None:
         """Go on with what was edited in another dialog, at the language: nothing else makes it anew."""
         now = self._settings.current.context
         self._rows.show_values("context", now.model_copy(update=dict(edits.context)))
-        self._list.setCurrentRow(edits.section)
+        self.sections.setCurrentRow(edits.section)
         self._search.setText(edits.search)
         self._show_bar()
         if (layout := self.layout()) is not None:
@@ -334,8 +326,8 @@ class SettingsPanel(QDialog):
         self._search.setFocus()
 
     def _show_section(self, title: str) -> None:
-        (item,) = self._list.findItems(title, Qt.MatchFlag.MatchExactly)
-        self._list.setCurrentItem(item)
+        (item,) = self.sections.findItems(title, Qt.MatchFlag.MatchExactly)
+        self.sections.setCurrentItem(item)
 
     def apply_event(self, event: Event) -> None:
         """Answers about the context that is edited."""
@@ -410,9 +402,9 @@ class SettingsPanel(QDialog):
     @property
     def _table(self) -> str:
         """The table of the section that is shown; "" where it has none, or several are searched."""
-        if self._list.currentRow() < 0 or self._search.text().strip():
+        if self.sections.currentRow() < 0 or self._search.text().strip():
             return ""
-        title = self._list.currentItem().text()
+        title = self.sections.currentItem().text()
         return next((table for table in _TABLES if self._rows.section_of(table) == title), "")
 
     def _show_defaults(self) -> None:
@@ -475,15 +467,15 @@ class SettingsPanel(QDialog):
     @Slot(str)
     def _on_search_changed(self, text: str) -> None:
         self._nothing.setVisible(self._rows.filter(text) == 0)
-        for n in range(self._list.count()):
-            item = self._list.item(n)
+        for n in range(self.sections.count()):
+            item = self.sections.item(n)
             item.setHidden(item.text() not in self._rows.found_sections)
         self._scroll.verticalScrollBar().setValue(0)
         self._show_defaults()
 
     @Slot(int)
     def _on_section_chosen(self, row: int) -> None:
-        title = self._list.item(row).text()
+        title = self.sections.item(row).text()
         self._search.clear()
         self._rows.show_section(title)
         self._scroll.verticalScrollBar().setValue(0)
@@ -508,8 +500,8 @@ class SettingsPanel(QDialog):
         self._rows.add_heading(tr("Context"))
         self._add_table("context")
         self._rows.add_heading(tr("Engine and servers"))
-        self._rows.add_row(fields["safe_mode"], self._safe_mode)
-        self._safe_mode.toggled.connect(self._on_safe_mode_toggled)
+        self._rows.add_row(fields["safe_mode"], self.safe_mode)
+        self.safe_mode.toggled.connect(self._on_safe_mode_toggled)
         for signal, text, about in (
             (
                 self.serve_clicked,

@@ -53,9 +53,9 @@ class CommandPalette(QFrame):
         self._settings = settings
         self._shows_keys = False
         self._before: QWidget | None = None
-        self._edit = QLineEdit()
-        self._edit.setClearButtonEnabled(True)
-        self._edit.textChanged.connect(self._on_text_changed)
+        self.edit = QLineEdit()
+        self.edit.setClearButtonEnabled(True)
+        self.edit.textChanged.connect(self._on_text_changed)
         self._model = ActionModel()
         self._list = QListView()
         self._list.setModel(self._model)
@@ -72,17 +72,13 @@ class CommandPalette(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
         column.setSpacing(8)
-        for part in (self._edit, self._none):
+        for part in (self.edit, self._none):
             column.addWidget(part)
         column.addWidget(self._list, 1)
-        for watched in (window, self._edit):
+        for watched in (window, self.edit):
             watched.installEventFilter(self)
-        composes(self._edit)
+        composes(self.edit)
         self.hide()
-
-    @property
-    def edit(self) -> QLineEdit:
-        return self._edit
 
     @property
     def texts(self) -> list[str]:
@@ -118,21 +114,21 @@ class CommandPalette(QFrame):
     def _open(self, *, shows_keys: bool) -> None:
         self._shows_keys = shows_keys
         name = tr("Shortcuts") if shows_keys else tr("Command palette")
-        self._edit.setAccessibleName(name)
-        self._edit.setPlaceholderText(tr("Find a shortcut") if shows_keys else tr("Find an action"))
+        self.edit.setAccessibleName(name)
+        self.edit.setPlaceholderText(tr("Find a shortcut") if shows_keys else tr("Find an action"))
         if self.isHidden():
             self._before = self._window.focusWidget()
-        self._edit.clear()
+        self.edit.clear()
         self._fill()
         self.show()
         self.raise_()
-        self._edit.setFocus(Qt.FocusReason.PopupFocusReason)
+        self.edit.setFocus(Qt.FocusReason.PopupFocusReason)
         announce(self, name)
 
     def _fill(self) -> None:
-        more = self._widget_keys if self._shows_keys else (self._settings,) if self._edit.text().strip() else ()
+        more = self._widget_keys if self._shows_keys else (self._settings,) if self.edit.text().strip() else ()
         groups = (*self._actions.groups, *more)
-        self._model.show(rows_of(groups, self._edit.text(), with_keys=self._shows_keys))
+        self._model.show(rows_of(groups, self.edit.text(), with_keys=self._shows_keys))
         self._none.setText(nothing_found())
         found = self._model.rowCount() > 0
         self._none.setVisible(not found)
@@ -148,7 +144,7 @@ class CommandPalette(QFrame):
         self._list.scrollTo(self._model.index(max(row - 1, 0), 0))  # with its heading
         self._list.scrollTo(index)
         if self.isVisible():
-            announce(self._edit, str(index.data(Qt.ItemDataRole.AccessibleTextRole)))
+            announce(self.edit, str(index.data(Qt.ItemDataRole.AccessibleTextRole)))
 
     def _move(self, by: int) -> None:
         row = self._list.currentIndex().row()

@@ -109,16 +109,20 @@ class Introduction(QFrame):
         self._text = label("")
         self._text.setWordWrap(True)
         self._count = label("", tone="secondary", scale="small")
-        self._leave, self._back, self._next = QPushButton(tr("Leave")), QPushButton(tr("Back")), QPushButton()
-        self._leave.setToolTip(tr("Leave the tour (Esc)"))
-        self._next.setProperty("primary", True)
-        self._leave.clicked.connect(self.leave)
-        self._back.clicked.connect(lambda: self._go(-1))
-        self._next.clicked.connect(lambda: self._go(1))
+        self.leave_button, self.back_button, self.next_button = (
+            QPushButton(tr("Leave")),
+            QPushButton(tr("Back")),
+            QPushButton(),
+        )
+        self.leave_button.setToolTip(tr("Leave the tour (Esc)"))
+        self.next_button.setProperty("primary", True)
+        self.leave_button.clicked.connect(self.leave)
+        self.back_button.clicked.connect(lambda: self._go(-1))
+        self.next_button.clicked.connect(lambda: self._go(1))
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self._count, 1)
-        for button in (self._leave, self._back, self._next):
+        for button in (self.leave_button, self.back_button, self.next_button):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus in the message box
             row.addWidget(button)
         column = QVBoxLayout(self)
@@ -151,18 +155,6 @@ class Introduction(QFrame):
         """The part of the window that the step is about: the first that is seen."""
         return next((one for one in self._steps[self._at].targets() if one is not None and one.isVisible()), None)
 
-    @property
-    def next_button(self) -> QPushButton:
-        return self._next
-
-    @property
-    def back_button(self) -> QPushButton:
-        return self._back
-
-    @property
-    def leave_button(self) -> QPushButton:
-        return self._leave
-
     def start(self, *, focus: bool, step: int = 0) -> None:
         """Show this step. `focus`: a person asked for it, and goes on by keys."""
         self._at = step
@@ -170,7 +162,7 @@ class Introduction(QFrame):
         self.show()
         self._show_step()
         if focus:
-            self._next.setFocus(Qt.FocusReason.OtherFocusReason)
+            self.next_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot()
     def leave(self) -> None:
@@ -204,9 +196,9 @@ class Introduction(QFrame):
         self._title.setText(step.title)
         self._text.setText(step.text)
         self._count.setText(count)
-        self._back.setVisible(self._at > 0)
-        self._leave.setVisible(not last)
-        self._next.setText(tr("Done") if last else tr("Next"))
+        self.back_button.setVisible(self._at > 0)
+        self.leave_button.setVisible(not last)
+        self.next_button.setText(tr("Done") if last else tr("Next"))
         self.setAccessibleName(tr("Tour"))
         self.setAccessibleDescription(f"{step.title}. {step.text}")
         announce(self, f"{count}. {step.title}. {step.text}")
@@ -241,7 +233,7 @@ class Introduction(QFrame):
             is_enter = isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
             goes_on = is_enter and event.type() == QEvent.Type.KeyPress and not self._composer.toPlainText().strip()
             if goes_on and self.isVisible():
-                self._next.click()
+                self.next_button.click()
                 return True
             return False
         if event.type() == QEvent.Type.Resize and self.isVisible():

@@ -39,21 +39,21 @@ class LogPanel(QWidget):
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self._text.setAccessibleName(tr("Log"))
         self._text.setPlaceholderText(tr("Log lines of llama.cpp and kvdesk appear here."))
-        self._level = Choice(theme)
-        self._level.setProperty("scale", "small")
-        self._level.setAccessibleName(tr("Least level"))
+        self.level_choice = Choice(theme)
+        self.level_choice.setProperty("scale", "small")
+        self.level_choice.setAccessibleName(tr("Least level"))
         for level, name in zip(_LEVELS, (tr("All"), tr("Info"), tr("Warnings"), tr("Errors")), strict=True):
-            self._level.addItem(name, level)
-        self._level.setCurrentIndex(_LEVELS.index("info"))
-        self._level.currentIndexChanged.connect(self._on_filter_changed)
-        self._filter = QLineEdit()
-        self._filter.setAccessibleName(tr("Filter the log"))
-        self._filter.setPlaceholderText(tr("Filter"))
-        self._filter.setClearButtonEnabled(True)
-        composes(self._filter)
+            self.level_choice.addItem(name, level)
+        self.level_choice.setCurrentIndex(_LEVELS.index("info"))
+        self.level_choice.currentIndexChanged.connect(self._on_filter_changed)
+        self.filter_field = QLineEdit()
+        self.filter_field.setAccessibleName(tr("Filter the log"))
+        self.filter_field.setPlaceholderText(tr("Filter"))
+        self.filter_field.setClearButtonEnabled(True)
+        composes(self.filter_field)
         self._filtering = QTimer(self, singleShot=True, interval=_FILTER_MS)
         self._filtering.timeout.connect(self._on_filter_changed)
-        self._filter.textChanged.connect(lambda _text: self._filtering.start())
+        self.filter_field.textChanged.connect(lambda _text: self._filtering.start())
         self._said = label("", tone="secondary", scale="small")
         copy, save = QPushButton(tr("Copy")), QPushButton(tr("Save…"))
         copy.setToolTip(tr("Copies the lines that are shown"))
@@ -61,10 +61,10 @@ class LogPanel(QWidget):
         copy.clicked.connect(self._on_copy_clicked)
         save.clicked.connect(self._on_save_clicked)
         above, below = QHBoxLayout(), QHBoxLayout()
-        for layout, parts in ((above, (self._level, self._filter)), (below, (self._said, copy, save))):
+        for layout, parts in ((above, (self.level_choice, self.filter_field)), (below, (self._said, copy, save))):
             layout.setSpacing(8)
             for part in parts:
-                layout.addWidget(part, 1 if part in (self._filter, self._said) else 0)
+                layout.addWidget(part, 1 if part in (self.filter_field, self._said) else 0)
         for button in (copy, save):
             button.setProperty("scale", "small")
         column = QVBoxLayout(self)
@@ -92,14 +92,6 @@ class LogPanel(QWidget):
         self._on_timer()
         return self._text.toPlainText()
 
-    @property
-    def level_choice(self) -> Choice:
-        return self._level
-
-    @property
-    def filter_field(self) -> QLineEdit:
-        return self._filter
-
     def append(self, line: LogLine) -> None:
         self._lines.append(line)
         if len(self._lines) > _MAX_LINES:
@@ -108,8 +100,8 @@ class LogPanel(QWidget):
             self._written = max(0, self._written - drop)
 
     def _is_shown(self, line: LogLine) -> bool:
-        enough = _LEVELS.index(line.level) >= self._level.currentIndex()
-        return enough and fold(self._filter.text()) in fold(line.text)
+        enough = _LEVELS.index(line.level) >= self.level_choice.currentIndex()
+        return enough and fold(self.filter_field.text()) in fold(line.text)
 
     @Slot()
     def _on_timer(self) -> None:

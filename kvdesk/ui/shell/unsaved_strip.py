@@ -23,24 +23,20 @@ class UnsavedStrip(QFrame):
         self._sentence = label("", tone="danger")
         self._sentence.setWordWrap(True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._save = QPushButton(tr("Save elsewhere…"))
-        self._save.setToolTip(tr("Writes these chats as Markdown, on another disk"))
-        self._save.clicked.connect(self._on_save_clicked)
+        self.save_button = QPushButton(tr("Save elsewhere…"))
+        self.save_button.setToolTip(tr("Writes these chats as Markdown, on another disk"))
+        self.save_button.clicked.connect(self._on_save_clicked)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(12)
         row.addWidget(self._sentence, 1)
-        row.addWidget(self._save, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self.save_button, 0, Qt.AlignmentFlag.AlignTop)
         self.hide()
 
     @property
     def sentence(self) -> str:
         """The sentence shown, empty while everything is saved."""
         return "" if self.isHidden() else self._sentence.text()
-
-    @property
-    def save_button(self) -> QPushButton:
-        return self._save
 
     def show_unsaved(self, sentence: str) -> None:
         """Say what is not saved; an empty sentence: all is."""

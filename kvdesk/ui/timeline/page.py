@@ -116,7 +116,7 @@ class TimelinePage(QWidget):
         self._export.setToolTip(tr("Saves the journal as JSON lines; `kvdesk replay FILE` opens it without a model"))
         self._export.clicked.connect(self._on_export_clicked)
         self._at_end = True  # of the list
-        self._list = self._make_list(theme)
+        self.view = self._make_list(theme)
         self._what = label("", weight="strong", scale="small")
         self._what.setWordWrap(True)
         self._call = label("", family="mono")
@@ -157,10 +157,6 @@ class TimelinePage(QWidget):
     @property
     def map(self) -> SmallMap:
         return self._map
-
-    @property
-    def view(self) -> QTableView:
-        return self._list
 
     @property
     def model(self) -> TimelineModel:
@@ -232,14 +228,14 @@ class TimelinePage(QWidget):
 
     @Slot(int)
     def _on_scrolled(self, value: int) -> None:
-        if most := self._list.verticalScrollBar().maximum():  # 0 while the list is filled anew
+        if most := self.view.verticalScrollBar().maximum():  # 0 while the list is filled anew
             self._at_end = value >= most - 4 * self._theme.px(ROW_PX)
 
     @Slot()
     def _on_range_changed(self) -> None:
         """More operations, or a lower list: while it follows, the last one stays in sight."""
         if self._at is None and self._at_end:
-            self._list.scrollToBottom()
+            self.view.scrollToBottom()
 
     @Slot(int)
     def show_operation(self, number: int) -> None:
@@ -249,9 +245,9 @@ class TimelinePage(QWidget):
         self._at = min(max(number, self._recording.start), max(self._recording.last, self._recording.start))
         row = self._model.rows.row_of(self._model.shown, self._at)
         index = self._model.index(row)
-        if index.isValid() and index != self._list.currentIndex():
+        if index.isValid() and index != self.view.currentIndex():
             self._choosing = False
-            self._list.setCurrentIndex(index)  # scrolls there
+            self.view.setCurrentIndex(index)  # scrolls there
             self._choosing = True
         self._show_position()
         self._drawing.request()
@@ -263,9 +259,9 @@ class TimelinePage(QWidget):
         self._at = None
         self._scrubber.stop()
         self._choosing = False
-        self._list.setCurrentIndex(QModelIndex())
+        self.view.setCurrentIndex(QModelIndex())
         self._choosing = True
-        self._list.scrollToBottom()
+        self.view.scrollToBottom()
         self._show_position()
         self._drawing.request()
 
@@ -309,7 +305,7 @@ class TimelinePage(QWidget):
     def _on_filter_changed(self) -> None:
         self._model.set_shown(Shown(self._filter.currentData()))
         if self._at is None:
-            self._list.scrollToBottom()
+            self.view.scrollToBottom()
         else:
             self.show_operation(self._at)
 
@@ -414,7 +410,7 @@ class TimelinePage(QWidget):
 
     @Slot()
     def _on_look_changed(self) -> None:
-        self._fit_rows(self._list)
+        self._fit_rows(self.view)
 
     def _fit_rows(self, view: QTableView) -> None:
         """Rows as high as the size of the text needs."""
@@ -502,8 +498,8 @@ class TimelinePage(QWidget):
         column.addLayout(tools)
         listed = QVBoxLayout()
         listed.setSpacing(0)
-        listed.addWidget(TimelineHead(self._theme, self._model, self._list))
-        listed.addWidget(self._list, 1)
+        listed.addWidget(TimelineHead(self._theme, self._model, self.view))
+        listed.addWidget(self.view, 1)
         column.addLayout(listed, 3)
         column.addWidget(scroll, 2)
 

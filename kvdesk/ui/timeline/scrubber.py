@@ -23,17 +23,17 @@ class Scrubber(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._slider = QSlider(Qt.Orientation.Horizontal)
-        self._slider.setAccessibleName(tr("Operation that is shown"))
-        self._slider.setEnabled(False)
-        self._slider.valueChanged.connect(self.moved)
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName(tr("Operation that is shown"))
+        self.slider.setEnabled(False)
+        self.slider.valueChanged.connect(self.moved)
         self._first = IconButton(theme, "step-back", tr("To the first operation"))
         self._back = IconButton(theme, "chevron-left", tr("One operation back"))
         self._play = IconButton(theme, "play", tr("Play the operations from here on"))
         self._forward = IconButton(theme, "chevron-right", tr("One operation forward"))
         self._last = IconButton(theme, "step-forward", tr("To the last operation"))
-        self._first.clicked.connect(lambda: self._go(self._slider.minimum()))
-        self._last.clicked.connect(lambda: self._go(self._slider.maximum()))
+        self._first.clicked.connect(lambda: self._go(self.slider.minimum()))
+        self._last.clicked.connect(lambda: self._go(self.slider.maximum()))
         self._back.clicked.connect(lambda: self._step(-1))
         self._forward.clicked.connect(lambda: self._step(1))
         self._play.clicked.connect(self.toggle_play)
@@ -50,12 +50,8 @@ class Scrubber(QWidget):
         row.setSpacing(4)
         for widget in (self._first, self._back, self._play, self._forward, self._last):
             row.addWidget(widget)
-        row.addWidget(self._slider, 1)
+        row.addWidget(self.slider, 1)
         row.addWidget(self._speed)
-
-    @property
-    def slider(self) -> QSlider:
-        return self._slider
 
     @property
     def is_playing(self) -> bool:
@@ -63,12 +59,12 @@ class Scrubber(QWidget):
 
     def show_range(self, first: int, last: int, at: int) -> None:
         """Set the range and the position; emits nothing."""
-        self._slider.blockSignals(True)
-        self._slider.setEnabled(last > first)
-        self._slider.setRange(first, last)
-        self._slider.setPageStep(max(1, (last - first) // 20))
-        self._slider.setValue(at)
-        self._slider.blockSignals(False)
+        self.slider.blockSignals(True)
+        self.slider.setEnabled(last > first)
+        self.slider.setRange(first, last)
+        self.slider.setPageStep(max(1, (last - first) // 20))
+        self.slider.setValue(at)
+        self.slider.blockSignals(False)
         for button in (self._first, self._back):
             button.setEnabled(at > first)
         for button in (self._forward, self._last):
@@ -88,8 +84,8 @@ class Scrubber(QWidget):
         if self._timer.isActive():
             self.stop()
             return
-        if self._slider.value() >= self._slider.maximum():
-            self.moved.emit(self._slider.minimum())
+        if self.slider.value() >= self.slider.maximum():
+            self.moved.emit(self.slider.minimum())
         self._timer.start()
         self._show_play()
 

@@ -18,20 +18,20 @@ class Collapsible(QWidget):
         super().__init__()
         self._theme = theme
         self._content = content
-        self._button = QPushButton(title)
-        self._button.setProperty("quiet", True)
-        self._button.setProperty("scale", "small")
-        self._button.setProperty("collapsible", True)
-        self._button.setCheckable(True)
-        self._button.setChecked(opened)
-        self._button.setCursor(Qt.CursorShape.PointingHandCursor)
-        self._button.toggled.connect(self._on_toggled)
+        self.button = QPushButton(title)
+        self.button.setProperty("quiet", True)
+        self.button.setProperty("scale", "small")
+        self.button.setProperty("collapsible", True)
+        self.button.setCheckable(True)
+        self.button.setChecked(opened)
+        self.button.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.button.toggled.connect(self._on_toggled)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         line = QHBoxLayout()
         line.setSpacing(8)
-        line.addWidget(self._button)
+        line.addWidget(self.button)
         line.addStretch(1)
         for widget in beside:
             line.addWidget(widget)
@@ -42,16 +42,12 @@ class Collapsible(QWidget):
         self._on_look_changed()
 
     @property
-    def button(self) -> QPushButton:
-        return self._button
-
-    @property
     def is_open(self) -> bool:
-        return self._button.isChecked()
+        return self.button.isChecked()
 
     def set_title(self, title: str) -> None:
-        if self._button.text() != title:
-            self._button.setText(title)
+        if self.button.text() != title:
+            self.button.setText(title)
 
     @Slot(bool)
     def _on_toggled(self, opened: bool) -> None:
@@ -62,7 +58,7 @@ class Collapsible(QWidget):
     @Slot()
     def _on_look_changed(self) -> None:
         name = "chevron-down" if self.is_open else "chevron-right"
-        self._button.setIconSize(QSize(self._theme.px(12), self._theme.px(12)))
-        self._button.setIcon(self._theme.icon(name, self._theme.colours.secondary))
-        self._button.setAccessibleName(self._button.text())
-        self._button.setAccessibleDescription(tr("expanded") if self.is_open else tr("collapsed"))
+        self.button.setIconSize(QSize(self._theme.px(12), self._theme.px(12)))
+        self.button.setIcon(self._theme.icon(name, self._theme.colours.secondary))
+        self.button.setAccessibleName(self.button.text())
+        self.button.setAccessibleDescription(tr("expanded") if self.is_open else tr("collapsed"))

@@ -23,15 +23,15 @@ class UndoNotice(QFrame):
         self.setProperty("card", "ask")
         self._text = ElidedLabel(n_lines=2)
         self._text.setProperty("scale", "small")
-        self._undo = QPushButton(tr("Undo"))
-        self._undo.setProperty("scale", "small")
-        self._undo.setToolTip(tr("Bring it back where it stood (Ctrl+Z)"))
-        self._undo.clicked.connect(self._on_undo_clicked)
+        self.button = QPushButton(tr("Undo"))
+        self.button.setProperty("scale", "small")
+        self.button.setToolTip(tr("Bring it back where it stood (Ctrl+Z)"))
+        self.button.clicked.connect(self._on_undo_clicked)
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 6, 6, 6)
         row.setSpacing(8)
         row.addWidget(self._text, 1)
-        row.addWidget(self._undo)
+        row.addWidget(self.button)
         self._leaving = QTimer(self, singleShot=True, interval=shown_ms)
         self._leaving.timeout.connect(self._on_leaving)
         if shown_ms:
@@ -45,17 +45,13 @@ class UndoNotice(QFrame):
         """What it says; empty while it is hidden."""
         return "" if self.isHidden() else self._text.full_text
 
-    @property
-    def button(self) -> QPushButton:
-        return self._undo
-
     def show_text(self, text: str) -> None:
         """What was deleted; "" hides it."""
         self.setVisible(bool(text))
         if text:
             self._text.setText(text)
             self.setAccessibleName(text)
-            announce(self, f"{text} {self._undo.toolTip()}")
+            announce(self, f"{text} {self.button.toolTip()}")
             if self._leaving.interval():
                 self._leaving.start()
 
@@ -66,7 +62,7 @@ class UndoNotice(QFrame):
 
     @Slot()
     def _on_leaving(self) -> None:
-        if self.underMouse() or self._undo.hasFocus():
+        if self.underMouse() or self.button.hasFocus():
             self._leaving.start()
         else:
             self.hide()

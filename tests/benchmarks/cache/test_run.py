@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.benchmarks.cache import move, run
+from kvdesk.benchmarks.cache import run
 from kvdesk.benchmarks.cache.run import SCENARIOS
 from kvdesk.benchmarks.cache.scenario import Bench, Outcome
 from kvdesk.benchmarks.scheduler_delay import waited_s
@@ -36,19 +36,6 @@ def test_exact_on_a_model_without_text(model: str, capsys: pytest.CaptureFixture
 def test_what_cannot_be_measured_has_failed(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.main(["cache", "--only", "fork", "--model", model, "--n-ctx", "512"]) == 1
     assert capsys.readouterr().out.startswith("FAIL  fork: This model has no text tokenizer")
-
-
-def test_states_are_moved_both_ways(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(move, "N_TOKENS", 40)
-    assert bench.main(["cache", "--only", "moved", "--rounds", "1", "--json"]) in (0, 1)
-    moved = json.loads(capsys.readouterr().out)["scenarios"]["moved"]
-    assert moved["audit"] == "verified"
-    assert {name.removesuffix("_over_fresh") for name in moved["figures"]} == {"compaction", "swap_out", "undo"}
-    whole, alone = moved["raw"]["state_bytes"]
-    assert 0 < alone < whole
-    for ways in ("kept_ms", "fresh_ms"):
-        assert [len(times) for times in moved["raw"][ways].values()] == [1, 1, 1]
-        assert min(times[0] for times in moved["raw"][ways].values()) > 0
 
 
 def test_no_such_scenario(model: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
-from kvdesk.backends.local.llama.transfer import TransferBuffers
 from kvdesk.backends.local.llama.verifier import Verifier
 from kvdesk.cache.blob import BlobError, parse_cells, parse_state
 from kvdesk.cache.mirror import Mirror
@@ -23,12 +22,11 @@ _TENSORS_HEAD = 8
 
 
 class Auditor:
-    """Audits `memory`; what is found goes to `verifier`. `buffers`: where states are copied to."""
+    """Audits `memory`; what is found goes to `verifier`."""
 
-    def __init__(self, memory: MirroredMemory, verifier: Verifier, buffers: TransferBuffers) -> None:
+    def __init__(self, memory: MirroredMemory, verifier: Verifier) -> None:
         self._memory = memory
         self._verifier = verifier
-        self._buffers = buffers
         self._audited_at = -1  # the operation after which the whole state was found equal last
 
     def audit(self, *, whole: bool = False) -> Verification:
@@ -92,7 +90,7 @@ class Auditor:
 
     def read_state(self) -> memoryview:
         """The whole state as it is, without what is pending. Read-only. Raises EngineError."""
-        blob = self._buffers.block(state.state_size(self._memory.ctx))
+        blob = state.room(state.state_size(self._memory.ctx))
         state.get_state(self._memory.ctx, blob)
         return blob.toreadonly()
 

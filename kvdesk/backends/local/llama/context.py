@@ -28,7 +28,6 @@ from kvdesk.backends.local.llama.params import buffer_bytes, create, planned
 from kvdesk.backends.local.llama.sampler import Sampler
 from kvdesk.backends.local.llama.state_transfer import StateTransfer
 from kvdesk.backends.local.llama.traits import context_traits
-from kvdesk.backends.local.llama.transfer import TransferBuffers
 from kvdesk.backends.local.llama.verifier import MAX_REBUILDS, Subject, Verifier
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import compare_creation
@@ -77,9 +76,8 @@ class Context:
         self.verifier = Verifier(_subject(model, settings), _doubt())
         threads = settings.decode_threads, settings.n_threads_batch
         self.memory = MirroredMemory(ctx, self.traits, self.verifier, self.inspect, stop or StopFlag(), threads)
-        buffers = TransferBuffers()
-        self.auditor = Auditor(self.memory, self.verifier, buffers)
-        self.states = StateTransfer(self.memory, self.auditor, self.verifier, buffers)
+        self.auditor = Auditor(self.memory, self.verifier)
+        self.states = StateTransfer(self.memory, self.auditor, self.verifier)
         self._compare_creation()
 
     # --- what it is ---------------------------------------------------------------------------------------------------
@@ -149,8 +147,7 @@ class Context:
         return np.ctypeslib.as_array(pointer, shape=(self.model.vocab.n_tokens,)).copy()
 
     def close(self) -> None:
-        """Free the context, and the memory kept for its states. The model lives on."""
-        self.states.buffers.close()
+        """Free the context. The model lives on."""
         if self._ctx:
             self.memory.close()
             free_context(self._ctx)

@@ -11,7 +11,6 @@ from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.auditor import Auditor
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
-from kvdesk.backends.local.llama.transfer import TransferBuffers
 from kvdesk.backends.local.llama.verifier import Verifier
 from kvdesk.cache.blob import Blob, BlobError, parse_seq_state
 from kvdesk.cache.snapshot import CacheMap
@@ -22,10 +21,9 @@ from kvdesk.translation import tr
 
 
 class StateTransfer:
-    """Saves and restores what `memory` holds. `buffers`: the memory of the states that are saved."""
+    """Saves and restores what `memory` holds."""
 
-    def __init__(self, memory: MirroredMemory, auditor: Auditor, verifier: Verifier, buffers: TransferBuffers) -> None:
-        self.buffers = buffers
+    def __init__(self, memory: MirroredMemory, auditor: Auditor, verifier: Verifier) -> None:
         self._memory = memory
         self._guards = memory.guards
         self._auditor = auditor
@@ -80,7 +78,7 @@ class StateTransfer:
         self._guards.seq(seq_id)
         memory = self._memory
         memory.flush()
-        blob = self.buffers.block(state.seq_state_size(memory.ctx, seq_id))
+        blob = state.room(state.seq_state_size(memory.ctx, seq_id))
         state.get_seq_state(memory.ctx, seq_id, blob)
         self._verifier.conclude(memory.mirror.operation, self._compare_seq(seq_id, blob))
         return blob.toreadonly()

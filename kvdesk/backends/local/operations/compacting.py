@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
@@ -31,7 +32,7 @@ def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int]
     blob = context.states.get()
     moved: Blob = blob
     if not plan.in_order:
-        moved = permute_blob(blob, plan, context.memory.mirror.geometry, make_room=context.states.buffers.block)
+        moved = permute_blob(blob, plan, context.memory.mirror.geometry, make_room=state.room)
     try:
         context.states.set(moved, known=plan.after)
     except KvdeskError:

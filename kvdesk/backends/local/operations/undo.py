@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
+from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.cache.spread import spread_blob, spread_size
@@ -106,7 +107,7 @@ class UndoBlobs:
             return tr(
                 "Cells and positions are restored, but not the holes between the cells: they take too much memory."
             )
-        spread = spread_blob(kept.blob, kept.maps, geometry, make_room=states.buffers.block)
+        spread = spread_blob(kept.blob, kept.maps, geometry, make_room=state.room)
         states.set(spread.blob, known=spread.maps)
         for seq_id, first in spread.fillers:
             memory.seq_rm(seq_id, first, -1)

@@ -53,9 +53,7 @@ class Idle:
     @property
     def due(self) -> bool:
         """Whether `work` may find something to do."""
-        context = self._context
-        changed = self._ahead is not None or self._judged_at != context.memory.mirror.operation
-        return changed or context.states.buffers.due
+        return self._ahead is not None or self._judged_at != self._context.memory.mirror.operation
 
     def work(self, policy: CachePolicy) -> bool:
         """Do one thing that is due and that the policy allows. Whether the cache has changed."""
@@ -65,7 +63,6 @@ class Idle:
         if self._judged_at != context.memory.mirror.operation:
             changed = self._compact(policy) or changed
             self._judged_at = context.memory.mirror.operation
-        context.states.buffers.expire()
         return changed
 
     def _compact(self, policy: CachePolicy) -> bool:
