@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from kvdesk.reasoning import MARK
@@ -61,13 +62,7 @@ class CallFormat:
     @property
     def texts(self) -> frozenset[str]:
         """Marks in the literals, which may be control tokens."""
-        found: set[str] = set()
-        named = self.named
-        pairs = () if named is None else (named.string, named.other)
-        inner = [part for pair in pairs for part in (pair.before, pair.between, pair.behind)]
-        for literal in (self.start, self.head, self.middle, self.tail, self.between or "", self.end, *inner):
-            found.update(_ANY_MARK.findall(literal))
-        return frozenset(found)
+        return _marks_of(self)
 
     @property
     def opening(self) -> str:
@@ -109,6 +104,14 @@ class CallFormat:
 
 
 _ANY_MARK: Final = re.compile(rf"(?:{MARK.pattern})")
+
+
+@lru_cache(maxsize=16)
+def _marks_of(form: CallFormat) -> frozenset[str]:
+    pairs = () if form.named is None else (form.named.string, form.named.other)
+    inner = [part for pair in pairs for part in (pair.before, pair.between, pair.behind)]
+    literals = (form.start, form.head, form.middle, form.tail, form.between or "", form.end, *inner)
+    return frozenset(mark for literal in literals for mark in _ANY_MARK.findall(literal))
 
 
 def _before(text: str, ends: Collection[str]) -> str:
