@@ -22,6 +22,7 @@ from kvdesk.backends.local.cache_manager.saved_states import forget_saved
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.operations.by_hand import CacheOperations
 from kvdesk.backends.local.prompt.tokenizing import tokenized
+from kvdesk.backends.local.scheduler.cell_order import CellOrder
 from kvdesk.backends.local.scheduler.idle import Idle
 from kvdesk.backends.local.scheduler.jobs import hold, refill, verify
 from kvdesk.backends.local.scheduler.previews import (
@@ -327,7 +328,7 @@ class Engine:
         self._idle = Idle(context, cache_manager, journal, cost, loaded.prompts)
         self._scheduler.use(
             *(context, cache_manager, runtime.overflow_manager, speed_model),
-            *(runtime.threads, runtime.idle_requests, runtime.spans),
+            *(runtime.threads, runtime.idle_requests, runtime.spans, CellOrder(context, journal, cost)),
         )
         self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values())))
         self._told = None

@@ -22,6 +22,7 @@ from kvdesk.backends.local.llama.logprob_sampler import with_logprobs
 from kvdesk.backends.local.llama.sampler import plan_sampling
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
 from kvdesk.backends.local.scheduler.call_plan import with_calls
+from kvdesk.backends.local.scheduler.cell_order import CellOrder
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
@@ -60,6 +61,7 @@ class Scheduler:
         bool  # a state that cannot give back a part is lost with a decode that is aborted: a token is let end
     )
     _spans: MessageSpanReporter
+    _order: CellOrder
 
     def __init__(self, emit: Emit, on_complete: Callable[[Request], None]) -> None:
         self._emit = emit
@@ -120,11 +122,12 @@ class Scheduler:
         threads: Threads,
         idle_requests: IdleRequests,
         spans: MessageSpanReporter,
+        order: CellOrder,
     ) -> None:
         """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer."""
         self._context, self._cache_manager, self._overflow_manager = context, cache_manager, overflow_manager
         self._speed_model, self._threads, self._spans = speed_model, threads, spans
-        self._idle_requests = idle_requests
+        self._idle_requests, self._order = idle_requests, order
         self._aborts_tokens = context.can("partial seq_rm")
         with self._lock:
             self._stop_decode = context.stop.raise_
@@ -197,6 +200,7 @@ class Scheduler:
             notes=self._told.pop(command.answer, []),
         )  # fmt: skip
         request.pauses = cache_manager.pauses(sequence, prompt, [place.first for place in fit.whole.places[-1:]])
+        self._order.keep()
         with self._lock:
             self._requests.append(request)
             self._answers.add(command.answer)
@@ -435,6 +439,7 @@ class Scheduler:
             self.finish(request, "stopped", why, "context full")
             return
         request.notes.append(self._carry_out(command, request.sequence, step))
+        self._order.keep()
         request.whole, request.prompt, request.evicted, request.skipped = (
             step.whole,
             step.whole.tokens,

@@ -1,0 +1,40 @@
+"""Keeps the cells of every sequence in the order of its positions, for exact answers.
+
+Attention adds up over cells in their order (ggml-cpu, flash attention): a token that is placed in a hole before the
+cells of earlier positions gives sums in another order than a fresh start. llama.cpp takes the first free cells
+(`find_slot`), so there must be no hole before a used cell. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.operations.compacting import compact
+from kvdesk.cache.compaction import Layout
+from kvdesk.errors import KvdeskError
+from kvdesk.policies.compaction_gain import SpanCost
+from kvdesk.protocol.operations import Compact
+from kvdesk.translation import tr
+
+
+class CellOrder:
+    """Closes holes before a batch is decoded, where the setting *Exact answers* is on and states can be moved."""
+
+    def __init__(self, context: Context, journal: OperationJournal, cost: SpanCost) -> None:
+        self._context, self._journal, self._cost = context, journal, cost
+        self._is_kept = context.settings.exact and context.can("compaction")
+
+    def keep(self) -> None:
+        """No used cell is behind a hole afterwards, unless llama.cpp does not take the new layout."""
+        if not self._is_kept or not self._has_hole():
+            return
+        reason = tr("exact answers: new tokens must not come before older ones")
+        try:
+            with self._journal.operation("compact", None, reason, call=Compact(Layout.KEEP_ORDER).call()):
+                compact(self._context, self._cost, Layout.KEEP_ORDER)
+        except KvdeskError:
+            return
+
+    def _has_hole(self) -> bool:
+        caches = self._context.memory.mirror.caches
+        return bool(caches) and any(cells.used < cells.high_water for cells in caches[0].streams)
