@@ -32,6 +32,7 @@ PLACES: Final = {
     "tests/cli/test_bench_peers.py": MATRIX,
     "tests/dev": MATRIX,
     "tests/experiments": INTEGRATION,
+    "tests/library/test_preflight.py": INTEGRATION,
     "tests/packaging/test_translations.py": INTEGRATION,
     "tests/server": INTEGRATION,
     "tests/stress": MATRIX,

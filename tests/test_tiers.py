@@ -1,0 +1,18 @@
+"""Every test has a tier, and the table that gives it names what exists."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.places import ROOT
+from tests.tiers import PLACES, TIERS
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_the_table_names_exists(place: str) -> None:
+    assert (ROOT / place).exists()
+
+
+def test_each_test_of_this_run_has_one_tier(request: pytest.FixtureRequest) -> None:
+    for item in request.session.items:
+        assert any(item.get_closest_marker(tier) for tier in TIERS), item.nodeid
