@@ -63,10 +63,6 @@ class Attaching(QObject):
         chosen.encoding_chosen.connect(self._on_encoding_chosen)
         self._show()
 
-    @property
-    def is_reading(self) -> bool:
-        return bool(self._reading)
-
     @Slot()
     def close(self) -> None:
         """Nothing is read any more."""

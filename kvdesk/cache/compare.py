@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.difference import StreamDifference, map_difference
-from kvdesk.cache.metrics import StreamMetrics, holders, scatter, stream_metrics
+from kvdesk.cache.metrics import StreamMetrics, holders, stream_metrics
 from kvdesk.cache.snapshot import CacheSnapshot, Columns, StreamMap
 from kvdesk.translation import tr
 
@@ -51,13 +51,12 @@ class Verdict(StrEnum):
 class LogitsComparison:
     """Next-token logits of the same places before and after.
 
-    kl_mean, kl_max  KL(before || after) of the softmax distributions over the rows, in nats
+    kl_max           largest KL(before || after) of the softmax distributions of a row, in nats
     max_difference   largest |before - after| of all logits
     first_row        first row whose likeliest token differs, -1 for none; its tokens before and after, else -1
     """
 
     n_rows: int
-    kl_mean: float
     kl_max: float
     max_difference: float
     first_row: int
@@ -94,8 +93,6 @@ class SequenceChange:
     freed: int
     shared: int
     unshared: int
-    scatter_before: int
-    scatter_after: int
 
     @property
     def changed(self) -> bool:
@@ -177,7 +174,6 @@ def compare_logits(
     scale = max(1.0, float(finite.max(initial=0.0)))
     return LogitsComparison(
         n_rows=len(p),
-        kl_mean=float(kl.mean()),
         kl_max=float(kl.max()),
         max_difference=gap,
         first_row=row,
@@ -246,8 +242,6 @@ def _sequence_change(cache: str, stream: int, seq_id: int, before: StreamMap, af
         freed=int(left.sum()) - int(np.isin(old.pos[left], new.pos[arrived]).sum()),
         shared=int((holds & ~moving & (n_before == 1) & (n_after > 1)).sum()),
         unshared=int((holds & ~moving & (n_before > 1) & (n_after == 1)).sum()),
-        scatter_before=scatter(before, seq_id),
-        scatter_after=scatter(after, seq_id),
     )
 
 

@@ -147,11 +147,6 @@ def wasted_span(cells: StreamMap, seq_id: int, n_swa: int = 0, swa_type: SwaType
     return n_kv(cells) - (len(mine) - hidden)
 
 
-def cache_bytes(cells: StreamMap, row_bytes: int) -> tuple[int, int, int]:
-    """(allocated, occupied, live) bytes of one stream: N, U and n_kv times `row_bytes`, one cell in all layers."""
-    return cells.size * row_bytes, cells.used * row_bytes, n_kv(cells) * row_bytes
-
-
 def _members_per_cell(cells: StreamMap) -> NDArray[np.int64]:
     counts: NDArray[np.int64] = np.sum(np.bitwise_count(cells.seq_bits), axis=1, dtype=np.int64)
     return counts

@@ -177,10 +177,9 @@ class Mirror:
             elif not problem:
                 mismatch = "the engine refused a batch (rc -1) that should be valid"
             return DecodeRecord(self.operation, rc, -1 if problem else 0, problem, mismatch=mismatch)
-        interrupted = self.pending_shift and rc not in (0, 1)
         n_shifted = sum(cache.update() for cache in self.caches)
         record = self._decode_settled(batch, rc, pos_max)
-        return dataclasses.replace(record, n_shifted=n_shifted, shift_interrupted=interrupted)
+        return dataclasses.replace(record, n_shifted=n_shifted)
 
     def decode_each(self, batch: Batch) -> Iterator[DecodeRecord]:
         """Follow a llama_decode call for each token of `batch`, all of which returned 0. Changes the cache.

@@ -89,7 +89,6 @@ class DecodeRecord:
     slots        everything the engine printed at level 1, in order, failed attempts included
     n_kv         cells that attention walked over in each call: maximum over its ubatches and caches
     n_shifted    cells whose moved position was pending: their K was rotated by this call
-    shift_interrupted  the decode stopped while a K-shift was pending: it may have been applied in part
     mismatch     "" or what the engine did that the mirror cannot explain: the map is not to be trusted any more
     """
 
@@ -102,7 +101,6 @@ class DecodeRecord:
     slots: tuple[SlotState, ...] = ()
     n_kv: tuple[int, ...] = (0,)
     n_shifted: int = 0
-    shift_interrupted: bool = False
     mismatch: str = ""
 
     @property

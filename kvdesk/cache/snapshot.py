@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from kvdesk.cache.geometry import SwaType
 
 SeqId = NewType("SeqId", int)
-CellIndex = NewType("CellIndex", int)
-Pos = NewType("Pos", int)
 
 VerificationState = Literal["verified", "mirrored", "mismatch"]
 

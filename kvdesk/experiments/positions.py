@@ -18,8 +18,6 @@ DIFFERENCE = marked("difference of logits after removal")
 CELLS = marked("cells after removal")
 """Series of the last two samples: how far a text after a removed one is from the same in an empty cache."""
 
-Positions = Sequence[int]
-
 
 @dataclass(frozen=True, slots=True)
 class Case:

@@ -105,12 +105,6 @@ class GgufHeader:
         return self.text("tokenizer.chat_template")
 
     @property
-    def template_names(self) -> tuple[str, ...]:
-        """Names of further templates, such as "tool_use"."""
-        names = self.metadata.get("tokenizer.chat_templates", ())
-        return tuple(str(name) for name in names) if isinstance(names, tuple) else ()
-
-    @property
     def n_split(self) -> int:
         """Files this model consists of."""
         return max(1, self.integer("split.count", 1))

@@ -13,7 +13,6 @@ from kvdesk.protocol.chat import (
     EngineDied,
     Generate,
     Overflowed,
-    PrefillProgress,
     TextDelta,
     TokenLogprobs,
     TurnEnded,
@@ -150,12 +149,3 @@ def timings(stats: TurnStats) -> dict[str, Any]:
         "predicted_per_token_ms": 1e3 / stats.decode_tok_s if stats.decode_tok_s else 0.0,
         "predicted_per_second": stats.decode_tok_s,
     }
-
-
-def is_text(event: AnswerEvent) -> bool:
-    """Whether there is something to show."""
-    return isinstance(event, TextDelta) and bool(event.text or event.logprobs)
-
-
-def is_progress(event: AnswerEvent) -> bool:
-    return isinstance(event, PrefillProgress)

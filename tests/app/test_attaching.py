@@ -134,7 +134,7 @@ def test_each_file_goes_to_the_chat_it_was_given_to(ready: Rig, slow: Flag, qtbo
     assert chats.selected != first
     assert not rows.isVisible()
     slow.set()
-    qtbot.waitUntil(lambda: not rig.controller.attaching.is_reading)
+    qtbot.waitUntil(lambda: not rig.controller.attaching._reading)
     known = rig.controller.conversations.get(first)
     assert known is not None
     assert sorted(a.name for a in known.draft_attachments) == ["one.txt", "three.txt"]
@@ -144,14 +144,14 @@ def test_each_file_goes_to_the_chat_it_was_given_to(ready: Rig, slow: Flag, qtbo
 def test_too_many_files_are_refused_at_once(ready: Rig, slow: Flag) -> None:
     ready.window.chat.attachments.give([f"{i}.txt" for i in range(21)])
     assert ready.window.chat.banner.sentence == "21 files at once are too many: at most 20 can be attached."
-    assert not ready.controller.attaching.is_reading
+    assert not ready.controller.attaching._reading
     slow.set()
 
 
 def test_closing_waits_for_no_file(ready: Rig, slow: Flag) -> None:
     ready.window.chat.attachments.give(["one.txt"])
     ready.window.close()
-    assert not ready.controller.attaching.is_reading
+    assert not ready.controller.attaching._reading
     assert not slow.is_set()
 
 

@@ -65,7 +65,7 @@ def test_decoded() -> None:
     mirror.decode(Batch([9], [6], [(0,)], [True]), 0)
     found = changes(mirror, before)
     assert list(found) == [0]
-    assert (found[0].placed, found[0].stayed, found[0].scatter_after) == (1, 6, 1)
+    assert (found[0].placed, found[0].stayed) == (1, 6)
 
 
 def test_shifted() -> None:
@@ -148,7 +148,6 @@ def test_a_strong_change_halves_the_likelihood_of_what_was_said() -> None:
 def test_rows() -> None:
     found = compare_logits(logits([1, 0], [0, 1], [5, 1]), logits([1, 0], [2, 1], [5, 1]))
     assert (found.n_rows, found.first_row, found.token_before, found.token_after) == (3, 1, 1, 0)
-    assert found.kl_mean == pytest.approx(found.kl_max / 3)
 
 
 def test_impossible_tokens() -> None:
@@ -170,5 +169,5 @@ def test_shapes() -> None:
 )
 def test_any_logits(before: np.ndarray, after: np.ndarray) -> None:
     found = compare_logits(before, after)
-    assert 0.0 <= found.kl_mean <= found.kl_max * (1 + 1e-12) < float("inf")
+    assert 0.0 <= found.kl_max < float("inf")
     assert (found.verdict is Verdict.EXACT) == (before == after).all()

@@ -69,7 +69,3 @@ def test_empty_sequence() -> None:
 
 def test_window_hides_old_cells() -> None:
     assert metrics.wasted_span(cells("0:0 1:0 2:0 3:0"), 0, n_swa=3, swa_type="standard") == 256 - 2
-
-
-def test_bytes() -> None:
-    assert metrics.cache_bytes(cells("0:0 1:0"), 100) == (51200, 200, 25600)

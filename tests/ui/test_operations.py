@@ -213,7 +213,7 @@ def test_a_refused_token_says_x_and_y(window: MainWindow) -> None:
 
 def effect(verdict: Verdict = Verdict.EXACT) -> Effect:
     before, after = cache_view(7).snapshot, cache_view(8, runs=((0, 32, (0, 1), 0, 1), (32, 64, (0,), 32, 3))).snapshot
-    logits = LogitsComparison(1, 0.02, 0.02, 1.5, 0, 3, 4, verdict)
+    logits = LogitsComparison(1, 0.02, 1.5, 0, 3, 4, verdict)
     return Effect(compare_snapshots(before, after, {0: logits}), bytes_moved=8_000_000, audited=True)
 
 
@@ -238,7 +238,7 @@ def done(undoable: bool = True) -> OperationDone:
 )
 def test_what_became_of_the_next_token(verdict: Verdict, token_after: int, said: str) -> None:
     rows = (-1, -1, -1) if token_after < 0 else (0, 3, token_after)
-    sentence = logits_sentence(LogitsComparison(1, 0.02, 0.02, 1.5, *rows, verdict), "Tides", {3: " ay", 4: " oh"})
+    sentence = logits_sentence(LogitsComparison(1, 0.02, 1.5, *rows, verdict), "Tides", {3: " ay", 4: " oh"})
     assert said in sentence
     assert "approximate" not in sentence
 
@@ -389,7 +389,7 @@ def test_long_work_has_progress_and_cancel(window: MainWindow, record: Record) -
 
 def test_a_verification_ends_in_a_sentence(window: MainWindow) -> None:
     window.apply_event(Working("Verifying", 320, 320))
-    window.apply_event(Verified(ONE, 320, LogitsComparison(1, 0, 0, 0, -1, -1, -1, Verdict.EXACT), 812.0))
+    window.apply_event(Verified(ONE, 320, LogitsComparison(1, 0, 0, -1, -1, -1, Verdict.EXACT), 812.0))
     window.apply_event(Working("Verifying", 0, 0))
     assert "“A village far away” is exact" in window.activity.text
     assert "320 tokens" in window.activity.text

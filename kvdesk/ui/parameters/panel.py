@@ -55,7 +55,7 @@ class ParametersPanel(QWidget):
         self._preview: PromptPreview | None = None
         self._previewed: Parameters | None = None  # with which `_preview` was asked for
         self._missing = ""
-        self._n_asked, self._n_answered = 0, 0
+        self._n_asked = 0
         self._asked: Parameters | None = None  # the question that is not answered yet
         self._title = ElidedLabel()
         self._title.setProperty("tone", "secondary")
