@@ -6,10 +6,10 @@ import statistics
 import time
 
 from kvdesk.benchmarks.baselines import BareMoves
-from kvdesk.benchmarks.cache.scenario import Bench, Outcome, of, text_of_tokens
-from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.benchmarks.cache.scenario import Bench, of, text_of_tokens
 from kvdesk.cache.compaction import Layout
 from kvdesk.errors import UserError
+from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.operations import Compact, HandOperation, Operate, SwapOut, Undo
