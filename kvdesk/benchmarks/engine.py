@@ -22,14 +22,14 @@ from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.process.backend import ProcessBackend
 from kvdesk.benchmarks.baselines import BareLoop, LlamaClass
-from kvdesk.benchmarks.interleaved import in_turns, slowest_over_fastest
-from kvdesk.benchmarks.ratios import MOST_ROUNDS, SURE, error, ratio, ratio_at_least
+from kvdesk.benchmarks.interleaved import in_turns
 from kvdesk.benchmarks.requests import asked
-from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
 from kvdesk.children.entry import Parent
 from kvdesk.children.process import Child, child_command
 from kvdesk.errors import UserError
+from kvdesk.experiments.statistics import MOST_ROUNDS, SURE, error, ratio, ratio_at_least, slowest_over_fastest
+from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import ContextInfo, ContextReady, RebuildContext, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
@@ -120,11 +120,8 @@ def run(
         say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
         bars["resident_over_allowed"] = Threshold(resident / allowed, 1.0, at_least=False)
         values |= {"resident_bytes": resident, "allowed_bytes": allowed}
-    return {
-        "passed": all(bar.passed for bar in bars.values()),
-        "figures": {name: bar.figure(round(bar.value, 4)) for name, bar in bars.items()},
-        **values,
-    }
+    outcome = Outcome(bars, values)
+    return {"passed": outcome.passed, "figures": outcome.figures(lambda value: round(value, 4)), **values}
 
 
 @contextmanager

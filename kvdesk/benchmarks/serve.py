@@ -22,9 +22,9 @@ from typing import Any, Final, NamedTuple, Protocol
 import httpx2
 
 from kvdesk.backends.local.engine import Engine
-from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
+from kvdesk.experiments.threshold import Threshold
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import Client, Generate, LoadModel, LocalFile, TextDelta, TurnEnded

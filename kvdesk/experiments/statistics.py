@@ -1,13 +1,19 @@
-"""Medians, ratios and exponents with their 95 % confidence intervals, by bootstrap where there are values enough."""
+"""Medians, ratios and exponents with their 95 % confidence intervals, by bootstrap where there are values enough.
+
+Also speeds over others' of runs that belong together: how well such a ratio is known, and whether it reaches its bar.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
+import statistics
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.experiments.threshold import Threshold
 from kvdesk.protocol.experiment import Figure
 from kvdesk.translation import tr
 
@@ -19,6 +25,14 @@ than these, the last is a little too many.
 """
 _FEW = 4
 """Of so many values at most, Student's t gives the interval of the median."""
+MOST_NOISE = 0.02
+"""A ratio may miss its bar by two of its standard errors, never by more than this: who is exactly as fast as the bar
+would fail every other time.
+"""
+SURE = 0.01
+"""The standard error of a ratio of speeds that is small enough to judge it."""
+MOST_ROUNDS = 2
+"""So many times the rounds that were asked for are run on a machine that is too noisy to be sure."""
 
 
 def median(values: Sequence[float]) -> float:
@@ -114,3 +128,69 @@ def slope_figure(name: str, x: Sequence[float], y: Sequence[float], unit: str = 
     slopes = [np.polyfit(xs[pick], ys[pick], 1)[0] for pick in picks if np.ptp(xs[pick]) > 0]
     low, high = np.percentile(slopes, (2.5, 97.5))
     return Figure(name, line_slope(x, y), float(low), float(high), unit)
+
+
+# --- runs that belong together ----------------------------------------------------------------------------------------
+
+
+def ratio_at_least(bar: float, ours: Sequence[float], theirs: Sequence[float]) -> Threshold:
+    """Whether our speed is this share of theirs, give or take what MOST_NOISE allows."""
+    return Threshold(ratio(ours, theirs), bar, at_least=True, noise=min(2 * error(ours, theirs), MOST_NOISE))
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Median of the ratios of runs that belong together."""
+    return median([a / b for a, b in zip(ours, theirs, strict=True)])
+
+
+def error(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Standard error of `ratio`."""
+    return standard_error([a / b for a, b in zip(ours, theirs, strict=True)])
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """That of their median, a quarter of its 95 % confidence interval: a few that something disturbed widen it little,
+    as they move the median little. Infinite where there is one.
+    """
+    low, high = interval(values)
+    return (high - low) / 4 if len(values) > 1 else math.inf
+
+
+def against(seconds: list[float], empty: list[float]) -> list[float]:
+    """Each request over the mean of the yardstick (the bare loop) before and after it."""
+    return [taken / statistics.fmean(pair) for taken, pair in zip(seconds, itertools.pairwise(empty), strict=True)]
+
+
+def last_over_first(rounds: Sequence[tuple[list[float], list[float]]]) -> tuple[float, float]:
+    """How many times as long the last request takes as the first, in the median round, and what of that the machine
+    makes by itself: the slowest quarter of the yardstick's runs over the fastest.
+
+    rounds: each as `in_turns` gives it. Requests are taken over the yardstick before and after them, and so are its own
+    runs, so that a slow drift is in neither figure.
+    """
+    over = [against(seconds, empty) for seconds, empty in rounds]
+    own = [run for _, empty in rounds for run in _own(empty)]
+    return median([values[-1] / values[0] for values in over]), spread(own, 4)
+
+
+def slowest_over_fastest(rounds: Sequence[tuple[list[float], list[float]]]) -> tuple[float, float]:
+    """Of the requests, each by its median over the rounds, and of the yardstick's runs between them in the same way.
+
+    rounds: each as `in_turns` gives it. Both are taken over their neighbours, as in `last_over_first`.
+    """
+    ours = [median(same) for same in zip(*(against(*taken) for taken in rounds), strict=True)]
+    own = [median(same) for same in zip(*(_own(empty) for _, empty in rounds), strict=True)]
+    return max(ours) / min(ours), max(own) / min(own)
+
+
+def spread(values: Sequence[float], n_parts: int) -> float:
+    """The slowest of `n_parts` equal parts over the fastest, each by its median."""
+    ordered, n = sorted(values), max(1, len(values) // n_parts)
+    return median(ordered[-n:]) / median(ordered[:n])
+
+
+def _own(empty: list[float]) -> list[float]:
+    """Each run of the yardstick over the mean of the one before and the one after it; not the first and the last."""
+    return [
+        run / statistics.fmean((before, after)) for before, run, after in zip(empty, empty[1:], empty[2:], strict=False)
+    ]

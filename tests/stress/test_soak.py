@@ -13,10 +13,11 @@ import psutil
 import pytest
 
 from kvdesk import paths
-from kvdesk.benchmarks.interleaved import against, in_turns
+from kvdesk.benchmarks.interleaved import in_turns
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import new_conversation_id
 from kvdesk.errors import UserError
+from kvdesk.experiments.statistics import against
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import AuditCache, CacheView, Forget, MemoryLedger, RebuildContext, UsePolicy, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile

@@ -16,13 +16,13 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from kvdesk.benchmarks.baselines import BareLoop
-from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, ended, of, text_of_tokens
+from kvdesk.benchmarks.cache.scenario import STEADY, Bench, ended, of, text_of_tokens
 from kvdesk.benchmarks.engine import QUESTION
-from kvdesk.benchmarks.ratios import MOST_ROUNDS, standard_error
 from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.benchmarks.scheduler_delay import waited_s
-from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.errors import UserError
+from kvdesk.experiments.statistics import MOST_ROUNDS, standard_error
+from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies.batch_times import TILE
 from kvdesk.policies.batching import AIM, FAR_DEARER, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, STILL_FITS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 
-from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, branch_of, of, text_of_tokens
-from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.benchmarks.cache.scenario import STEADY, Bench, branch_of, of, text_of_tokens
 from kvdesk.errors import UserError
+from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.chat import CloseConversation

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 
-from kvdesk.benchmarks.cache.scenario import Bench, Outcome
+from kvdesk.benchmarks.cache.scenario import Bench
 from kvdesk.benchmarks.engine import QUESTION, REQUEST
-from kvdesk.benchmarks.interleaved import against, in_turns, last_over_first, spread
-from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.benchmarks.interleaved import in_turns
+from kvdesk.experiments.statistics import against, last_over_first, spread
+from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.settings import CachePolicy, Sampling
 
 SHORT = Sampling(temperature=0.0, max_tokens=16)

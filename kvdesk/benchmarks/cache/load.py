@@ -7,12 +7,13 @@ import statistics
 import time
 from contextlib import ExitStack
 
-from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, of
+from kvdesk.benchmarks.cache.scenario import STEADY, Bench, of
 from kvdesk.benchmarks.engine import QUESTION
-from kvdesk.benchmarks.ratios import ratio_at_least
 from kvdesk.benchmarks.requests import asked
 from kvdesk.errors import UserError
 from kvdesk.experiments.busy import busy_processes
+from kvdesk.experiments.statistics import ratio_at_least
+from kvdesk.experiments.threshold import Outcome
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.cache import LoadSample
 from kvdesk.protocol.chat import CloseConversation, TextDelta, TurnEnded

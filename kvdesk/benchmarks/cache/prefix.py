@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 
-from kvdesk.benchmarks.cache.scenario import Bench, Outcome, branch_of, fresh, same, text_of_tokens, tokens_of
-from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.benchmarks.cache.scenario import Bench, branch_of, fresh, same, text_of_tokens, tokens_of
+from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.settings import Sampling
 

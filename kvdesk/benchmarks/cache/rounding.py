@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 
-from kvdesk.benchmarks.cache.scenario import Bench, Outcome, fresh, of, text_of_tokens
-from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.benchmarks.cache.scenario import Bench, fresh, of, text_of_tokens
 from kvdesk.cache.compare import Verdict
+from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import Verified, VerifyConversation
 from kvdesk.settings import Sampling

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kvdesk.benchmarks.cache import beside, compact, equal, exact, load, prefix, rounding, swap, together
-from kvdesk.benchmarks.cache.scenario import Bench, Outcome
+from kvdesk.benchmarks.cache.scenario import Bench
 from kvdesk.errors import KvdeskError, UserError
+from kvdesk.experiments.threshold import Outcome
 from kvdesk.settings import ContextSettings
 
 SCENARIOS: dict[str, Callable[[Bench], Outcome]] = {
@@ -59,8 +60,8 @@ def _measure(bench: Bench, scenario: Callable[[Bench], Outcome]) -> dict[str, ob
     except KvdeskError as error:
         bench.say(f"  FAIL {error}")
         return {"passed": False, "audit": bench.audited, "problem": f"{error} {error.detail}".strip(), "figures": {}}
-    figures = {name: bar.figure(_rounded(bar.value)) for name, bar in outcome.bars.items()}
-    passed = all(bar.passed for bar in outcome.bars.values()) and bench.audited == "verified"
+    figures = outcome.figures(_rounded)
+    passed = outcome.passed and bench.audited == "verified"
     for name, bar in outcome.bars.items():
         bench.say(f"  {'ok  ' if bar.passed else 'FAIL'} {name}: {bar.value:.4g} (bar {bar.bar:.4g})")
     if bench.audited != "verified":

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
+from kvdesk.experiments.threshold import Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.chat import CloseConversation, Generate, LoadModel, LocalFile, TurnEnded
@@ -24,14 +24,6 @@ from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 E = TypeVar("E", bound=Event)
 STEADY = CachePolicy(follow_load=False)
 """The number of threads stays: it changes the order of sums, and these scenarios compare texts token for token."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Figures that are judged, and the raw numbers behind them; each name tells its unit."""
-
-    bars: dict[str, Threshold]
-    raw: dict[str, object]
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, fresh, same, text_of_tokens
-from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.benchmarks.cache.scenario import STEADY, Bench, fresh, same, text_of_tokens
+from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.operations import Operate, SwapOut

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from kvdesk.benchmarks.baselines import BareLoop
-from kvdesk.benchmarks.cache.scenario import Bench, Outcome, ended, of
-from kvdesk.benchmarks.ratios import ratio_at_least
+from kvdesk.benchmarks.cache.scenario import Bench, ended, of
 from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
+from kvdesk.experiments.statistics import ratio_at_least
+from kvdesk.experiments.threshold import Outcome
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.settings import Sampling
