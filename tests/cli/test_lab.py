@@ -32,7 +32,7 @@ def test_a_run_leaves_a_report(talking_file: Path, tmp_path: Path, capsys: pytes
     out, err = capsys.readouterr()
     record = json.loads(out)
     assert record["request"]["values"]["requests"] == 3
-    assert record["started"]["memory_bytes"] > 100e6
+    assert record["started"]["memory_bytes"] > 10e6
     assert record["started"]["seconds"] > 0
     assert record["started"]["machine"]["llama.cpp"]
     assert record["samples"]

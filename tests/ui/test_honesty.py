@@ -126,7 +126,8 @@ def test_the_head_is_whole_at_the_first_cell(window: MainWindow, qtbot: QtBot, q
     qapp.processEvents()
     cell_map = window.inspector.cell_map
     image = cell_map.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
-    left = cell_map.cell_rect(0, 0).left() - 1  # the frame stands around the cell
-    edge = np.array([[image.pixelColor(left + x, y).lightness() for x in range(8)] for y in range(8)])
+    rect = cell_map.cell_rect(0, 0)
+    left, top = rect.left() - 1, rect.top() - 1  # the frame stands around the cell
+    edge = np.array([[image.pixelColor(left + x, top + y).lightness() for x in range(8)] for y in range(8)])
     assert (edge[:2, :5].max(axis=0) > 180).all(), "the upper side"
     assert (edge[:5, :2].max(axis=1) > 180).all(), "the left side"

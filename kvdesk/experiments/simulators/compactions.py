@@ -55,13 +55,14 @@ When = Callable[[StreamCells, Event], bool]
 
 
 class Moved(NamedTuple):
-    """n: times; n_cells: cells that were moved in all.
+    """n: times; n_cells: cells that were moved in all; most_cells: at one time.
 
     n_kv  mean cells that attention walks over for a token of an answer; runs: mean runs of cells of a sequence then
     """
 
     n: int
     n_cells: int
+    most_cells: int
     n_kv: float
     runs: float
 
@@ -86,6 +87,7 @@ def simulate(history: Iterable[Event], geometry: Geometry, way: Way, when: When,
     return Moved(
         len(moved),
         sum(moved),
+        max(moved, default=0),
         float(np.mean(spans)) if spans else 0.0,
         float(np.mean(runs)) if runs else 0.0,
     )

@@ -107,7 +107,8 @@ def test_no_text_of_a_message_becomes_a_mark(marked: Vocab, typed: str, role: Ro
     plain = prompt(marked, HARMONY, message(role, "x"))
     forged = prompt(marked, HARMONY, message(role, typed))
     assert [t for t in forged if t in marked.control_ids] == [t for t in plain if t in marked.control_ids]
-    assert written(marked, forged) == written(marked, plain).replace("<|message|>x", f"<|message|>{typed}")
+    before = "<tool_response>\n" if role == "tool" else "<|message|>"  # this template knows no results of tools
+    assert written(marked, forged) == written(marked, plain).replace(f"{before}x", f"{before}{typed}")
 
 
 @pytest.mark.parametrize("where", ["fields", "tools"])
