@@ -1,22 +1,24 @@
 """Files that a person attaches: read beside the window, a few at once, and given to the conversation.
 
-Owns the threads that wait for the processes that read. What cannot be read is one sentence over the message box.
+Owns the work that waits for the processes that read. What cannot be read is one sentence over the message box.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event as Flag
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
+from kvdesk.app.background import Background
 from kvdesk.attachments.reader import FileRead, ReadingCancelled, read_file, shown_name
 from kvdesk.chat import Attachment, ConversationId
 from kvdesk.conversations.service import ConversationService
-from kvdesk.errors import KvdeskError, unexpected
+from kvdesk.errors import KvdeskError
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.announce import announce
@@ -40,16 +42,13 @@ class _Reading:
 class Attaching(QObject):
     """Between the window, which says what is attached, and the conversations."""
 
-    _read = Signal(int, object)  # number, FileRead or error
-
     def __init__(self, window: MainWindow, service: ConversationService) -> None:
         super().__init__(window)
         self._window, self._service = window, service
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="kvdesk-attach")
+        self._background = Background("attach", self, AT_ONCE)
         self._reading: dict[int, _Reading] = {}
         self._files: dict[Attachment, tuple[Path, str]] = {}  # that may be read in another encoding than this
         self._n = 0
-        self._read.connect(self._on_read)
         window.closing.connect(self.close)
         window.remade.connect(self._connect_parts)
         self._connect_parts()
@@ -69,7 +68,7 @@ class Attaching(QObject):
         for reading in self._reading.values():
             reading.cancelled.set()
         self._reading.clear()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._background.close()
 
     @Slot(str, object)
     def _on_changed(self, conversation: str, attachments: tuple[Attachment, ...]) -> None:
@@ -94,27 +93,13 @@ class Attaching(QObject):
     def _start(self, reading: _Reading) -> None:
         self._n += 1
         self._reading[self._n] = reading
-        self._threads.submit(self._work, self._n, reading)
+        answer = partial(self._on_read, self._n)
+        self._background.run(partial(_read, reading), answer, answer)
         self._show()
 
-    def _work(self, number: int, reading: _Reading) -> None:
-        """On a thread of its own."""
-        found: FileRead | KvdeskError
-        try:
-            found = read_file(reading.path, reading.cancelled.is_set, reading.encoding)
-        except ReadingCancelled:
-            return
-        except KvdeskError as error:
-            found = error
-        except Exception as error:  # noqa: BLE001 - the thread's edge: told to whoever waits
-            found = KvdeskError(unexpected(error))
-        if not reading.cancelled.is_set():
-            self._read.emit(number, found)
-
-    @Slot(int, object)
-    def _on_read(self, number: int, found: FileRead | KvdeskError) -> None:
+    def _on_read(self, number: int, found: FileRead | KvdeskError | None) -> None:
         reading = self._reading.pop(number, None)
-        if reading is None:
+        if reading is None or found is None:
             return  # cancelled meanwhile
         known = self._service.get(reading.conversation)
         if isinstance(found, KvdeskError):
@@ -145,6 +130,13 @@ class Attaching(QObject):
         chosen = self._window.chat.attachments
         chosen.show_encodings({attachment: encoding for attachment, (_path, encoding) in self._files.items()})
         chosen.show_reading(shown)
+
+
+def _read(reading: _Reading) -> FileRead | None:
+    """None: cancelled. Raises UserError."""
+    with suppress(ReadingCancelled):
+        return read_file(reading.path, reading.cancelled.is_set, reading.encoding)
+    return None
 
 
 def _with(

@@ -1,4 +1,4 @@
-"""An experiment in its child process, for the window: a thread starts it, reads what it tells, and keeps its report."""
+"""An experiment in its child process, for the window: started, read and its report kept beside the window's thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from kvdesk.viewmodel.lab import PastResult
 
 
 class ExperimentRun:
-    """Begins at once. `told` is called from another thread when there is something to take, once until it is taken.
+    """`work` does it, on a thread of its own, which calls `told` when there is something to take, once until
+    it is taken.
 
     kept     the result and its folder, once Finished was taken
     unsaved  "" or, in a sentence, why the folder could not be written
@@ -31,8 +32,6 @@ class ExperimentRun:
         self._events: list[ExperimentEvent] = []
         self._process: ExperimentProcess | None = None
         self._cancelled = False
-        self._thread = threading.Thread(target=self._run, name="kvdesk-experiment")
-        self._thread.start()
 
     @property
     def pid(self) -> int | None:
@@ -52,12 +51,8 @@ class ExperimentRun:
             if self._process is not None:
                 self._process.cancel()
 
-    def close(self) -> None:
-        """The child is dead and the thread has ended."""
-        self.cancel()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def work(self) -> None:
+        """Until the child has ended."""
         try:
             with ExperimentProcess(self._command) as process:
                 with self._lock:

@@ -1,19 +1,19 @@
-"""Chats to a file, for the window: on a thread of its own, since all of them may take seconds."""
+"""Chats to a file, for the window: beside its thread, since all of them may take seconds."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
+from kvdesk.app.background import Background
 from kvdesk.app.chats import Chats
 from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.conversations.porting import export
-from kvdesk.errors import KvdeskError, UserError
+from kvdesk.errors import UserError
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.translation import tr
@@ -26,38 +26,33 @@ There = tuple[Conversation, tuple[Message, ...] | None]
 class ChatExport(QObject):
     """One file at a time."""
 
-    _said = Signal(str, str, str)  # how it ended: a sentence, its tone, and the file
-
     def __init__(self, window: MainWindow, chats: Chats, store: StoreWriter) -> None:
         super().__init__(window)
-        self._chats, self._store = chats, store
-        self._thread: threading.Thread | None = None
-        self._closing = threading.Event()
-        self._said.connect(window.show_result)
+        self._window, self._chats, self._store = window, chats, store
+        self._background = Background("export", self)
+        self.wait = self._background.wait
         window.chats_save_requested.connect(self._on_save_requested)
 
     def save(self, path: Path, conversations: Iterable[ConversationId]) -> None:
         """Write them in the format that the ending of the file names, and say in the window what came of it."""
-        self.wait()
         there = list(self._there(conversations))
-        self._thread = threading.Thread(target=self._save, args=(path, there), name="kvdesk-export")
-        self._thread.start()
+
+        def save() -> int:
+            return export.write(path, _format_of(path), self._whole(there))
+
+        def done(n: int) -> None:
+            self._window.show_result(export.written_sentence(n, path), "good", str(path))
+
+        self._background.run(save, done, lambda error: self._window.show_result(str(error), "danger", ""))
 
     def save_known(self, path: Path, conversations: Iterable[ConversationId]) -> int:
         """Write at once those whose messages are in memory; returns how many. Raises UserError."""
         known = [replace(one, messages=its) for one, its in self._there(conversations) if its is not None]
         return export.write(path, _format_of(path), known)
 
-    def wait(self) -> None:
-        """Until what is being written is there."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-
     def close(self) -> None:
         """End what is being written; the file that was there stays. Before the store is closed."""
-        self._closing.set()
-        self.wait()
+        self._background.close()
 
     @Slot(str, object)
     def _on_save_requested(self, path: str, conversations: tuple[ConversationId, ...]) -> None:
@@ -69,17 +64,9 @@ class ChatExport(QObject):
             if (conversation := service.get(name)) is not None:
                 yield conversation, service.all_messages(name)
 
-    def _save(self, path: Path, there: list[There]) -> None:
-        try:
-            n = export.write(path, _format_of(path), self._whole(there))
-        except KvdeskError as error:
-            self._said.emit(str(error), "danger", "")
-            return
-        self._said.emit(export.written_sentence(n, path), "good", str(path))
-
     def _whole(self, there: list[There]) -> Iterator[Conversation]:
         for conversation, messages in there:
-            if self._closing.is_set():
+            if self._background.is_closing:
                 raise UserError(tr("The export was ended because kvdesk was closed."))
             if messages is None:
                 messages = self._store.ask(partial(Store.all_messages, conversation=conversation.id)).result()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from kvdesk import paths
+from kvdesk.app.background import Background
 from kvdesk.app.chats import Chats
 from kvdesk.app.worker import Worker
 from kvdesk.cache.recording import Recording
 from kvdesk.conversations.markdown_file import as_markdown
-from kvdesk.errors import KvdeskError
 from kvdesk.protocol.cache import ContextReady, RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.messages import Event
@@ -49,7 +49,6 @@ class _Relay(logging.Handler):
 class HelpDesk(QObject):
     """One report at a time. `close` waits for one that is being written."""
 
-    said = Signal(str, str, str)  # a sentence, its tone, and what was saved; from any thread
     logged = Signal(object)  # a LogLine; from any thread
 
     def __init__(self, window: MainWindow, worker: Worker, chats: Chats, settings: Callable[[], Settings]) -> None:
@@ -58,10 +57,9 @@ class HelpDesk(QObject):
         self._loaded: ModelLoaded | None = None
         self._possible: tuple[Capability, ...] = ()
         self._wanted: tuple[Path, ReportChoice] | None = None
-        self._thread: threading.Thread | None = None
+        self._background = Background("report", self)
         self._waiting = QTimer(self, singleShot=True, interval=JOURNAL_MS)
         self._waiting.timeout.connect(self._write)
-        self.said.connect(window.show_result)
         self.logged.connect(window.apply_event)
         self._relay = _Relay(self.logged.emit)
         logging.getLogger("kvdesk").addHandler(self._relay)
@@ -83,12 +81,7 @@ class HelpDesk(QObject):
     def close(self) -> None:
         """Wait for a report that is being written, and hear no more of the log."""
         logging.getLogger("kvdesk").removeHandler(self._relay)
-        self._join()
-
-    def _join(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self._background.wait()
 
     @Slot()
     def _on_about_requested(self) -> None:
@@ -108,7 +101,7 @@ class HelpDesk(QObject):
             self._write()
 
     def _write(self, journal: Recording | None = None) -> None:
-        """Gather everything here, and write it on a thread of its own."""
+        """Gather everything here, and write it beside the window's thread."""
         from kvdesk.app.installed import versions
         from kvdesk.app.problem_report import ReportSources, write_report
 
@@ -128,17 +121,12 @@ class HelpDesk(QObject):
             chat=self._chat() if choice.texts else "",
         )
 
-        def write() -> None:
-            try:
-                write_report(path, sources, choice)
-            except KvdeskError as error:
-                self.said.emit(str(error), "danger", "")
-                return
-            self.said.emit(tr("The report was saved to {name}.").format(name=path), "good", str(path))
-
-        self._join()
-        self._thread = threading.Thread(target=write, name="kvdesk-report")
-        self._thread.start()
+        say, sentence = self._window.show_result, tr("The report was saved to {name}.").format(name=path)
+        self._background.run(
+            partial(write_report, path, sources, choice),
+            lambda _written: say(sentence, "good", str(path)),
+            lambda error: say(str(error), "danger", ""),
+        )
 
     def _private_texts(self) -> list[str]:
         """Titles, drafts, prompts and messages that are in memory."""

@@ -1,6 +1,6 @@
 """Chats from a file, for the window: read in a child process, told in a dialog, stored all or none.
 
-Owns the one import that is under way, its threads and its dialog.
+Owns the one import that is under way and its dialog.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
+from kvdesk.app.background import Background
 from kvdesk.app.chats import Chats
 from kvdesk.chat import Conversation
 from kvdesk.conversations.porting.adding import chosen
-from kvdesk.errors import KvdeskError, unexpected
+from kvdesk.errors import KvdeskError
 from kvdesk.store.addition import Addition
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
@@ -25,13 +27,15 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.palette import N_COLOURS
 
 if TYPE_CHECKING:
-    from kvdesk.conversations.porting.reader_process import ReaderProcess
+    from kvdesk.conversations.porting.reader_process import Progress, ReaderProcess
     from kvdesk.conversations.porting.summary import Summary
     from kvdesk.conversations.porting.values import Found
     from kvdesk.ui.chat_list.import_dialog import ImportDialog
 
 TOLD_EVERY: Final = 1_000
 """Messages."""
+AT_ONCE: Final = 4
+"""What is cancelled may still end, and what an earlier import left may still go, while the next file is read."""
 
 
 @dataclass(slots=True)
@@ -56,11 +60,6 @@ def _command(path: Path) -> list[str]:
 class ChatImport(QObject):
     """`start` once for a file; while one is under way its dialog comes to the front instead."""
 
-    _progressed = Signal(object, int, int)  # run; bytes that were read, of all
-    _was_read = Signal(object, object)  # run; a KvdeskError or None
-    _wrote = Signal(object, int)  # run; messages
-    _was_added = Signal(object, object, object)  # run; its Addition; a KvdeskError or None
-
     def __init__(
         self,
         window: MainWindow,
@@ -71,14 +70,9 @@ class ChatImport(QObject):
         super().__init__(window)
         self._window, self._chats, self._store, self._command = window, chats, store, command
         self._run: _Run | None = None
-        self._threads: list[threading.Thread] = []
-        self._closing = threading.Event()
+        self._background = Background("import", self, AT_ONCE)
         self._lock = threading.Lock()
         self.dialog: ImportDialog | None = None
-        self._progressed.connect(self._on_progressed)
-        self._was_read.connect(self._on_read)
-        self._wrote.connect(self._on_wrote)
-        self._was_added.connect(self._on_added)
         window.import_requested.connect(self._on_import_requested)
         window.remade.connect(self._on_remade)
 
@@ -92,7 +86,9 @@ class ChatImport(QObject):
         if self.dialog is not None:
             self.dialog.deleteLater()
         self._show_dialog(path)
-        self._begin(self._read, run)
+        self._background.run(
+            partial(self._read, run), lambda _read: self._on_read(run), lambda error: self._fail(error, run)
+        )
 
     def _show_dialog(self, path: Path) -> ImportDialog:
         from kvdesk.ui.chat_list.import_dialog import ImportDialog  # not at start-up, with all formats
@@ -127,21 +123,14 @@ class ChatImport(QObject):
 
     def remove_leftover(self) -> None:
         """Remove what an import left that was ended by a crash. It is hidden already."""
-        self._begin(self._remove)
+        self._background.run(self._remove)
 
     def close(self) -> None:
         """End what is under way. Before the store is closed; what is left then goes after the next start."""
-        self._closing.set()
         self.cancel()
-        for thread in self._threads:
-            thread.join()
+        self._background.close()
         if self.dialog is not None:
             self.dialog.end()
-
-    def _begin(self, work: Callable[..., None], *arguments: object) -> None:
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        self._threads.append(threading.Thread(target=work, args=arguments, name="kvdesk-import"))
-        self._threads[-1].start()
 
     # --- on the thread ------------------------------------------------------------------------------------------------
 
@@ -149,7 +138,6 @@ class ChatImport(QObject):
         from kvdesk.conversations.porting.reader_process import Progress, ReaderProcess
         from kvdesk.conversations.porting.summary import summary_of
 
-        error: KvdeskError | None = None
         try:
             with ReaderProcess(self._command(run.path)) as process:
                 with self._lock:
@@ -158,38 +146,31 @@ class ChatImport(QObject):
                         return
                 for told in process.found():
                     if isinstance(told, Progress):
-                        self._progressed.emit(run, told.done >> 10, told.total >> 10)  # a Signal's int has 32 bits
+                        self._background.tell(self._on_progressed, run, told)
                     else:
                         run.found.append(told)
             run.summary = summary_of(run.found, (conversation.id for conversation in run.known))
-        except KvdeskError as refused:
-            error = refused
-        except Exception as other:  # noqa: BLE001 - the thread's edge: told in the dialog
-            error = KvdeskError(unexpected(other), repr(other))
         finally:
             with self._lock:
                 run.process = None
-        self._was_read.emit(run, error)
 
-    def _write(self, run: _Run, conversations: Iterator[Conversation]) -> None:
-        error: KvdeskError | None = None
+    def _write(self, run: _Run, conversations: Iterator[Conversation]) -> Addition:
         addition = self._store.ask(lambda store: store.begin_addition(conversations)).result()
         try:
             told = 0
             while self._step(addition):
                 if addition.n_messages >= told + TOLD_EVERY:
                     told = addition.n_messages
-                    self._wrote.emit(run, told)
+                    self._background.tell(self._on_wrote, run, told)
                 if run.cancelled.is_set():
                     addition.cancel()
-        except Exception as failed:  # noqa: BLE001 - the thread's edge: told in the dialog
-            error = failed if isinstance(failed, KvdeskError) else KvdeskError(unexpected(failed), repr(failed))
-        self._was_added.emit(run, addition, error)
-        if error is not None:
+        except Exception:
             addition.cancel()
-            with suppress(KvdeskError):  # what stays is hidden, and goes after the next start
+            with suppress(Exception):  # what stays is hidden, and goes after the next start
                 while self._step(addition):
                     pass
+            raise
+        return addition
 
     def _remove(self) -> None:
         with suppress(KvdeskError):
@@ -199,7 +180,7 @@ class ChatImport(QObject):
 
     def _step(self, addition: Addition) -> bool:
         """One step on the store's thread, between whatever else it has to do."""
-        return not self._closing.is_set() and self._store.ask(lambda _store: addition.step()).result()
+        return not self._background.is_closing and self._store.ask(lambda _store: addition.step()).result()
 
     # --- on the window's thread ---------------------------------------------------------------------------------------
 
@@ -207,19 +188,13 @@ class ChatImport(QObject):
     def _on_import_requested(self, path: str) -> None:
         self.start(Path(path))
 
-    @Slot(object, int, int)
-    def _on_progressed(self, run: _Run, done: int, total: int) -> None:
+    def _on_progressed(self, run: _Run, read: Progress) -> None:
         if run is self._run and self.dialog is not None:
-            self.dialog.show_reading(done << 10, total << 10)
+            self.dialog.show_reading(read.done, read.total)
 
-    @Slot(object, object)
-    def _on_read(self, run: _Run, error: KvdeskError | None) -> None:
-        if run is not self._run or self.dialog is None:
-            return
-        if run.summary is not None:
+    def _on_read(self, run: _Run) -> None:
+        if run is self._run and run.summary is not None and self.dialog is not None:
             self.dialog.show_summary(run.summary)
-        elif error is not None:
-            self._fail(error)
 
     @Slot(bool)
     def _on_confirmed(self, copies: bool) -> None:
@@ -228,19 +203,16 @@ class ChatImport(QObject):
             return
         run.confirmed = True
         conversations = chosen((one.conversation for one in run.found), run.known, N_COLOURS, copies=copies)
-        self._begin(self._write, run, conversations)
+        write = partial(self._write, run, conversations)
+        self._background.run(write, self._on_added, lambda error: self._fail(error, run))
 
-    @Slot(object, int)
     def _on_wrote(self, run: _Run, n_messages: int) -> None:
         if run is self._run and run.summary is not None and self.dialog is not None:
             self.dialog.show_writing(n_messages, run.summary.n_messages)
 
-    @Slot(object, object, object)
-    def _on_added(self, run: _Run, addition: Addition, error: KvdeskError | None) -> None:
+    def _on_added(self, addition: Addition) -> None:
         from kvdesk.conversations.porting.summary import imported_sentence
 
-        if error is not None and run is self._run:
-            self._fail(error)
         if not addition.is_done:
             return
         self._run = None  # also where Cancel came too late: they are stored
@@ -251,7 +223,9 @@ class ChatImport(QObject):
         if self.dialog is not None:
             self.dialog.end()
 
-    def _fail(self, error: KvdeskError) -> None:
+    def _fail(self, error: KvdeskError, run: _Run) -> None:
+        if run is not self._run:
+            return
         self._run = None
         if self.dialog is not None:
             self.dialog.show_failure(str(error), error.detail)

@@ -1,12 +1,13 @@
-"""Writes journals on a thread of its own: a million operations take seconds."""
+"""Writes journals beside the window's thread: a million operations take seconds."""
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
+from kvdesk.app.background import Background
 from kvdesk.cache.journal_file import JournalHeader, save_journal
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import KvdeskError
@@ -20,24 +21,13 @@ class JournalSaver(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._thread: threading.Thread | None = None
+        self._background = Background("journal", self)
+        self.wait = self._background.wait
 
     def save(self, path: Path, recording: Recording, header: JournalHeader) -> None:
-        self.wait()
-        self._thread = threading.Thread(target=self._save, args=(path, recording, header), name="kvdesk-journal")
-        self._thread.start()
-
-    def wait(self) -> None:
-        """Until what is being written is there."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-
-    def _save(self, path: Path, recording: Recording, header: JournalHeader) -> None:
-        try:
-            save_journal(path, recording, header)
-        except KvdeskError as error:
-            self.said.emit(str(error), "danger", "")
-            return
         sentence = tr("{n:,} operations were saved to {name}.").format(n=len(recording), name=path)
-        self.said.emit(sentence, "good", str(path))
+        save = partial(save_journal, path, recording, header)
+        self._background.run(save, lambda _saved: self.said.emit(sentence, "good", str(path)), self._on_failed)
+
+    def _on_failed(self, error: KvdeskError) -> None:
+        self.said.emit(str(error), "danger", "")

@@ -1,20 +1,21 @@
 """The laboratory behind its page: runs one experiment at a time, tells what one would take, and finds past results.
 
-Nothing here blocks the window's thread: files are read and experiments loaded on a thread of its own.
+Nothing here blocks the window's thread: files are read and experiments loaded beside it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from PySide6.QtCore import QFile, QObject, QUrl, Signal, Slot
+from PySide6.QtCore import QFile, QObject, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 
 from kvdesk import paths
+from kvdesk.app.background import Background
 from kvdesk.errors import KvdeskError
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import GgufHeader, read_header
@@ -38,9 +39,6 @@ MOST_RESULTS = 50
 class Laboratory(QObject):
     """`embedded`: the model that comes with kvdesk."""
 
-    _told = Signal()  # from the thread that reads the child
-    _done = Signal(object, object)  # a page with a function for the window's thread, and the future it is for
-
     def __init__(self, window: MainWindow, embedded: Path | None) -> None:
         super().__init__(window)
         self._window, self._embedded = window, embedded
@@ -51,10 +49,8 @@ class Laboratory(QObject):
         self._why = ""  # it is cancelled, for another reason than a click
         self._header: tuple[tuple[Path, float], GgufHeader] | None = None  # of the last file that was read
         self._speeds: dict[str, tuple[float, float] | None] = {}  # by model, from its last run
-        self._pool: ThreadPoolExecutor | None = None
-        self._closed = False
-        self._told.connect(self._on_told)
-        self._done.connect(self._on_done)
+        self._background = Background("lab", self)
+        self._experiments = Background("experiment", self)
         window.remade.connect(self._connect_parts)
         self._connect_parts()
 
@@ -83,12 +79,10 @@ class Laboratory(QObject):
 
     def close(self) -> None:
         """The child is dead, and no thread is left."""
-        self._closed = True
-        if self._run is not None:
-            self._run.close()
-            self._run = None
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        self.cancel()
+        self._run = None
+        self._experiments.close()
+        self._background.close()
 
     # --- intents of the page ------------------------------------------------------------------------------------------
 
@@ -118,10 +112,11 @@ class Laboratory(QObject):
     def _on_run_requested(self, request: Request) -> None:
         from kvdesk.app.experiment_run import ExperimentRun
 
-        if self._run is None and self._page is not None and not self._closed:
+        if self._run is None and self._page is not None and not self._experiments.is_closing:
             self._why = ""
             self._events = []
-            self._run = ExperimentRun(request, self._told.emit)
+            self._run = run = ExperimentRun(request, partial(self._experiments.tell, self._on_told))
+            self._experiments.run(run.work, failed=partial(self._on_broken, run))
             self._page.begin(request)
 
     @Slot()
@@ -150,7 +145,6 @@ class Laboratory(QObject):
 
     # --- what the child tells -----------------------------------------------------------------------------------------
 
-    @Slot()
     def _on_told(self) -> None:
         run = self._run
         if run is None:
@@ -162,17 +156,21 @@ class Laboratory(QObject):
         match events[-1] if events else None:
             case Finished() as finished:
                 self._speeds.pop(run.request.model, None)
-                self._end(run, run.unsaved)
+                self._end(run.unsaved)
                 self._show_results(run.request.experiment_id, run.kept)
                 self._tell_elsewhere(finished.result.verdict.short, "good")
             case Failed() as failed:
-                self._end(run, self._why or failed.sentence, failed.detail)
+                self._end(self._why or failed.sentence, failed.detail)
                 self._tell_elsewhere(self._why or failed.sentence, "warning")
             case _:
                 pass
 
-    def _end(self, run: ExperimentRun, sentence: str, detail: str = "") -> None:
-        run.close()
+    def _on_broken(self, run: ExperimentRun, error: KvdeskError) -> None:
+        """Its work ended without a last word."""
+        if run is self._run:
+            self._end(self._why or str(error), error.detail)
+
+    def _end(self, sentence: str, detail: str = "") -> None:
         self._run, self._events = None, []
         if self._page is not None:
             self._page.end(sentence, detail)
@@ -243,26 +241,13 @@ class Laboratory(QObject):
 
     def _in_background(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Do `work` on the other thread, and `then` with what it gives on the window's, for the page there is now."""
-        if self._closed:
-            return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, "kvdesk-lab")
-        answer = self._page, then
-        self._pool.submit(work).add_done_callback(lambda future: self._done.emit(answer, future))
+        page = self._page
 
-    @Slot(object, object)
-    def _on_done(self, answer: tuple[LabPage | None, Callable[[object], None]], future: Future[object]) -> None:
-        page, then = answer
-        if self._closed or page is not self._page:
-            return
-        try:
-            value = future.result()
-        except CancelledError:
-            return
-        except KvdeskError as error:
-            self._complain(str(error))
-            return
-        then(value)
+        def done(found: T) -> None:
+            if page is self._page:
+                then(found)
+
+        self._background.run(work, done, lambda error: self._complain(str(error)))
 
 
 def _questions() -> list[Question]:

@@ -1,18 +1,17 @@
-"""Downloads behind their part of the page of models. The hub is asked on threads of their own, and only once the
-person has opened that part.
+"""Downloads behind their part of the page of models. The hub is asked beside the window's thread, and only
+once the person has opened that part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from kvdesk.errors import KvdeskError, UserError, unexpected
+from kvdesk.app.background import Background, Task
+from kvdesk.errors import UserError
 from kvdesk.library.download_queue import Download, DownloadQueue, State
 from kvdesk.library.hub import Hub, is_repo, keep_token, read_token
 from kvdesk.library.recommended import recommended
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
     from kvdesk.ui.models.get_models import GetModels
     from kvdesk.ui.models.page import ModelsPage
 
-_THREADS: Final = "kvdesk-hub"
+AT_ONCE: Final = 8
+"""Questions to the hub: one that it never answers keeps nothing from the next."""
 
 
 class ModelDownloads(QObject):
@@ -33,9 +33,6 @@ class ModelDownloads(QObject):
 
     finished = Signal()
     """A model is downloaded."""
-
-    _told = Signal(object)  # the downloads
-    _answered = Signal(object, object)  # which question, and what shows its answer
 
     def __init__(self, window: MainWindow, settings: SettingsStore) -> None:
         super().__init__(window)
@@ -46,10 +43,8 @@ class ModelDownloads(QObject):
         self._filled = False  # with what was known when it was first shown
         self._queue: DownloadQueue | None = None
         self._downloads: tuple[Download, ...] = ()
-        self._question: object = None  # the last search; an answer to an older one is dropped
-        self._closed = False
-        self._told.connect(self._on_told)
-        self._answered.connect(self._on_answered)
+        self._background = Background("hub", self, AT_ONCE)
+        self._question: Task | None = None  # the last one: an answer to an older one is dropped
 
     def connect_page(self, page: ModelsPage) -> None:
         """The page was made."""
@@ -68,11 +63,12 @@ class ModelDownloads(QObject):
 
     def forget_page(self) -> None:
         """The page is gone; another may be made."""
-        self._page = self._part = self._question = None
+        self._page = self._part = None
+        self._forget_question()
 
     def close(self) -> None:
         """Downloads are paused."""
-        self._closed = True
+        self._background.close(wait_s=0.0)
         if self._queue is not None:
             self._queue.close()
 
@@ -81,7 +77,7 @@ class ModelDownloads(QObject):
     @Slot()
     def _on_shown(self) -> None:
         """The first time; nothing is asked of the network yet."""
-        if self._filled or self._part is None or self._closed:
+        if self._filled or self._part is None or self._background.is_closing:
             return
         self._filled = True
         self._part.show_recommended(recommended_offers(recommended()))
@@ -157,30 +153,17 @@ class ModelDownloads(QObject):
     def _ask(self, ask: Callable[[Hub], Callable[[], None]]) -> None:
         """On a thread that nobody waits for; what `ask` returns shows the answer, on this one."""
         self._shown_part().show_waiting()
-        self._question = question = object()
+        self._forget_question()
         endpoint = self._settings.current.hub_endpoint
+        self._question = self._background.run(
+            lambda: ask(Hub(endpoint, read_token())),
+            lambda answer: answer(),
+            lambda error: self._shown_part().show_problem(str(error)),
+        )
 
-        def run() -> None:
-            try:
-                answer: Callable[[], None] | str = ask(Hub(endpoint, read_token()))
-            except KvdeskError as error:
-                answer = str(error)
-            except Exception as error:  # noqa: BLE001 - it is told
-                answer = unexpected(error)
-            if not self._closed:
-                with suppress(RuntimeError):  # the window was closed meanwhile
-                    self._answered.emit(question, answer)
-
-        Thread(target=run, name=_THREADS, daemon=True).start()
-
-    @Slot(object, object)
-    def _on_answered(self, question: object, answer: Callable[[], None] | str) -> None:
-        if question is not self._question or self._closed:
-            return
-        if isinstance(answer, str):
-            self._shown_part().show_problem(answer)
-        else:
-            answer()
+    def _forget_question(self) -> None:
+        if self._question is not None:
+            self._question.cancel()
 
     def _made_queue(self) -> DownloadQueue:
         if self._queue is None:
@@ -189,14 +172,9 @@ class ModelDownloads(QObject):
 
     def _tell(self, downloads: tuple[Download, ...]) -> None:
         """From any thread."""
-        if not self._closed:
-            with suppress(RuntimeError):
-                self._told.emit(downloads)
+        self._background.tell(self._on_told, downloads)
 
-    @Slot(object)
     def _on_told(self, downloads: tuple[Download, ...]) -> None:
-        if self._closed:
-            return
         before = {one.key for one in self._downloads if one.state is State.DONE}
         self._downloads = downloads
         if self._part is not None:

@@ -1,19 +1,18 @@
 """The models behind their page: looks through folders, reads headers, measures memory, and remembers what was used.
 
-Nothing here blocks the window's thread: files are read on a thread of its own.
+Nothing here blocks the window's thread: files are read beside it.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QFile, QObject, Signal, Slot
 
+from kvdesk.app.background import Background
 from kvdesk.errors import KvdeskError
 from kvdesk.library.bandwidth import measure
 from kvdesk.library.catalogue import ModelFacts, facts_of, fit_of
@@ -36,7 +35,6 @@ ENOUGH_TOKENS: Final = 32
 """Of an answer whose speed is remembered."""
 SHARE: Final = 0.9
 """Of the memory's bandwidth that decoding reaches: measured with models of 135 M and 1 B."""
-T = TypeVar("T")
 Found = tuple[tuple[ModelRow, ...], Machine]
 
 
@@ -44,20 +42,15 @@ class ModelLibrary(QObject):
     """settings: where models are remembered; embedded: the model that comes with kvdesk."""
 
     machine_known = Signal(object, object)  # Machine; paths of the models that are here, by the names of their files
-    _done = Signal(object)  # the future of a search
-    _machine_done = Signal(object)  # the future of `ask_machine`
 
     def __init__(self, window: MainWindow, settings: SettingsStore, embedded: Path | None) -> None:
         super().__init__(window)
         self._window, self._settings, self._embedded = window, settings, embedded
         self._page: ModelsPage | None = None
         self._open: Path | None = None
-        self._pool: ThreadPoolExecutor | None = None
-        self._closed = False
+        self._background = Background("models", self)
         self._bandwidth = 0.0
         self._facts: dict[tuple[Path, int, int], ModelFacts] = {}  # by file, its size and time
-        self._done.connect(self._on_done)
-        self._machine_done.connect(self._on_machine_done)
         window.remade.connect(self._connect_parts)
         self._connect_parts()
 
@@ -96,16 +89,14 @@ class ModelLibrary(QObject):
     @Slot()
     def refresh(self) -> None:
         """Look again, if the page was ever shown."""
-        if self._page is None or self._closed:
+        if self._page is None:
             return
         self._page.show_searching()
         used, context = self._used(), self._settings.current.context
-        self._in_pool(lambda: self._look(used, context)).add_done_callback(self._done.emit)
+        self._background.run(lambda: self._look(used, context), self._show)
 
     def ask_machine(self) -> None:
         """Answered by `machine_known`; the page of models need not exist."""
-        if self._closed:
-            return
         used, context = self._used(), self._settings.current.context
 
         def ask() -> tuple[Machine, dict[str, Path]]:
@@ -114,21 +105,14 @@ class ModelLibrary(QObject):
                 model.path.name: model.path for model in found
             }
 
-        self._in_pool(ask).add_done_callback(self._machine_done.emit)
+        self._background.run(ask, lambda found: self.machine_known.emit(*found))
 
     def _used(self) -> dict[str, UsedModel]:
         return {model.path: model for model in self._settings.current.models}
 
-    def _in_pool(self, work: Callable[[], T]) -> Future[T]:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(1, "kvdesk-models")
-        return self._pool.submit(work)
-
     def close(self) -> None:
         """No thread is left."""
-        self._closed = True
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        self._background.close()
 
     # --- on the other thread ------------------------------------------------------------------------------------------
 
@@ -220,20 +204,9 @@ class ModelLibrary(QObject):
             self._settings.change(models=rest)
         self.refresh()
 
-    @Slot(object)
-    def _on_done(self, future: Future[Found]) -> None:
-        if self._closed or self._page is None:
-            return
-        try:
-            rows, machine = future.result()
-        except CancelledError:
-            return
-        self._page.show_rows(rows, machine)
-
-    @Slot(object)
-    def _on_machine_done(self, future: Future[tuple[Machine, dict[str, Path]]]) -> None:
-        if not self._closed and not future.cancelled():
-            self.machine_known.emit(*future.result())
+    def _show(self, found: Found) -> None:
+        if self._page is not None:
+            self._page.show_rows(*found)
 
     # --- what is remembered -------------------------------------------------------------------------------------------
 

@@ -1,18 +1,18 @@
 """Servers for the window: the dialog, tests of what is there, keys, and the list of those that are known.
 
-Keys and tests have a thread of their own: a keyring may ask the person for a password, and a server may be slow.
+Keys and tests do not hold the window up: a keyring may ask the person for a password, and a server may be slow.
 """
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
-from kvdesk.errors import KvdeskError, unexpected
+from kvdesk.app.background import Background, Task
+from kvdesk.errors import KvdeskError
 from kvdesk.protocol.chat import Endpoint, ModelLoaded
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.servers import ServerFound
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from kvdesk.ui.models.connect_dialog import ConnectDialog
 
 MOST_SERVERS: Final = 50
-_log = logging.getLogger(__name__)
+AT_ONCE: Final = 16
+"""Tests and questions to the keyring: one that never answers keeps nothing from the next."""
 
 
 def find(url: str, key: str) -> ServerFound:
@@ -49,10 +50,6 @@ def find(url: str, key: str) -> ServerFound:
 class Servers(QObject):
     """settings: where servers are remembered; open_server: connects one."""
 
-    _found = Signal(int, object)  # number of the test; ServerFound or a KvdeskError
-    _key_read = Signal(str, str)
-    _key_kept = Signal(str)
-
     def __init__(
         self,
         window: MainWindow,
@@ -62,11 +59,9 @@ class Servers(QObject):
     ) -> None:
         super().__init__(window)
         self._window, self._keys, self._settings, self._open = window, keys, settings, open_server
-        self._number = 0  # of the last test: what an older one found is not shown
+        self._background = Background("server", self, AT_ONCE)
+        self._test: Task | None = None  # the last one: what an older one found is not shown
         self.dialog: ConnectDialog | None = None
-        self._found.connect(self._on_found)
-        self._key_read.connect(self._on_key_read)
-        self._key_kept.connect(self._on_key_kept)
         window.server_requested.connect(self.show_dialog)
         window.reconnect_requested.connect(self._on_reconnect)
         window.remade.connect(self._on_remade)
@@ -75,7 +70,7 @@ class Servers(QObject):
     def _on_remade(self) -> None:
         """The dialog has gone with the parts of the window."""
         self.dialog = None
-        self._number += 1
+        self._forget_test()
 
     def apply(self, event: Event) -> None:
         """A server that answered is remembered, with the model that was opened there."""
@@ -102,38 +97,29 @@ class Servers(QObject):
 
     @Slot(str, str)
     def _on_test_clicked(self, url: str, key: str) -> None:
-        self._number += 1
-        number = self._number
+        self._forget_test()
+        self._test = self._background.run(lambda: find(url, key), self._on_found, self._on_not_found)
 
-        def work() -> None:
-            try:
-                found: object = find(url, key)
-            except KvdeskError as error:
-                found = error
-            except Exception as error:  # noqa: BLE001 - told like any other
-                _log.exception("a server could not be tested")
-                found = KvdeskError(unexpected(error))
-            self._tell(self._found.emit, number, found)
+    def _forget_test(self) -> None:
+        if self._test is not None:
+            self._test.cancel()
 
-        self._begin(work)
-
-    @Slot(int, object)
-    def _on_found(self, number: int, found: ServerFound | KvdeskError) -> None:
-        if self.dialog is None or number != self._number:
-            return
-        if isinstance(found, ServerFound):
+    def _on_found(self, found: ServerFound) -> None:
+        if self.dialog is not None:
             self.dialog.show_found(found)
-        else:
-            self.dialog.show_problem(str(found), found.detail)
+
+    def _on_not_found(self, error: KvdeskError) -> None:
+        if self.dialog is not None:
+            self.dialog.show_problem(str(error), error.detail)
 
     @Slot(object, str)
     def _on_connect_clicked(self, server: KnownServer, key: str) -> None:
         """The key counts at once; keeping it may take longer than connecting."""
-        self._number += 1
+        self._forget_test()
         self._keys.use(server.url, key)
         self._remember(server)
         self._open(server)
-        self._begin(lambda: self._tell(self._key_kept.emit, self._keys.keep(server.url, key)))
+        self._background.run(lambda: self._keys.keep(server.url, key), self._on_key_kept)
 
     @Slot()
     def _on_reconnect(self) -> None:
@@ -143,20 +129,18 @@ class Servers(QObject):
     @Slot(str)
     def _on_forget_clicked(self, url: str) -> None:
         self._settings.change(servers=tuple(one for one in self._settings.current.servers if one.url != url))
-        self._begin(lambda: self._keys.keep(url, ""))
+        self._background.run(lambda: self._keys.keep(url, ""))
         if self.dialog is not None:
             self.dialog.show_servers(self._settings.current.servers)
 
     @Slot(str)
     def _on_chosen(self, url: str) -> None:
-        self._begin(lambda: self._tell(self._key_read.emit, url, self._keys.get(url)))
+        self._background.run(lambda: self._keys.get(url), partial(self._on_key_read, url))
 
-    @Slot(str, str)
     def _on_key_read(self, url: str, key: str) -> None:
         if self.dialog is not None:
             self.dialog.show_key(url, key)
 
-    @Slot(str)
     def _on_key_kept(self, sentence: str) -> None:
         if sentence:
             self._window.show_result(sentence, "warning")
@@ -165,15 +149,3 @@ class Servers(QObject):
         """As the last one that was connected."""
         others = tuple(known for known in self._settings.current.servers if known.url != server.url)
         self._settings.change(servers=(server, *others)[:MOST_SERVERS])
-
-    @staticmethod
-    def _begin(work: Callable[[], object]) -> None:
-        """In a thread that nobody waits for: a keyring or a server may never answer."""
-        threading.Thread(target=work, name="kvdesk-server", daemon=True).start()
-
-    @staticmethod
-    def _tell(emit: Callable[..., object], *values: object) -> None:
-        try:
-            emit(*values)
-        except RuntimeError:  # the window is gone
-            pass

@@ -1,18 +1,19 @@
-"""The server behind the window's switch: started and ended on a thread of its own, on the window's engine."""
+"""The server behind the window's switch: started beside the window's thread, on the window's engine."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 
 from kvdesk import paths
-from kvdesk.errors import UserError, unexpected
+from kvdesk.app.background import Background
+from kvdesk.errors import KvdeskError
 from kvdesk.host.host import Host
 from kvdesk.protocol.messages import Event
 from kvdesk.session import SettingsStore
@@ -33,8 +34,6 @@ _MOST_KEY: Final = 200
 class Serving(QObject):
     """`host`: of the engine; `settings`: where it is remembered what was chosen last."""
 
-    _started = Signal(object)  # the Server that answers, or the sentence that says why none does
-
     def __init__(
         self,
         window: MainWindow,
@@ -46,11 +45,10 @@ class Serving(QObject):
         self.log = RequestLog()
         self._dialog: ServerDialog | None = None
         self._server: Server | None = None
-        self._thread: Thread | None = None
-        self._closed = False
+        self._background = Background("serve", self)
+        self._starting = self._closed = False
         self._show = QTimer(self, singleShot=True, interval=_SHOW_MS)
         self._show.timeout.connect(self._show_requests)
-        self._started.connect(self._on_started)
         window.server_dialog_made.connect(self._on_dialog_made)
         window.remade.connect(self._on_remade)
 
@@ -74,7 +72,7 @@ class Serving(QObject):
     def close(self) -> None:
         """The window closes."""
         self._closed = True
-        self._join()
+        self._background.wait()
         self._stop()
 
     # --- intents ------------------------------------------------------------------------------------------------------
@@ -93,7 +91,7 @@ class Serving(QObject):
     @Slot(object)
     def _on_start(self, choice: ServeChoice) -> None:
         """Importing what serves takes a quarter of a second: not on this thread."""
-        if self._server is not None or self._thread is not None:
+        if self._server is not None or self._starting:
             return
         assert self._dialog is not None
         self._dialog.show_starting()
@@ -101,40 +99,32 @@ class Serving(QObject):
             port=choice.port, others=choice.others, share_prefixes=choice.shared, inspect=choice.inspects
         )
         self._settings.change(serve=kept)
-        self._thread = Thread(target=self._start, args=(kept, self._key()), name="kvdesk-serve", daemon=True)
-        self._thread.start()
+        self._starting = True
+        self._background.run(partial(self._start, kept, self._key()), self._on_started, self._on_not_started)
 
-    def _start(self, kept: ServeSettings, key: str) -> None:
+    def _start(self, kept: ServeSettings, key: str) -> Server:
         """On a thread of its own."""
-        try:
-            from kvdesk.server.config import Key, ServerConfig
-            from kvdesk.server.server import Server
+        from kvdesk.server.config import Key, ServerConfig
+        from kvdesk.server.server import Server
 
-            host = "0.0.0.0" if kept.others else "127.0.0.1"
-            keys = (Key(key, inspect=kept.inspect),)
-            config = ServerConfig(host, kept.port, keys, share_prefixes=kept.share_prefixes)
-            server = Server(self._host(), config, self._settings.current.sampling)
-            server.start()
-            self._started.emit(server)
-        except UserError as error:
-            self._started.emit(str(error))
-        except Exception as error:  # noqa: BLE001 - the edge of the thread
-            self._started.emit(unexpected(error))
+        host = "0.0.0.0" if kept.others else "127.0.0.1"
+        keys = (Key(key, inspect=kept.inspect),)
+        config = ServerConfig(host, kept.port, keys, share_prefixes=kept.share_prefixes)
+        server = Server(self._host(), config, self._settings.current.sampling)
+        server.start()
+        return server
 
-    @Slot(object)
-    def _on_started(self, result: Server | str) -> None:
-        self._join()
-        if isinstance(result, str):
-            if self._dialog is not None:
-                self._dialog.show_stopped(result)
-            return
-        self._server = result
-        if self._closed:
-            self._stop()
-            return
+    def _on_started(self, server: Server) -> None:
+        self._starting, self._server = False, server
         if self._dialog is not None:
-            self._dialog.show_serving(result.url)
-        self._show_requests()
+            self._dialog.show_serving(server.url)
+        if not self._closed:
+            self._show_requests()
+
+    def _on_not_started(self, error: KvdeskError) -> None:
+        self._starting = False
+        if self._dialog is not None:
+            self._dialog.show_stopped(str(error))
 
     @Slot()
     def _on_stop(self) -> None:
@@ -164,11 +154,6 @@ class Serving(QObject):
             server.close()
         if not self._closed:
             self._show_requests()
-
-    def _join(self) -> None:
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.join()
 
     def _key(self) -> str:
         """The key of this home, made when it is first asked for."""

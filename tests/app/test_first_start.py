@@ -147,6 +147,6 @@ def test_a_real_model_offers_nothing_and_measures_nothing(make_rig: Callable[...
     rig: Rig = make_rig(embedded=TOY)
     rig.window.show()
     open_model(rig, MODEL.source.path if isinstance(MODEL.source, LocalFile) else TOY)
-    assert rig.controller.models._pool is None
+    assert rig.controller.models._background._threads == []
     assert not rig.window.chat.empty.offer.isVisible()
     assert not rig.window.chat.empty.toy.isVisible()

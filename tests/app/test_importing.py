@@ -108,7 +108,7 @@ def test_saving_can_be_cancelled(rig: Rig, qtbot: QtBot, file: Path, monkeypatch
     run.cancelled.set()
     dialog.import_button.click()
     dialog.close_button.click()
-    qtbot.waitUntil(lambda: not any(thread.is_alive() for thread in rig.controller.imports._threads))
+    rig.controller.imports._background.wait()
     assert stored_titles(rig) == []
     assert rig.store.ask(Store.leftover).result() is None
     assert titles(rig) == []
@@ -130,7 +130,7 @@ def test_closing_the_window_ends_an_import(rig: Rig, file: Path) -> None:
     rig.controller.imports._command = lambda _path: [sys.executable, "-c", "import time; time.sleep(99)"]
     rig.window.import_requested.emit(str(file))
     rig.controller.shut_down()
-    assert not any(thread.is_alive() for thread in rig.controller.imports._threads)
+    assert not any(thread.is_alive() for thread in rig.controller.imports._background._threads)
 
 
 def test_what_a_crash_left_is_removed_after_the_start(
