@@ -38,8 +38,6 @@ CHILDREN = {
     "--render": "kvdesk.backends.local.prompt.template_child:child_main",
     "--formulas": "kvdesk.ui.markdown.formula_child:child_main",
     "--busy": "kvdesk.experiments.busy:child_main",
-    "--binding-server": "kvdesk.benchmarks.peers.binding_server_child:child_main",
-    "--llama-class": "kvdesk.benchmarks.peers.llama_child:child_main",
 }
 """Processes that kvdesk starts of itself (`kvdesk.library.child`): each gets the other arguments."""
 _MODULES = {"export": "export_chats", "import": "import_chats"}

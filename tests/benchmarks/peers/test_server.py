@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kvdesk.benchmarks.peers import binding_server
-from kvdesk.benchmarks.peers.binding_server_child import FLAG
-from kvdesk.benchmarks.peers.peer import PeerFailed, Reading, answer
-from kvdesk.benchmarks.peers.rows import ROWS, Texts
-from kvdesk.benchmarks.peers.server import ServerPeer
-from kvdesk.library.child import child_command, start_child
+from kvdesk.library.child import start_child
+from tests.benchmarks.peers import binding_server
+from tests.benchmarks.peers.peer import PeerFailed, Reading, answer
+from tests.benchmarks.peers.rows import ROWS, Texts
+from tests.benchmarks.peers.server import ServerPeer
 from tests.benchmarks.peers.server_app import TinyServer, running
 
 
@@ -168,7 +168,8 @@ def test_the_bindings_server_ends_with_the_benchmark(tmp_path: Path, monkeypatch
     told = 'import os, sys, time; print(sys.argv, os.environ["LLAMA_KV_CACHE_DEBUG"], flush=True); time.sleep(60)'
     (package / "__main__.py").write_text(told, "utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    child = start_child(child_command(FLAG, "--port", "8081"), subprocess.PIPE, subprocess.DEVNULL)
+    command = [sys.executable, "-m", "tests.benchmarks.peers.binding_server_child", "--port", "8081"]
+    child = start_child(command, subprocess.PIPE, subprocess.DEVNULL)
     assert child.stdin is not None
     assert child.stdout is not None
     assert b"__main__.py', '--port', '8081'] 0" in child.stdout.readline()

@@ -1,4 +1,4 @@
-"""The process of llama-cpp-python's own server: `--binding-server OPTIONS`, those of `python -m llama_cpp.server`."""
+"""The process of llama-cpp-python's own server: its arguments are those of `python -m llama_cpp.server`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from kvdesk.library.child import read_parent
 
-FLAG = "--binding-server"
 NAME = "llama_cpp.server"
 
 
@@ -22,3 +21,7 @@ def child_main(argv: Sequence[str]) -> int:
     sys.argv = [NAME, *argv]
     runpy.run_module(NAME, run_name="__main__", alter_sys=True)
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(child_main(sys.argv[1:]))

@@ -1,5 +1,5 @@
 """The process of llama-cpp-python's `Llama`: requests as lines of JSON on standard input, pieces as lines on standard
-output. `--llama-class FILE SETTINGS`, settings as JSON.
+output. Its arguments are the file and the settings, as JSON.
 
 It has one of its own because two threads of one process that compute with ggml halve each other: llama-cpp-python is
 built with OpenMP, and where libgomp manages more threads than there are processors (libgomp/config/linux/wait.h), those
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,8 +20,6 @@ from typing import Any
 from kvdesk.benchmarks.baselines import made_llama
 from kvdesk.library.child import read_parent
 from kvdesk.settings import ContextSettings
-
-FLAG = "--llama-class"
 
 
 def child_main(argv: Sequence[str]) -> int:
@@ -69,3 +68,7 @@ def _lines(requests: queue.SimpleQueue[dict[str, Any]], stopped: threading.Event
                 requests.put(request)
 
     return take
+
+
+if __name__ == "__main__":
+    sys.exit(child_main(sys.argv[1:]))
