@@ -39,8 +39,6 @@ CHILDREN = {
     "--formulas": "kvdesk.ui.markdown.formula_child:child_main",
     "--busy": "kvdesk.experiments.busy:child_main",
     "--chat-alone": "kvdesk.benchmarks.engine:chat_alone",
-    "--binding-server": "kvdesk.benchmarks.peers.binding_server_child:child_main",
-    "--llama-class": "kvdesk.benchmarks.peers.llama_child:child_main",
 }
 """Processes that kvdesk starts of itself (`kvdesk.children`): each gets its parent and the other arguments."""
 _MODULES = {"export": "export_chats", "import": "import_chats"}

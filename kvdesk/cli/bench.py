@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
@@ -17,20 +18,19 @@ from kvdesk.benchmarks.cache import run
 from kvdesk.benchmarks.cache.run import SCENARIOS
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
-from kvdesk.dev import UI_ROWS
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.translation import tr
 
+UI_ROWS = ("frames", "messages", "decoding", "lab")
+"""What `bench ui` can measure by itself; here, since what measures it needs Qt."""
 Measure = Callable[[Path, ContextSettings, int, Callable[[str], None]], dict[str, object]]
 
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every bar was reached, 1 when one was not, 2 for bad input."""
     if argv[:1] == ["peers"]:
-        from kvdesk.cli import bench_peers
-
-        return bench_peers.main(argv[1:])
+        return int(_of_checkout("peers.command").main(argv[1:]))
     parser = Parser(
         prog="kvdesk bench",
         description=tr("Measurements that are judged, each a ratio within one run. Run them on a quiet machine."),
@@ -42,7 +42,8 @@ def main(argv: Sequence[str]) -> int:
             "engine: prefill and decode speed, equal requests, reuse, memory; cache: equal requests, sharing, "
             "swapping, batching, load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the "
             "real window, on whatever display there is); serve: what HTTP costs, and "
-            "several clients at once; peers: beside other programs (`kvdesk bench peers --help`)"
+            "several clients at once; peers: beside other programs (`kvdesk bench peers --help`); ui and peers need a "
+            "checkout of the source"
         ),
     )
     parser.add_argument(
@@ -168,14 +169,14 @@ def _serve(
 def _ui(
     model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None], only: Sequence[str]
 ) -> dict[str, object]:
-    """`kvdesk.dev.bench_ui` in a home of its own: a measurement leaves nothing in the person's chats."""
+    """In a home of its own: a measurement leaves nothing in the person's chats."""
+    bench_ui = _of_checkout("ui.window")
     from kvdesk import paths
     from kvdesk.app.application import owned_process
     from kvdesk.app.display import has_display
 
     if not has_display():
         raise UserError(tr("There is no display: run it under Xvfb, or with QT_QPA_PLATFORM=offscreen."))
-    from kvdesk.dev import bench_ui
     from kvdesk.store.settings_file import save_settings
 
     with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as home:
@@ -183,4 +184,14 @@ def _ui(
         sampling = Sampling(temperature=0.0, max_tokens=bench_ui.MAX_TOKENS)
         save_settings(Settings(context=context, sampling=sampling, all_instruments=True), paths.settings_file())
         with owned_process():
-            return bench_ui.run(model, context, rounds, say, only)
+            result: dict[str, object] = bench_ui.run(model, context, rounds, say, only)
+            return result
+
+
+def _of_checkout(name: str) -> Any:
+    """A module of tests/benchmarks, which no installation has. Raises UserError where it is not there."""
+    checkout = Path(__file__).resolve().parents[2]
+    if not (checkout / "tests" / "benchmarks").is_dir():
+        raise UserError(tr("This benchmark is for developers: it runs in a checkout of kvdesk's source only."))
+    sys.path.insert(0, str(checkout))  # `kvdesk` may have been started from any folder
+    return importlib.import_module(f"tests.benchmarks.{name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from threading import Thread
 from typing import Final
@@ -9,7 +10,6 @@ from typing import Final
 import httpx2
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.benchmarks.peers.binding_server import free_port
 from kvdesk.ui.models.connect_dialog import ConnectDialog
 from kvdesk.ui.server.dialog import ServerDialog
 from kvdesk.ui.shell.main_window import MainWindow
@@ -32,7 +32,10 @@ def serving(window: MainWindow, picture: Picture) -> Iterator[Condition]:
     window.server_dialog_made.connect(made.append)
     window.action_set.run("app.serve")
     (dialog,) = made
-    dialog.port.setValue(free_port())
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    dialog.port.setValue(port)
     dialog.inspects.setChecked(True)  # so that another kvdesk sees the cells
     dialog.serve.click()
     yield lambda: bool(dialog.address)

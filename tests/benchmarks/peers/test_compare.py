@@ -10,12 +10,12 @@ from collections.abc import Generator
 
 import pytest
 
-from kvdesk.benchmarks.peers import rows, run
-from kvdesk.benchmarks.peers.peer import ENOUGH_S, Answer, PeerFailed, Piece, answer
-from kvdesk.benchmarks.peers.rows import ROWS, WORDS, Measured, Row, Texts, Work
-from kvdesk.benchmarks.peers.table import Line, as_json, text
 from kvdesk.errors import UserError
+from tests.benchmarks.peers import rows, run
+from tests.benchmarks.peers.peer import ENOUGH_S, Answer, PeerFailed, Piece, answer
+from tests.benchmarks.peers.rows import ROWS, WORDS, Measured, Row, Texts, Work
 from tests.benchmarks.peers.server_app import WORDS as ANSWER
+from tests.benchmarks.peers.table import Line, as_json, text
 
 
 class MadeUp:

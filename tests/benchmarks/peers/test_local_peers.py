@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
-from kvdesk.benchmarks.peers.kvdesk_itself import Kvdesk
-from kvdesk.benchmarks.peers.llama_class import LlamaPeer
-from kvdesk.benchmarks.peers.peer import PeerFailed, Reading, answer
 from kvdesk.settings import ContextSettings
+from tests.benchmarks.peers.kvdesk_itself import Kvdesk
+from tests.benchmarks.peers.llama_class import LlamaPeer
+from tests.benchmarks.peers.peer import PeerFailed, Reading, answer
 
 SETTINGS = ContextSettings(n_ctx=512, n_seq_max=4)
 

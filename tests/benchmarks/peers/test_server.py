@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kvdesk.benchmarks.peers import binding_server
-from kvdesk.benchmarks.peers.binding_server_child import FLAG
-from kvdesk.benchmarks.peers.peer import PeerFailed, Reading, answer
-from kvdesk.benchmarks.peers.rows import ROWS, Texts
-from kvdesk.benchmarks.peers.server import ServerPeer
-from kvdesk.children.process import Child, child_command
+from kvdesk.children.process import Child
+from tests.benchmarks.peers import binding_server
+from tests.benchmarks.peers.binding_server_child import CHILD
+from tests.benchmarks.peers.peer import PeerFailed, Reading, answer
+from tests.benchmarks.peers.rows import ROWS, Texts
+from tests.benchmarks.peers.server import ServerPeer
 from tests.benchmarks.peers.server_app import TinyServer, running
 
 
@@ -166,6 +167,6 @@ def test_the_bindings_server_is_started_with_its_options(tmp_path: Path, monkeyp
     told = 'import os, sys; print(sys.argv, os.environ["LLAMA_KV_CACHE_DEBUG"], flush=True)'
     (package / "__main__.py").write_text(told, "utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with Child(child_command(FLAG, "--port", "8081")) as child:
+    with Child([sys.executable, "-m", CHILD, "--port", "8081"]) as child:
         assert child.wait(60) == 0
         assert "__main__.py', '--port', '8081'] 0" in child.last_words

@@ -1,4 +1,5 @@
-"""The process of llama-cpp-python's `Llama`, which gets requests and says pieces: `--llama-class FILE SETTINGS`.
+"""The process of llama-cpp-python's `Llama`, which gets requests and says pieces. Its arguments are the file and
+the settings, as JSON.
 
 It has one of its own because two threads of one process that compute with ggml halve each other: llama-cpp-python is
 built with OpenMP, and where libgomp manages more threads than there are processors (libgomp/config/linux/wait.h), those
@@ -7,14 +8,16 @@ that wait for each other within a token sleep at once instead of a little later.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk.benchmarks.baselines import made_llama
+from kvdesk.children import entry
 from kvdesk.children.entry import Parent
 from kvdesk.settings import ContextSettings
 
-FLAG = "--llama-class"
+CHILD = "tests.benchmarks.peers.llama_child"
 
 
 def child_main(parent: Parent, argv: Sequence[str]) -> int:
@@ -39,3 +42,7 @@ def child_main(parent: Parent, argv: Sequence[str]) -> int:
             parent.send_value({"end": reason})
         except (ValueError, RuntimeError) as error:  # the prompt is too long, llama_decode failed
             parent.send_value({"failed": str(error).rstrip(".")})
+
+
+if __name__ == "__main__":
+    sys.exit(entry.run(f"{CHILD}:child_main", sys.argv[1:]))

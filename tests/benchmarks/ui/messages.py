@@ -13,11 +13,12 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QPointF, Q
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
+from kvdesk.experiments.threshold import Threshold
 from kvdesk.protocol.chat import TextDelta
 from kvdesk.store.store import Store
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.benchmarks.ui.frames import percentile
 
 OPEN_MS = 200.0
 FRAME_MS = 16.0
@@ -91,24 +92,26 @@ def measure(
     idle = (time.process_time() - began) / (time.monotonic() - began_s)
     say(f"idle: {idle:.2%} of a core")
     scrolled, between = _scrolling_ms(window)
-    say(f"scrolled: {_p(95, scrolled):.1f} ms for event and paint (P95), {_p(95, between):.1f} ms between them")
+    painting, rest = percentile(95, scrolled), percentile(95, between)
+    say(f"scrolled: {painting:.1f} ms for event and paint (P95), {rest:.1f} ms between them")
     _opening_ms(window, texts)
     settle(1.0)
     typed, drawn = _typing_ms(window, texts, settle)
-    say(f"typed while an answer streams: {_p(99, typed):.1f} ms (P99); a rendering {_p(95, drawn):.1f} ms (P95)")
+    key, rendering = percentile(99, typed), percentile(95, drawn)
+    say(f"typed while an answer streams: {key:.1f} ms (P99); a rendering {rendering:.1f} ms (P95)")
     bars = {
         f"open_{N_MESSAGES}_messages_ms": Threshold(max(opened), OPEN_MS, at_least=False),
-        "scroll_p95_ms": Threshold(_p(95, scrolled), FRAME_MS, at_least=False),
+        "scroll_p95_ms": Threshold(painting, FRAME_MS, at_least=False),
         "idle_share_of_a_core": Threshold(idle, IDLE_SHARE, at_least=False),
-        "typing_p99_ms": Threshold(_p(99, typed), FRAME_MS, at_least=False),
-        "rendering_p95_ms": Threshold(_p(95, drawn), FRAME_MS, at_least=False),
+        "typing_p99_ms": Threshold(key, FRAME_MS, at_least=False),
+        "rendering_p95_ms": Threshold(rendering, FRAME_MS, at_least=False),
     }
     values: dict[str, object] = {
         "opened_ms": [round(ms, 1) for ms in opened],
-        "scroll_ms": {f"p{share}": round(_p(share, scrolled), 1) for share in (50, 95, 99, 100)},
-        "between_scrolls_ms": {f"p{share}": round(_p(share, between), 1) for share in (50, 95, 99, 100)},
-        "typing_ms": {f"p{share}": round(_p(share, typed), 1) for share in (50, 95, 99, 100)},
-        "rendering_ms": {f"p{share}": round(_p(share, drawn), 1) for share in (50, 95, 99, 100)},
+        "scroll_ms": _shares(scrolled),
+        "between_scrolls_ms": _shares(between),
+        "typing_ms": _shares(typed),
+        "rendering_ms": _shares(drawn),
     }
     return bars, values
 
@@ -228,6 +231,5 @@ def _prose(n_chars: int) -> str:
     return "".join(words)
 
 
-def _p(share: int, values: list[float]) -> float:
-    """Nearest rank."""
-    return sorted(values)[max(0, math.ceil(share / 100 * len(values)) - 1)]
+def _shares(values: list[float]) -> dict[str, float]:
+    return {f"p{share}": round(percentile(share, values), 1) for share in (50, 95, 99, 100)}

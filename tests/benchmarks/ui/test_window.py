@@ -7,11 +7,11 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from kvdesk.dev import bench_map
-from kvdesk.dev.bench_ui import Heartbeat
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.widgets.theme import Theme
+from tests.benchmarks.ui import frames
+from tests.benchmarks.ui.window import Heartbeat
 
 
 def test_a_stall_of_the_event_loop_is_heard(qtbot: QtBot) -> None:
@@ -29,15 +29,15 @@ def test_a_stall_of_the_event_loop_is_heard(qtbot: QtBot) -> None:
 
 
 def test_every_colour_mode_is_measured(qapp: QApplication, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_map, "N_CELLS", 4096)
-    monkeypatch.setattr(bench_map, "N_FRAMES", 3)
+    monkeypatch.setattr(frames, "N_CELLS", 4096)
+    monkeypatch.setattr(frames, "N_FRAMES", 3)
     cells = CellMapView(Theme(qapp))
     qtbot.addWidget(cells)
     cells.resize(400, 300)
     cells.show()
     qtbot.waitExposed(cells)
     said: list[str] = []
-    found = bench_map.frame_times(cells, said.append)
+    found = frames.frame_times(cells, said.append)
     assert list(found) == [mode.value.lower() for mode in ColourBy]
     assert all(ms > 0 for times in found.values() for ms in times.values())
     assert len(said) == len(ColourBy)
@@ -46,8 +46,8 @@ def test_every_colour_mode_is_measured(qapp: QApplication, qtbot: QtBot, monkeyp
 
 
 def test_the_mixed_cache_has_everything_a_map_can_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_map, "N_CELLS", 8192)
-    cache = bench_map.MixedCache()
+    monkeypatch.setattr(frames, "N_CELLS", 8192)
+    cache = frames.MixedCache()
     first, second = cache.next_view(), cache.next_view()
     (stream,) = first.snapshot.maps[0].streams
     assert 0.5 * 8192 < stream.used < stream.high_water
@@ -60,6 +60,6 @@ def test_the_mixed_cache_has_everything_a_map_can_show(monkeypatch: pytest.Monke
     assert set(cache.spans()) == set(range(8))
 
 
-def test_p99_is_the_nearest_rank() -> None:
-    assert bench_map.p99([float(ms) for ms in range(1, 101)]) == 99.0
-    assert bench_map.p99([3.0]) == 3.0
+def test_a_percentile_is_the_nearest_rank() -> None:
+    assert frames.percentile(99, [float(ms) for ms in range(1, 101)]) == 99.0
+    assert frames.percentile(99, [3.0]) == 3.0

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kvdesk.__main__ import main
-from kvdesk.benchmarks.peers import rows, run
+from tests.benchmarks.peers import rows, run
 from tests.benchmarks.peers.server_app import TinyServer, running
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 from kvdesk.backends.local.llama.binding import engine_version
-from kvdesk.benchmarks.peers.history import History
-from kvdesk.benchmarks.peers.llama_child import FLAG
-from kvdesk.benchmarks.peers.peer import PeerFailed, Piece, wrote_with
-from kvdesk.children.process import Child, ChildStopped, child_command
+from kvdesk.children.process import Child, ChildStopped
 from kvdesk.settings import ContextSettings
+from tests.benchmarks.peers.history import History
+from tests.benchmarks.peers.llama_child import CHILD
+from tests.benchmarks.peers.peer import PeerFailed, Piece, wrote_with
 
 
 class LlamaPeer:
@@ -24,7 +25,7 @@ class LlamaPeer:
     def __init__(self, path: Path, settings: ContextSettings) -> None:
         self.about = f"llama-cpp-python {engine_version().binding}, {path.name}"
         self._how = f"{wrote_with(settings.decode_threads)}, with this chat alone in its cache"
-        self._command = child_command(FLAG, str(path), settings.model_dump_json())
+        self._command = [sys.executable, "-m", CHILD, str(path), settings.model_dump_json()]
         self._history, self._one = History(), threading.Lock()
         self._child = self._started()
 

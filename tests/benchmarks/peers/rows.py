@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kvdesk.benchmarks.peers.peer import ENOUGH_S, Answer, Peer, PeerFailed, Reading, answer
+from tests.benchmarks.peers.peer import ENOUGH_S, Answer, Peer, PeerFailed, Reading, answer
 
 TURNS, TURN_TOKENS = 10, 24
 STORY_TOKENS = 128

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvdesk.benchmarks.peers.rows import Measured
 from kvdesk.experiments.statistics import figure
 from kvdesk.protocol.experiment import Figure
+from tests.benchmarks.peers.rows import Measured
 
 LOADS = ("quiet", "one busy process", "two busy processes")
 PRIMARY = "kvdesk"

@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 from kvdesk.backends.local.llama.binding import engine_version
-from kvdesk.benchmarks.peers.binding_server_child import FLAG, NAME
-from kvdesk.benchmarks.peers.peer import PeerFailed, wrote_with
-from kvdesk.benchmarks.peers.server import ServerPeer
-from kvdesk.children.process import Child, child_command
+from kvdesk.children.process import Child
 from kvdesk.settings import ContextSettings
+from tests.benchmarks.peers.binding_server_child import CHILD, NAME
+from tests.benchmarks.peers.peer import PeerFailed, wrote_with
+from tests.benchmarks.peers.server import ServerPeer
 
 NEEDED = {
     "fastapi": "fastapi",
@@ -28,8 +28,6 @@ READY_S = 120.0
 
 def missing() -> str:
     """Why it cannot be run, in a sentence; "" where it can."""
-    if getattr(sys, "frozen", False):
-        return f"{NAME} needs a Python installation, and the packaged kvdesk has none."
     absent = [package for module, package in NEEDED.items() if importlib.util.find_spec(module) is None]
     return f"{NAME} needs {', '.join(absent)}, not installed here." if absent else ""
 
@@ -57,9 +55,8 @@ class BindingServer(ServerPeer):
             "interrupt_requests": False,
             "verbose": False,
         }
-        self._command = child_command(
-            FLAG, *(part for key, value in options.items() for part in (f"--{key}", str(value)))
-        )
+        parts = (part for key, value in options.items() for part in (f"--{key}", str(value)))
+        self._command = [sys.executable, "-m", CHILD, *parts]
         self._child: Child | None = None
         self._start()
         self.about = f"llama-cpp-python {engine_version().binding}, {path.name}"

@@ -14,16 +14,17 @@ from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer, Slot
 
 from kvdesk import paths
 from kvdesk.app.application import Parts, build
-from kvdesk.benchmarks.ratios import MOST_ROUNDS, SURE, error, ratio, ratio_at_least
-from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
-from kvdesk.dev import UI_ROWS, bench_messages
-from kvdesk.dev.bench_map import N_CELLS, frame_times, p99
+from kvdesk.cli.bench import UI_ROWS
 from kvdesk.errors import UserError
+from kvdesk.experiments.statistics import MOST_ROUNDS, SURE, error, ratio, ratio_at_least
+from kvdesk.experiments.threshold import Threshold
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings
+from tests.benchmarks.ui import messages
+from tests.benchmarks.ui.frames import N_CELLS, frame_times, percentile
 
 FRAME_MS = 16.7
 STALL_MS = 50.0
@@ -112,7 +113,7 @@ class _DrivenWindow(QObject):
 
     def answer(self, *, on_lab: bool = False, heart: Heartbeat | None = None) -> TurnStats:
         """One answer in a new conversation, which is deleted afterwards. `on_lab`: the laboratory is looked at. `heart`
-        beats until the deletion, which opens a chat of 500 messages (`bench_messages` judges how long that takes).
+        beats until the deletion, which opens a chat of 500 messages (`messages` judges how long that takes).
         """
         self.window.new_chat_requested.emit()
         if on_lab:
@@ -162,8 +163,8 @@ def run(
     """
     wanted = set(only) or set(UI_ROWS)
     long, texts = (
-        bench_messages.stored(paths.database_file()),
-        bench_messages.stored(paths.database_file(), n=100, n_chars=bench_messages.LONG_CHARS),
+        messages.stored(paths.database_file()),
+        messages.stored(paths.database_file(), n=100, n_chars=messages.LONG_CHARS),
     )
     parts = build(str(model))
     driven = _DrivenWindow(parts)
@@ -182,7 +183,7 @@ def run(
             values["frames_ms"] = {mode: {k: round(v, 2) for k, v in times.items()} for mode, times in frames.items()}
         parts.window.resize(1280, 800)
         if "messages" in wanted:
-            judged, values["messages"] = bench_messages.measure(parts.window, long, texts, driven.settle, say)
+            judged, values["messages"] = messages.measure(parts.window, long, texts, driven.settle, say)
             bars |= judged
         if "decoding" in wanted:
             runs = {"default": context, str(N_CELLS): context.model_copy(update={"n_ctx": N_CELLS})}
@@ -291,6 +292,6 @@ def _rounded(values: dict[str, list[float]]) -> dict[str, object]:
     kept: dict[str, object] = {name: [round(v, 3) for v in vs] for name, vs in values.items() if name != "stalls_ms"}
     return kept | {
         "open_over_closed_standard_error": round(error(values["open_tok_s"], values["closed_tok_s"]), 4),
-        "stall_p99_ms": round(p99(stalls), 1),
+        "stall_p99_ms": round(percentile(99, stalls), 1),
         "longest_stalls_ms": [round(s, 1) for s in sorted(stalls)[-5:]],
     }

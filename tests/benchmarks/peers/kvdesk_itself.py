@@ -12,7 +12,6 @@ from pathlib import Path
 
 from kvdesk import __version__
 from kvdesk.backends.local.engine import Engine
-from kvdesk.benchmarks.peers.peer import PeerFailed, Piece, wrote_with
 from kvdesk.chat import ConversationId, Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.host.host import IDLE_S, Host
 from kvdesk.protocol.cache import LoadSample, UsePolicy
@@ -28,6 +27,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+from tests.benchmarks.peers.peer import PeerFailed, Piece, wrote_with
 
 GIL_SWITCH_S = 0.001  # as in the window
 MOST_WAIT_S = 600.0

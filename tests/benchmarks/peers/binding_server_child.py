@@ -1,4 +1,4 @@
-"""The process of llama-cpp-python's own server: `--binding-server OPTIONS`, those of `python -m llama_cpp.server`."""
+"""The process of llama-cpp-python's own server. Its arguments are those of `python -m llama_cpp.server`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import runpy
 import sys
 from collections.abc import Sequence
 
+from kvdesk.children import entry
 from kvdesk.children.entry import Parent
 
-FLAG = "--binding-server"
+CHILD = "tests.benchmarks.peers.binding_server_child"
 NAME = "llama_cpp.server"
 
 
@@ -21,3 +22,7 @@ def child_main(_parent: Parent, argv: Sequence[str]) -> int:
     sys.argv = [NAME, *argv]
     runpy.run_module(NAME, run_name="__main__", alter_sys=True)
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(entry.run(f"{CHILD}:child_main", sys.argv[1:]))

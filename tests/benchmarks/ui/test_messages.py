@@ -8,19 +8,19 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk import session
-from kvdesk.dev import bench_messages
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.store.store import Store
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.benchmarks.ui import messages
 
 
 def test_every_figure_is_measured(
     qapp: QApplication, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("_OPENINGS", 1), ("_WHEEL_STEPS", 4), ("_IDLE_S", 0.05), ("_KEYS", 4), ("LONG_CHARS", 2_000)):
-        monkeypatch.setattr(bench_messages, name, value)
+        monkeypatch.setattr(messages, name, value)
     file = tmp_path / "chats.sqlite3"
-    long, texts = bench_messages.stored(file, n=20), bench_messages.stored(file, n=10, n_chars=9_000)
+    long, texts = messages.stored(file, n=20), messages.stored(file, n=10, n_chars=9_000)
     store = Store(file)
     trees = {known.id: store.all_messages(known.id) for known in (long, texts)}
     assert sorted(known.title for known in store.conversations()) == ["10 messages", "20 messages"]
@@ -39,7 +39,7 @@ def test_every_figure_is_measured(
 
     window.conversation_selected.connect(select)
     said: list[str] = []
-    bars, values = bench_messages.measure(window, long, texts, lambda s: qtbot.wait(round(s * 50)), said.append)
+    bars, values = messages.measure(window, long, texts, lambda s: qtbot.wait(round(s * 50)), said.append)
     judged = {"open_500_messages_ms", "scroll_p95_ms", "idle_share_of_a_core", "typing_p99_ms", "rendering_p95_ms"}
     assert set(bars) == judged
     assert all(0 <= bar.value < 20_000 for bar in bars.values())

@@ -12,13 +12,13 @@ import json
 import sys
 from collections.abc import Sequence
 
-from kvdesk.benchmarks.peers.rows import ROWS
-from kvdesk.benchmarks.peers.run import Plan, run
-from kvdesk.benchmarks.peers.table import LOADS, text
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
 from kvdesk.translation import tr
+from tests.benchmarks.peers.rows import ROWS
+from tests.benchmarks.peers.run import Plan, run
+from tests.benchmarks.peers.table import LOADS, text
 
 ROUNDS, MINUTES = 5, 60.0
 SHORT_ROUNDS, SHORT_MINUTES = 2, 5.0

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from kvdesk.benchmarks.peers.history import History
-from kvdesk.benchmarks.peers.peer import PeerFailed, Piece
+from tests.benchmarks.peers.history import History
+from tests.benchmarks.peers.peer import PeerFailed, Piece
 
 CONNECT_S, SILENT_S = 5.0, 120.0
 """After so long without a word a server is given up: longer than 2,000 tokens take on a busy laptop."""

@@ -18,18 +18,18 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from kvdesk.benchmarks.peers.binding_server import BindingServer
-from kvdesk.benchmarks.peers.binding_server_child import NAME as BINDING_SERVER
-from kvdesk.benchmarks.peers.kvdesk_itself import Kvdesk
-from kvdesk.benchmarks.peers.llama_class import LlamaPeer
-from kvdesk.benchmarks.peers.peer import Peer, PeerFailed, answer
-from kvdesk.benchmarks.peers.rows import ROWS, WORDS, Row, Texts
-from kvdesk.benchmarks.peers.server import ServerPeer
-from kvdesk.benchmarks.peers.table import LOADS, PRIMARY, Line, as_json
 from kvdesk.errors import UserError
 from kvdesk.experiments.busy import busy_processes
 from kvdesk.experiments.child import machine
 from kvdesk.settings import ContextSettings
+from tests.benchmarks.peers.binding_server import BindingServer
+from tests.benchmarks.peers.binding_server_child import NAME as BINDING_SERVER
+from tests.benchmarks.peers.kvdesk_itself import Kvdesk
+from tests.benchmarks.peers.llama_class import LlamaPeer
+from tests.benchmarks.peers.peer import Peer, PeerFailed, answer
+from tests.benchmarks.peers.rows import ROWS, WORDS, Row, Texts
+from tests.benchmarks.peers.server import ServerPeer
+from tests.benchmarks.peers.table import LOADS, PRIMARY, Line, as_json
 
 START_S = 0.5  # until a busy process computes
 WARM_UP = 16

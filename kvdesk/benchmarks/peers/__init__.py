@@ -1,1 +1,0 @@
-"""`kvdesk bench peers`: the same conversations through kvdesk and through other programs that run the same model."""
