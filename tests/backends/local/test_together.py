@@ -188,7 +188,7 @@ def test_a_shift_ends_the_answers_that_share_the_cells(headless: HeadlessEngine)
     long = GREEDY.model_copy(update={"max_tokens": 60})
     headless.events.clear()
     headless.engine.handle(Generate(second.conversation, new_message_id(), (rules, second), long))
-    for _ in range(4):
+    while not of(headless.events, PrefillProgress):
         headless.engine.step()
     shared = headless.engine.session.runtime.cache_manager.pool.get(second.conversation)
     assert shared.busy
