@@ -8,7 +8,7 @@ from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies.compaction_gain import Reads, SpanCost
 from kvdesk.protocol.cache import OperationDone, SpeedSample, UsePolicy
-from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded
+from kvdesk.protocol.chat import Generate, PrefillProgress, TextDelta, TurnEnded
 from kvdesk.protocol.operations import ClearCache, Operate, RemoveRange, ShiftPositions
 from kvdesk.settings import CachePolicy, Sampling
 from tests.backends.local.test_by_hand import GREEDY, answered, of, seq, used
