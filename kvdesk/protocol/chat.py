@@ -165,6 +165,7 @@ class Generate:
     raw       the prompt in the place of messages, of which there are none then
     tools     what the template tells the model that it may call, as a JSON array; "": nothing
     choice    of those tools; None: none of them may be called
+    variables further ones that the template gets, as a JSON object, such as `{"enable_thinking": false}`; "": none
     n_probs   each token is told with its probability, and so many of the likeliest in its place; -1: without
     """
 
@@ -181,6 +182,7 @@ class Generate:
     raw: RawPrompt | None = None
     tools: str = ""
     choice: ToolChoice | None = None
+    variables: str = ""
     n_probs: int = -1
 
 

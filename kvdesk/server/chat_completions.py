@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -22,6 +23,20 @@ from kvdesk.server.responses import DONE, EventStream, WholeResponse, sse
 from kvdesk.server.sampling import sampling_of, seeded
 from kvdesk.server.schemas import ChatRequest
 from kvdesk.server.tools import choice_of, offered, tools_of
+
+
+def variables_of(request: ChatRequest) -> str:
+    """What the template gets beside messages and tools, as a JSON object; "" for nothing. Most templates call the
+    switch of reasoning `enable_thinking`, DeepSeek's `thinking`.
+    """
+    found = dict(request.chat_template_kwargs or {})
+    thinking = request.enable_thinking
+    if (effort := request.reasoning_effort) is not None:
+        found.setdefault("reasoning_effort", effort)
+        thinking = False if thinking is None and effort == "none" else thinking
+    if thinking is not None:
+        found = {"enable_thinking": thinking, "thinking": thinking, **found}
+    return json.dumps(found, ensure_ascii=False) if found else ""
 
 
 class ChatCompletion:
@@ -63,6 +78,7 @@ class ChatCompletion:
                 client=client,
                 tools=self._tools,
                 choice=choice,
+                variables=variables_of(request),
                 n_probs=n_probs,
             )
             for i in range(request.n)

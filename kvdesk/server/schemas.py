@@ -143,6 +143,9 @@ class ChatRequest(Sampled):
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool = True
     reasoning_format: str | None = None
+    reasoning_effort: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    enable_thinking: bool | None = None
     functions: list[Any] | None = None
     modalities: list[str] | None = None
 

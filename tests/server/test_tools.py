@@ -183,3 +183,28 @@ def test_a_template_sees_tools_and_the_fields_of_messages() -> None:
     rendered = ChatTemplate(TEMPLATE).rendering(messages, add_generation_prompt=True, tools=json.dumps([WEATHER])).text
     assert rendered.startswith('<tools>[{"type"')
     assert rendered.endswith('<user>Hi<assistant><call>weather: {"city": "Rom"}</call><tool>sunny')
+
+
+@pytest.mark.parametrize(
+    ("more", "variables"),
+    [
+        ({}, {}),
+        ({"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
+        (
+            {"reasoning_effort": "none"},
+            {"enable_thinking": False, "thinking": False, "reasoning_effort": "none"},
+        ),
+        (
+            {"chat_template_kwargs": {"enable_thinking": False, "style": "brief"}},
+            {"enable_thinking": False, "style": "brief"},
+        ),
+        ({"enable_thinking": True}, {"enable_thinking": True, "thinking": True}),
+    ],
+)
+def test_what_the_template_is_told_is_handed_on(
+    scripted: tuple[Calling, openai.OpenAI], more: dict[str, Any], variables: dict[str, Any]
+) -> None:
+    backend, client = scripted
+    client.chat.completions.create(model="x", messages=[{"role": "user", "content": "Hello"}], extra_body=more)
+    (asked,) = [command for command in backend.handled if isinstance(command, Generate)]
+    assert (json.loads(asked.variables) if asked.variables else {}) == variables

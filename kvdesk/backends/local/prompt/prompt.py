@@ -84,8 +84,9 @@ class PromptBuilder:
         """Token ids of the whole conversation and the beginning of the next answer: `prompt` without the places."""
         return self._tokens(messages, template)[1]
 
-    def prompt(self, messages: Sequence[Message], template: str = "", tools: str = "") -> Prompt:
-        """Token ids of the whole conversation and the beginning of the next answer. `tools`: as in `Generate`.
+    def prompt(self, messages: Sequence[Message], template: str = "", tools: str = "", variables: str = "") -> Prompt:
+        """Token ids of the whole conversation and the beginning of the next answer. `tools`, `variables`: as in
+        `Generate`.
 
         Marks that the template wrote become special tokens, text of anyone else never does (`text_ids`). An answer that
         was generated here is inserted as the ids it was generated as: tokenizing its text again could give others, and
@@ -94,7 +95,7 @@ class PromptBuilder:
 
         Raises TemplateError, and PromptError where the model has no text tokenizer.
         """
-        rendering, tokens, ends = self._tokens(messages, template, tools)
+        rendering, tokens, ends = self._tokens(messages, template, tools, variables)
         texts = {m.id: m.text for m in messages}
         places = []
         for span, message in rendering.places:
@@ -104,7 +105,10 @@ class PromptBuilder:
             places.append(Place(message, first, min(end, len(tokens)), chars))
         traits = self.traits(template)
         calls = traits.calls.without(self._vocab.ends) if tools else None
-        return Prompt(tokens, tuple(places), rendering.remark, traits.marks, calls)
+        marks = traits.marks
+        if marks is not None:
+            marks = replace(marks, is_open=rendering.text.rstrip().endswith(marks.start))
+        return Prompt(tokens, tuple(places), rendering.remark, marks, calls)
 
     def traits(self, template: str = "") -> TemplateTraits:
         """What the template says of its family."""
@@ -169,7 +173,7 @@ class PromptBuilder:
         return self._others
 
     def _tokens(
-        self, messages: Sequence[Message], template: str, tools: str = ""
+        self, messages: Sequence[Message], template: str, tools: str = "", variables: str = ""
     ) -> tuple[Rendering, list[int], list[int]]:
         """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:
@@ -177,7 +181,9 @@ class PromptBuilder:
         self.traits(template)  # what of an answer is text depends on them
         messages = [replace(m, tokens=self._generated(m)) if m.tokens else m for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
-        rendering = self._renderer(template).rendering(messages, add_generation_prompt=True, tools=tools)
+        rendering = self._renderer(template).rendering(
+            messages, add_generation_prompt=True, tools=tools, variables=variables
+        )
         tokens, ends = self._tokenizer.tokens(rendering.segments, answers)
         if self._vocab.add_bos and tokens[:1] != [self._vocab.bos]:
             tokens.insert(0, self._vocab.bos)  # llama.cpp adds it once; many templates write it themselves

@@ -35,7 +35,8 @@ def child_main(parent: Parent, _argv: Sequence[str]) -> int:
             else:
                 assert template is not None, "nothing is rendered before a template was compiled"
                 messages = [_message(*parts) for parts in request["messages"]]
-                answer = encoded(template.rendering(messages, request["add_generation_prompt"], request["tools"]))
+                more = request["tools"], request["variables"]
+                answer = encoded(template.rendering(messages, request["add_generation_prompt"], *more))
         except TemplateError as error:
             answer = {"error": str(error), "detail": error.detail[:10_000]}
         parent.send_value(answer)

@@ -68,8 +68,10 @@ class TemplateProcess:
         if source != self._source:
             self._source, self._template, self._refused = source, self._request(source), None
 
-    def rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str = "") -> Rendering:
-        """Render `messages`, oldest first. `tools`: as in `Generate`.
+    def rendering(
+        self, messages: Sequence[Message], add_generation_prompt: bool, tools: str = "", variables: str = ""
+    ) -> Rendering:
+        """Render `messages`, oldest first. `tools`, `variables`: as in `Generate`.
 
         Raises TemplateError: broken, refusing, forbidden or endless template.
         """
@@ -79,6 +81,7 @@ class TemplateProcess:
                 "messages": [(m.id, m.role, m.text, bool(m.tokens), m.fields, _marks_of(m)) for m in messages],
                 "add_generation_prompt": add_generation_prompt,
                 "tools": tools,
+                "variables": variables,
             }
         )
         return decoded(_checked(child.answer(TIME_LIMIT_S)))

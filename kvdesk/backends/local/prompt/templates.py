@@ -45,6 +45,10 @@ _IN_PARTS = (frozenset(), *map(frozenset, (("system", "user", "assistant", "tool
 """Roles whose contents a template may take as typed parts only, as they are tried."""
 THOUGHT_FIELD = "reasoning_content"
 """Of an answer's fields: reasoning that its text does not have."""
+_OWN_VARIABLES = frozenset(
+    ("messages", "add_generation_prompt", "tools", "documents", "strftime_now", "bos_token", "eos_token")
+)
+"""What a template gets from kvdesk, and from nobody else."""
 _RESULT_END = RESULT.rpartition("}")[2]
 _FILE = "<template>"  # Jinja2's name for a template that is no file
 MODELS_OWN, CHATS_OWN = marked("The model's chat template"), marked("This chat's own template")
@@ -105,6 +109,7 @@ class _Given:
     add_generation_prompt: bool
     now: datetime
     tools: str
+    variables: str
     parts: frozenset[str] = frozenset()
     strings: Mapping[str, str] = field(default_factory=dict)
 
@@ -157,19 +162,24 @@ class ChatTemplate:
         """The segments of `rendering`."""
         return self.rendering(messages, add_generation_prompt).segments
 
-    def rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str = "") -> Rendering:
-        """Render `messages`, oldest first. `tools`: a JSON array that the template gets; "" for none.
+    def rendering(
+        self, messages: Sequence[Message], add_generation_prompt: bool, tools: str = "", variables: str = ""
+    ) -> Rendering:
+        """Render `messages`, oldest first. `tools`: a JSON array that the template gets; `variables`: a JSON object of
+        further ones; "" for none.
 
         Raises TemplateError: broken, refusing or forbidden template.
         """
         try:
-            return self._rendering(messages, add_generation_prompt, tools)
+            return self._rendering(messages, add_generation_prompt, tools, variables)
         except Exception as error:  # the edge to a stranger's code
             raise _template_error(error, self._name) from error
 
     # --- internals --------------------------------------------------------------------------------------------------
 
-    def _rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str) -> Rendering:
+    def _rendering(
+        self, messages: Sequence[Message], add_generation_prompt: bool, tools: str, variables: str
+    ) -> Rendering:
         messages = [self._with_thought(message) for message in messages]
         if not self.traits.writes_calls:
             messages = _calls_as_text(messages, self.traits.calls)
@@ -177,7 +187,7 @@ class ChatTemplate:
                 messages = _results_as_questions(messages)
         if tools and not self.traits.takes_tools:
             messages, tools = _told_of_tools(messages, tools, self.traits.calls), ""
-        given = _Given(add_generation_prompt, datetime.now().astimezone(), tools)
+        given = _Given(add_generation_prompt, datetime.now().astimezone(), tools, variables)
         problem: Exception | None = None  # of the first way
         for tried, remark in self._ways(messages):
             folding: Rendering | None = None
@@ -239,7 +249,9 @@ class ChatTemplate:
     def _found(self, seen: _Seen, plain: str, folded: bool, given: _Given) -> Rendering:
         """Whose text is whose in the rendering `plain`."""
         n, messages = len(seen.texts), seen.messages
-        given_strings = [s for s in _strings_of(messages, given.tools) if next(self._controls.find(s), None)]
+        given_strings = [
+            s for s in _strings_of(messages, given.tools, given.variables) if next(self._controls.find(s), None)
+        ]
         answers = frozenset(i for i, m in enumerate(messages) if m.role == "assistant")
         marker = TemplateSpanFinder(
             [*seen.texts, *given_strings],
@@ -317,7 +329,8 @@ class ChatTemplate:
         return _Seen(messages, texts, thoughts, parts)
 
     def _render(self, seen: _Seen, texts: Sequence[str], given: _Given) -> str:
-        n_given = sum(map(len, texts)) + sum(len(message.fields) for message in seen.messages) + len(given.tools)
+        n_given = sum(map(len, texts)) + sum(len(message.fields) for message in seen.messages)
+        n_given += len(given.tools) + len(given.variables)
         room = OWN_TEXT + REPEATED * n_given + OWN_PER_MESSAGE * len(texts)
         is_apart = self.traits.form == BLOCKS and bool(seen.thoughts)  # all answers in the same form
         as_seen = []
@@ -332,7 +345,8 @@ class ChatTemplate:
             fields = _replaced(json.loads(message.fields), given.strings) if message.fields else {}
             as_seen.append({"role": message.role, **content, **fields})
         tools = _replaced(json.loads(given.tools), given.strings) if given.tools else None
-        return self._written(as_seen, given.add_generation_prompt, tools, room, given.now, {})
+        flags = _replaced(json.loads(given.variables), given.strings) if given.variables else {}
+        return self._written(as_seen, given.add_generation_prompt, tools, room, given.now, flags)
 
     def _probe(
         self,
@@ -363,7 +377,7 @@ class ChatTemplate:
             documents=None,
             strftime_now=partial(_strftime, now),
             **self._special,
-            **flags,
+            **{name: value for name, value in flags.items() if name not in _OWN_VARIABLES},
         )
         for piece in pieces:
             room -= len(piece)
@@ -419,8 +433,8 @@ def _in_parts(text: str) -> list[dict[str, str]]:
     return [{"type": "text", "text": text}]
 
 
-def _strings_of(messages: Sequence[Message], tools: str) -> list[str]:
-    """Every text that a template gets in tools and in fields of messages: nobody but others wrote those."""
+def _strings_of(messages: Sequence[Message], *given: str) -> list[str]:
+    """Every text that a template gets in these JSON texts and in fields of messages: nobody but others wrote those."""
     found: dict[str, None] = {}
 
     def collect(value: object) -> None:
@@ -434,7 +448,7 @@ def _strings_of(messages: Sequence[Message], tools: str) -> list[str]:
                 found[name] = None
                 collect(one)
 
-    for source in (*(message.fields for message in messages), tools):
+    for source in (*(message.fields for message in messages), *given):
         if source:
             collect(json.loads(source))
     return list(found)

@@ -298,8 +298,8 @@ class OverflowManager:
 
     def _prompt(self, asked: Asked, evicted: EvictedMessages) -> Prompt:
         if evicted == NONE_EVICTED:
-            tools = asked.tools if isinstance(asked, Generate) else ""
-            return self._prompts.prompt(asked.messages, asked.template, tools)
+            tools, variables = (asked.tools, asked.variables) if isinstance(asked, Generate) else ("", "")
+            return self._prompts.prompt(asked.messages, asked.template, tools, variables)
         if not policy_of(asked.overflow).keeps_first_tokens:
             left = [m for m in asked.messages if m.id not in evicted.messages]
             return self._prompts.prompt(left, asked.template)
