@@ -63,6 +63,7 @@ def test_prefill_is_measured_beside_llama_cpp_s_defaults(
     assert headless.engine.session.runtime.context.settings == SETTINGS, "what follows has the settings as they were"
 
 
+@pytest.mark.usefixtures("models_are_tried")
 def test_a_context_that_both_use_is_as_new_when_the_engine_comes_second(headless: HeadlessEngine) -> None:
     requests = {48: engine._text_of(headless, 48)}
     with pytest.MonkeyPatch.context() as patch:

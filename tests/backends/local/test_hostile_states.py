@@ -27,13 +27,19 @@ from kvdesk.protocol.cache import CacheView, UsePolicy, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
-from tests.backends.local.conftest import SMALL
+from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.tiny_models import written
 
 SHORT = Sampling(temperature=0.0, max_tokens=2)
 SYSTEM = "Be brief."  # the template's own would be longer
 ON_DISK = CachePolicy(memory_mb=0)
 QUESTION = "Name the river that flows through Paris."
+
+
+@pytest.fixture(scope="module")
+def loaded(talking_file: Path) -> Iterator[HeadlessEngine]:
+    """The model that the states are of, and no other."""
+    yield from opened_with(talking_file, SMALL)
 
 
 @pytest.fixture(scope="module")

@@ -79,10 +79,10 @@ def test_a_prompt_that_is_too_long_is_one_sentence(kvdesk: Kvdesk, llama: LlamaP
         answer(peer, "after it", "Name a bird.", 2)
 
 
-def test_a_chat_goes_on_after_a_restart(llama: LlamaPeer, tmp_path: Path) -> None:
+def test_a_chat_goes_on_after_a_restart(tmp_path: Path) -> None:
     model = paths.embedded_model()
     assert model is not None
-    kvdesk = Kvdesk(model, SETTINGS, tmp_path)  # its own, since a restart makes new threads
+    kvdesk, llama = Kvdesk(model, SETTINGS, tmp_path), LlamaPeer(model, SETTINGS)  # a restart makes new threads
     try:
         for peer in (kvdesk, llama):
             answer(peer, "kept", "Name a tree. " * 10, 2)
@@ -92,6 +92,7 @@ def test_a_chat_goes_on_after_a_restart(llama: LlamaPeer, tmp_path: Path) -> Non
             assert peer is llama or (done.n_read is not None and done.n_read < 20)
     finally:
         kvdesk.close()
+        llama.close()
 
 
 def test_a_file_that_is_no_model_is_one_sentence(tmp_path: Path) -> None:
