@@ -68,7 +68,7 @@ class CallFormat:
     def opening(self) -> str:
         """What shows that calls begin: up to the last mark before a name; "" where only the name does."""
         before = re.split(f"[{ID}{INDEX}{KEY}{NAME}]", (self.start + self.head).strip())[0]
-        marks = [mark.end() for mark in _ANY_MARK.finditer(before)]
+        marks = [mark.end() for mark in MARK.finditer(before)]
         if marks:
             return before[: marks[-1]]
         return "{" if before.startswith("{") else before
@@ -103,15 +103,20 @@ class CallFormat:
         return whole.replace(NAME, name).replace(INDEX, str(index)).replace(ID, f"call{index:05}")
 
 
-_ANY_MARK: Final = re.compile(rf"(?:{MARK.pattern})")
-
-
 @lru_cache(maxsize=16)
 def _marks_of(form: CallFormat) -> frozenset[str]:
     pairs = () if form.named is None else (form.named.string, form.named.other)
     inner = [part for pair in pairs for part in (pair.before, pair.between, pair.behind)]
     literals = (form.start, form.head, form.middle, form.tail, form.between or "", form.end, *inner)
-    return frozenset(mark for literal in literals for mark in _ANY_MARK.findall(literal))
+    return frozenset(mark for literal in literals for mark in MARK.findall(literal))
+
+
+def json_value(text: object) -> Any:
+    """The value of a JSON text; None of anything else."""
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def _before(text: str, ends: Collection[str]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from kvdesk.call_format import ID, INDEX, KEY, NAME, CallFormat, NamedArguments, Pair
+from kvdesk.call_format import ID, INDEX, KEY, NAME, CallFormat, NamedArguments, Pair, json_value
 from kvdesk.reasoning import MARK
 
 _NAME_FIELDS: Final = ("name", "tool_name", "function")
@@ -105,14 +105,12 @@ class CallReader:
                 self._at = len(self._text)
             if self._at >= len(self._text):
                 break
-        if over and self._is_open:
-            self._is_open = False
 
     def _find_call(self, over: bool) -> bool:
         """Say what is no call, and read the next call. False: nothing more can be said."""
         begin = self._begin()
         if begin is None:
-            held = 0 if over else _held(self._text, self._at, self._trigger)
+            held = 0 if over else held_back(self._text, self._trigger, self._at)
             end = len(self._text) - held
             if not over or self.calls:
                 end = self._at + len(self._text[self._at : end].rstrip())
@@ -123,8 +121,7 @@ class CallReader:
         try:
             read = self._call(begin, self._first)
         except _No:
-            if self._is_open:
-                self._take_back()
+            self._is_open = False  # what seemed to be a call breaks off: it stays one, as far as it came
             self._say(begin + 1)
             return True
         self._take(begin, read)
@@ -181,10 +178,6 @@ class CallReader:
         else:
             raise _Wait
 
-    def _take_back(self) -> None:
-        """What seemed to be a call breaks off: it stays one, as far as it came."""
-        self._is_open = False
-
     def _say(self, end: int) -> None:
         if end > self._at:
             self.said += self._text[self._at : end]
@@ -213,8 +206,8 @@ class CallReader:
             end = _value_end(text, at)
             if end is None:
                 raise _Wait
-            inner = _loads(text[at:end])
-            if not isinstance(_loads(inner), dict):
+            inner = json_value(text[at:end])
+            if not isinstance(json_value(inner), dict):
                 raise _No
             return _Read(ToolCall(name, str(inner)), end)
         if text[at] != "{":
@@ -222,7 +215,7 @@ class CallReader:
         end = _value_end(text, at)
         if end is None:
             return _Read(ToolCall(name, text[at:].rstrip(), is_whole=False), len(text))
-        if not isinstance(_loads(text[at:end]), dict):
+        if not isinstance(json_value(text[at:end]), dict):
             raise _No
         return _Read(ToolCall(name, text[at:end]), end)
 
@@ -250,13 +243,13 @@ class CallReader:
             if name is None or arguments is None or text[arguments[0] : arguments[0] + 1] != "{":
                 raise _Wait
             return _Read(ToolCall(name, text[arguments[0] : arguments[1]].rstrip(), is_whole=False), len(text))
-        value = _loads(text[at:end])
+        value = json_value(text[at:end])
         if not isinstance(value, dict) or name is None or (arguments is None and self._only_at_beginning):
             raise _No
         given = text[arguments[0] : arguments[1]] if arguments else "{}"
-        inner = _loads(given)
+        inner = json_value(given)
         if isinstance(inner, str):
-            given, inner = inner, _loads(inner)
+            given, inner = inner, json_value(inner)
         if not isinstance(inner, dict):
             raise _No
         return _Read(ToolCall(name, given), end)
@@ -272,7 +265,7 @@ class CallReader:
             if is_key:
                 name, arguments = key, (begin, stop)
             elif key in _NAME_FIELDS and stop is not None:
-                value = _loads(self._text[begin:stop])
+                value = json_value(self._text[begin:stop])
                 if not isinstance(value, str):
                     raise _No
                 name = value
@@ -340,7 +333,7 @@ class CallReader:
         if end < 0:
             if not is_text:
                 raise _Wait
-            known = text[at : len(text) - _held(text, at, mark)].rstrip()
+            known = text[at : len(text) - held_back(text, mark, at)].rstrip()
             so_far = json.dumps(known, ensure_ascii=False)[:-1]
             return told, so_far, len(text), False
         raw = text[at:end].removesuffix(behind[: len(behind) - len(behind.lstrip())])
@@ -393,7 +386,7 @@ def _brace_end(form: CallFormat) -> int:
     middle, tail = (part.replace(ID, "x").replace(INDEX, "0") for part in (form.middle, form.tail))
     for found in re.finditer("}", tail):
         whole = begin.replace(ID, "x").replace(INDEX, "0") + "n" + middle + "{}" + tail[: found.end()]
-        if isinstance(_loads(whole), dict):
+        if isinstance(json_value(whole), dict):
             return len(form.tail) - len(tail) + found.end()
     return 0
 
@@ -441,21 +434,13 @@ def _blanks(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _held(text: str, start: int, mark: str) -> int:
-    """Characters at the end of a text with which the mark begins."""
-    most = min(len(mark) - 1, len(text) - start)
+def held_back(text: str, mark: str, start: int = 0) -> int:
+    """Characters at the end of a text, from `start` on, with which the mark begins."""
+    most = min(len(mark), len(text) - start)
     return next((n for n in range(most, 0, -1) if text.endswith(mark[:n])), 0)
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
-
-
-def _loads(text: object) -> Any:
-    """The JSON value of a text; None of any other."""
-    try:
-        return json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return None
 
 
 def _loosely(text: str) -> Any:
@@ -502,7 +487,7 @@ def _members(text: str, at: int) -> tuple[list[tuple[str, int, int | None]], int
     while (found := _KEY_OF_JSON.match(text, at)) is not None:
         begin = found.end()
         stop = _value_end(text, begin) if begin < len(text) else None
-        members.append((str(_loads(found[1])), begin, stop))
+        members.append((str(json_value(found[1])), begin, stop))
         if stop is None:
             break
         at = stop
@@ -570,4 +555,4 @@ def _collection(text: str, at: int, quotes: tuple[str, str]) -> tuple[Any, int]:
 def told_calls(calls: Sequence[ToolCall]) -> Iterator[tuple[str, Any]]:
     """Names and arguments as values, to be compared."""
     for call in calls:
-        yield call.name, _loads(call.arguments)
+        yield call.name, json_value(call.arguments)

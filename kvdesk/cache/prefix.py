@@ -1,4 +1,4 @@
-"""The common prefix of sequences of tokens."""
+"""The common prefix of sequences of tokens, or of texts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 _FIRST = 64  # tokens that are compared first; as many again as are alike follow
 
 
-def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    """How many leading tokens the two have in common. Slices are compared in C, growing and then halving ones.
+def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
+    """How many leading tokens or characters both have. Slices are compared in C, growing and then halving ones.
 
     Both must be of one type, since a list never equals a tuple or an array.
     """

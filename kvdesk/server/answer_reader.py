@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kvdesk.call_format import CallFormat
 from kvdesk.reasoning import ReasoningMarks, SaidStart, parts_of
-from kvdesk.tool_calls import CallReader, ToolCall
+from kvdesk.tool_calls import CallReader, ToolCall, held_back
 
 _LETTERS: Final = string.ascii_letters + string.digits
 
@@ -106,7 +106,8 @@ class AnswerReader:
             first, last = found.thought, found.thought_end
         whole = self._text[first:last]
         if start is None and not over:
-            whole = whole[: len(whole) - _held(whole, self._marks)].rstrip()
+            end = self._marks.end if self._marks is not None else "</think>"
+            whole = whole[: len(whole) - held_back(whole, end)].rstrip()
         if is_new := whole.startswith(self.thought):
             new, self.thought = whole[len(self.thought) :], whole
         return new.lstrip() if is_new and self.thought == new else (new if is_new else "")
@@ -121,7 +122,7 @@ class AnswerReader:
             found = parts_of(self._text, self._marks)
             return found.said_end if found is not None else len(self._text)
         at = said.find(after)
-        return start + at if at >= 0 else len(self._text) - _tail(said, after)
+        return start + at if at >= 0 else len(self._text) - held_back(said, after)
 
     def _calls(self) -> list[CallDelta]:
         deltas = []
@@ -162,12 +163,3 @@ def delta_as_json(delta: AnswerDelta) -> dict[str, Any]:
             for call in delta.calls
         ]
     return found
-
-
-def _held(text: str, marks: ReasoningMarks | None) -> int:
-    """Characters at the end that may be the beginning of the mark that ends reasoning."""
-    return _tail(text, marks.end) if marks is not None else _tail(text, "</think>")
-
-
-def _tail(text: str, mark: str) -> int:
-    return next((n for n in range(min(len(mark), len(text)), 0, -1) if text.endswith(mark[:n])), 0)

@@ -22,7 +22,7 @@ from kvdesk.server.errors import ApiError
 from kvdesk.server.responses import DONE, EventStream, WholeResponse, sse
 from kvdesk.server.sampling import sampling_of, seeded
 from kvdesk.server.schemas import ChatRequest
-from kvdesk.server.tools import choice_of, offered, tools_of
+from kvdesk.server.tools import callable_tools, choice_of, tools_of
 
 
 def variables_of(request: ChatRequest) -> str:
@@ -57,7 +57,7 @@ class ChatCompletion:
             raise ApiError(400, "top_logprobs needs logprobs.", "top_logprobs", "invalid_value")
         sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
         choice = choice_of(request, has_schema=bool(sampling.json_schema))
-        self._offered = offered(self._tools, choice)
+        self._offered = callable_tools(request, choice)
         self._splits = request.reasoning_format != "none"
         client = service.client(http, reuse=request.cache_prompt)
         conversation = new_conversation_id()

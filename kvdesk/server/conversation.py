@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
 from kvdesk.server.errors import ApiError
 from kvdesk.tool_calls import ToolCall, told_calls
@@ -71,8 +72,8 @@ class GivenAnswers:
                 and thought in ("", one.thought.strip())
             ):
                 return one
-        same = [one for one in known if not one.calls and not calls and _common(one.content, message.text)]
-        return max(same, key=lambda one: _common(one.content, message.text), default=None)
+        same = [one for one in known if not one.calls and not calls and common_prefix(one.content, message.text)]
+        return max(same, key=lambda one: common_prefix(one.content, message.text), default=None)
 
 
 def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -> tuple[Message, ...]:
@@ -191,8 +192,3 @@ def _calls_of(message: Message) -> list[tuple[str, Any]]:
     """Names and arguments as values."""
     fields = json.loads(message.fields) if message.fields else {}
     return [(call["function"]["name"], call["function"]["arguments"]) for call in fields.get("tool_calls", ())]
-
-
-def _common(one: str, other: str) -> int:
-    n = min(len(one), len(other))
-    return next((i for i in range(n) if one[i] != other[i]), n)

@@ -80,9 +80,8 @@ def _wrong(said: str) -> ApiError:
     return ApiError(400, f"tool_choice: {said}.", "tool_choice", "invalid_value")
 
 
-def offered(tools: str, choice: ToolChoice | None) -> Sequence[Mapping[str, Any]]:
+def callable_tools(request: ChatRequest, choice: ToolChoice | None) -> Sequence[Mapping[str, Any]]:
     """The tools that may be called."""
-    if not tools or choice is None:
+    if choice is None:
         return ()
-    found = json.loads(tools)
-    return [tool for tool in found if not choice.names or tool["function"]["name"] in choice.names]
+    return [tool for tool in request.tools or () if not choice.names or tool["function"]["name"] in choice.names]

@@ -9,12 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.compaction_gain import SpanCost
+from kvdesk.protocol.operations import Compact
 
 
 def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int] = ()) -> int:
@@ -40,3 +42,15 @@ def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int]
         raise
     cost.learn_blob(len(blob), (time.perf_counter() - start) * 1e3)
     return 2 * len(blob)
+
+
+def close_holes(context: Context, journal: OperationJournal, cost: SpanCost, reason: str) -> bool:
+    """Compact in the order that the cells have, as an operation that nobody asked for. False: llama.cpp does not take
+    it, and the cache is as it was.
+    """
+    try:
+        with journal.operation("compact", None, reason, call=Compact(Layout.KEEP_ORDER).call()):
+            compact(context, cost, Layout.KEEP_ORDER)
+    except KvdeskError:
+        return False
+    return True

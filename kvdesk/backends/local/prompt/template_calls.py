@@ -10,13 +10,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from kvdesk.backends.local.prompt.template_traits import Render, TemplateTraits, try_render
-from kvdesk.call_format import GENERIC, ID, INDEX, KEY, KNOWN, NAME, CallFormat, NamedArguments, Pair
+from kvdesk.backends.local.prompt.template_traits import (
+    QUESTION,
+    SAID,
+    Render,
+    TemplateTraits,
+    behind_question,
+    common_start,
+    try_render,
+)
+from kvdesk.cache.prefix import common_prefix
+from kvdesk.call_format import GENERIC, ID, INDEX, KEY, KNOWN, NAME, CallFormat, NamedArguments, Pair, json_value
 from kvdesk.reasoning import MARK
 
 Arguments = Mapping[str, Any]
 
-_QUESTION, _SAID, _RESULT = "Qquestionq", "Ssaids", "Rresultr"
+_RESULT = "Rresultr"
 _NAME, _OTHER = "Nnamen", "Mmorem"
 _KEY, _SECOND, _VALUE, _WORD, _NUMBER = "Kkeyk", "Llastl", "Vvaluev", "Wwordw", 73519
 _IDS: Final = (("aBcD12345", "eFgH67890"), (f"functions.{_NAME}:0", f"functions.{_OTHER}:1"))
@@ -69,7 +78,7 @@ class _Probe:
 
     def format(self) -> CallFormat | None:
         one = self._written((_NAME, _ONE))
-        call = _find(one, _NAME, _ONE)
+        call = _find(one)
         if call is None:
             return None
         is_json, as_text = _json_kind(one[call.arguments : call.end])
@@ -78,9 +87,9 @@ class _Probe:
             if (found := self._named(one, call)) is None:
                 return None
             call, named = found
-        said = {"role": "assistant", "content": _SAID}
-        plain = _behind_question(try_render(self._render, [_asked(), said], False)).partition(_SAID)
-        begun = _behind_question(try_render(self._render, [_asked()], True, _TOOLS))
+        said = {"role": "assistant", "content": SAID}
+        plain = behind_question(try_render(self._render, [_asked(), said], False)).partition(SAID)
+        begun = behind_question(try_render(self._render, [_asked()], True, _TOOLS))
         head = self._behind_header(one[: call.name], plain[0], begun)
         middle, tail = one[call.name_end : call.arguments], _without_end(one[call.end :], plain[2])
         start, between, end = "", None, ""
@@ -100,7 +109,7 @@ class _Probe:
     @staticmethod
     def _behind_header(one: str, plain: str, begun: str) -> str:
         """What a model writes before the first name: the text without the beginning of the turn."""
-        head = one[_begin(one, plain) :]
+        head = one[common_start(one, plain) :]
         header = begun.strip().rpartition("\n")[2]
         if header and header in head:  # an empty turn before it
             head = head.rpartition(header)[2]
@@ -161,7 +170,7 @@ class _Probe:
                 {"role": "tool", "content": _RESULT, "tool_call_id": identity, "name": name}
                 for identity, (name, _) in zip(self._ids, calls, strict=False)
             ]
-        text = _behind_question(try_render(self._render, messages, False, _TOOLS))
+        text = behind_question(try_render(self._render, messages, False, _TOOLS))
         if _NAME not in self._ids[0]:
             for identity in self._ids:
                 text = text.replace(identity, ID)
@@ -169,7 +178,7 @@ class _Probe:
 
 
 def _asked() -> Mapping[str, Any]:
-    return {"role": "user", "content": _QUESTION}
+    return {"role": "user", "content": QUESTION}
 
 
 def _tool(name: str) -> Mapping[str, Any]:
@@ -180,14 +189,10 @@ def _tool(name: str) -> Mapping[str, Any]:
 _TOOLS: Final = (_tool(_NAME), _tool(_OTHER))
 
 
-def _behind_question(text: str) -> str:
-    return text.rpartition(_QUESTION)[2]
-
-
-def _find(text: str, name: str, arguments: Arguments) -> _Call | None:
-    """The call in a text; arguments that are no JSON reach from the name to the value."""
-    at = text.find(name)
-    behind = at + len(name)
+def _find(text: str) -> _Call | None:
+    """The one call in a text; arguments that are no JSON reach from the name to the value."""
+    at = text.find(_NAME)
+    behind = at + len(_NAME)
     key = text.find(_KEY, behind)
     if at < 0 or key < 0:
         return None
@@ -198,7 +203,7 @@ def _find(text: str, name: str, arguments: Arguments) -> _Call | None:
                 value, end = decoder.raw_decode(text, begin)
             except ValueError:
                 continue
-            if arguments in (value, _loads(value)):
+            if _ONE in (value, json_value(value)):
                 return _Call(at, behind, begin, end)
     value_at = text.find(_VALUE, key)
     return _Call(at, behind, behind, value_at + len(_VALUE)) if value_at > key else None
@@ -206,18 +211,9 @@ def _find(text: str, name: str, arguments: Arguments) -> _Call | None:
 
 def _json_kind(text: str) -> tuple[bool, bool]:
     """Whether a text is the JSON of an object, and whether as a string."""
-    value = _loads(text)
-    inner = _loads(value)
+    value = json_value(text)
+    inner = json_value(value)
     return isinstance(value, dict) or isinstance(inner, dict), isinstance(inner, dict)
-
-
-def _loads(text: object) -> Any:
-    if not isinstance(text, str):
-        return None
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
 
 
 def _parts(text: str, key: str, value: str) -> tuple[str, str, str] | None:
@@ -227,21 +223,10 @@ def _parts(text: str, key: str, value: str) -> tuple[str, str, str] | None:
     return (before, between, behind) if found and also else None
 
 
-def _begin(one: str, plain: str) -> int:
-    """Where an answer that calls begins to differ from one that says something."""
-    n = next((i for i, (a, b) in enumerate(zip(one, plain, strict=False)) if a != b), min(len(one), len(plain)))
-    return next((mark.start() for mark in MARK.finditer(one) if mark.start() < n < mark.end()), n)
-
-
 def _numbered(one: str, other: str) -> str:
     """The first text, its one digit in which the other differs as `INDEX`."""
-    at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
-    is_number = (
-        at < len(one)
-        and at < len(other)
-        and (one[at] == INDEX or one[at].isdigit())
-        and (other[at].isdigit() or other[at] == INDEX)
-    )
+    at = common_prefix(one, other)
+    is_number = at < min(len(one), len(other)) and all(c == INDEX or c.isdigit() for c in (one[at], other[at]))
     return one[:at] + INDEX + one[at + 1 :] if is_number else one
 
 
@@ -256,15 +241,14 @@ def _without_end(text: str, end: str) -> str:
 
 def _same_start(one: str, other: str) -> int:
     """Characters that both begin with, no part of a mark."""
-    n = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    n = common_prefix(one, other)
     inside = [m.start() for text in (one, other) for m in MARK.finditer(text) if m.start() < n < m.end()]
     return min([n, *inside])
 
 
 def _same_end(one: str, other: str) -> int:
     """Characters that both end with, no part of a mark."""
-    pairs = zip(reversed(one), reversed(other), strict=False)
-    n = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    n = common_prefix(one[::-1], other[::-1])
     inside = [
         len(text) - m.end() for text in (one, other) for m in MARK.finditer(text) if m.start() < len(text) - n < m.end()
     ]

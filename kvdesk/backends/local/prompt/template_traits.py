@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.call_format import GENERIC, CallFormat
 from kvdesk.reasoning import MARK, ReasoningMarks
 
@@ -38,7 +39,9 @@ KNOWN: Final = (
 _MOST_PAIRS: Final = 12
 """Of the source that are tried."""
 
-_QUESTION, _THOUGHT, _SAID, _NEXT = "Qquestionq", "Tthoughtt", "Ssaids", "Nnextn"
+QUESTION, SAID = "Qquestionq", "Ssaids"
+"""What is asked and said in a probe."""
+_THOUGHT, _NEXT = "Tthoughtt", "Nnextn"
 _A_MARK: Final = f"(?:{MARK.pattern})"
 _A_WORD: Final = r"[^<>\[\]◁▷\s]{1,40}"
 _CLOSE: Final = re.compile(rf"\s*({_A_MARK}(?:{_A_WORD}{_A_MARK})?)")
@@ -109,8 +112,8 @@ def answer_in_form(form: str, thought: str, said: str) -> dict[str, Any]:
 
 def _takes(render: Render, form: str) -> bool:
     """Whether the reasoning of an answer is written anywhere: at the end, in an earlier turn, beside a call."""
-    answer = {"role": "assistant", **answer_in_form(form, _THOUGHT, _SAID)}
-    calling = ({"role": "user", "content": _QUESTION}, {**answer, "tool_calls": [_CALL]}, _RESULT)
+    answer = {"role": "assistant", **answer_in_form(form, _THOUGHT, SAID)}
+    calling = ({"role": "user", "content": QUESTION}, {**answer, "tool_calls": [_CALL]}, _RESULT)
     plain = calling[0], answer
     for flags in ({}, _THINKING):
         for messages, begins, tools in (
@@ -126,15 +129,15 @@ def _takes(render: Render, form: str) -> bool:
 
 def _marks_of(render: Render, form: str) -> ReasoningMarks | None:
     """The marks around reasoning that is handed over in this form."""
-    question = {"role": "user", "content": _QUESTION}
-    without = {"role": "assistant", "content": _SAID}
-    answer = {"role": "assistant", **answer_in_form(form, _THOUGHT, _SAID)}
+    question = {"role": "user", "content": QUESTION}
+    without = {"role": "assistant", "content": SAID}
+    answer = {"role": "assistant", **answer_in_form(form, _THOUGHT, SAID)}
     usual = try_render(render, [question], True)
     for flags in ({}, _THINKING):
         for more, call, tools in (((), {}, None), ((_RESULT,), {"tool_calls": [_CALL]}, _TOOLS)):
-            begun = _behind_question(try_render(render, [question], True, tools, flags))
-            plain = _behind_question(try_render(render, [question, without], False, None, flags))
-            thinking = _behind_question(
+            begun = behind_question(try_render(render, [question], True, tools, flags))
+            plain = behind_question(try_render(render, [question, without], False, None, flags))
+            thinking = behind_question(
                 try_render(render, [question, {**answer, **call}, *more], bool(more), tools, flags)
             )
             found = _compared(begun, plain, thinking, calls=bool(call))
@@ -145,8 +148,8 @@ def _marks_of(render: Render, form: str) -> ReasoningMarks | None:
 
 def _marks_of_nothing(render: Render) -> ReasoningMarks | None:
     """The marks that a template writes with nothing between them before an answer: there the reasoning was."""
-    question, answer = {"role": "user", "content": _QUESTION}, {"role": "assistant", "content": _SAID}
-    head = _behind_question(try_render(render, [question, answer], False)).partition(_SAID)[0]
+    question, answer = {"role": "user", "content": QUESTION}, {"role": "assistant", "content": SAID}
+    head = behind_question(try_render(render, [question, answer], False)).partition(SAID)[0]
     pair = _PAIR.search(head)
     if pair is None:
         return None
@@ -159,18 +162,18 @@ def _compared(begun: str, plain: str, thinking: str, *, calls: bool) -> Reasonin
     has reasoning, and `calls` a tool.
     """
     head, found, behind = thinking.partition(_THOUGHT)
-    said = behind.find(_SAID)
+    said = behind.find(SAID)
     close = _CLOSE.match(behind, 0, said if said >= 0 else len(behind))
     if not found or close is None:
         return None
     start = _start_mark(head, begun.rstrip(), plain, close[1])
     if calls or said < 0:
-        answer = plain[_common(plain, begun) : max(0, plain.find(_SAID))].rpartition(close[1])[2].strip()
+        answer = plain[common_start(plain, begun) : max(0, plain.find(SAID))].rpartition(close[1])[2].strip()
     else:
         answer = behind[close.end() : said].strip()
     if not start or len(start) > _LONGEST_MARK:
         return None
-    after = plain.partition(_SAID)[2].strip()
+    after = plain.partition(SAID)[2].strip()
     shown = {*MARK.findall(start), *MARK.findall(close[1]), *MARK.findall(answer)}
     if len(after) > _LONGEST_MARK or shown.isdisjoint(MARK.findall(after)):
         after = ""
@@ -184,15 +187,15 @@ def _start_mark(head: str, begun: str, plain: str, close: str) -> str:
     rest = begun[len(head.rstrip()) :].strip() if begun.startswith(head.rstrip()) else ""
     if rest and not rest.startswith(close):
         return rest  # written at the beginning of an answer, and left out of earlier ones
-    at = len(begun) if begun and head.startswith(begun) else _common(head, plain)
+    at = len(begun) if begun and head.startswith(begun) else common_start(head, plain)
     if own := head[at:].strip():
         return own
     last = _LAST.search(head.rstrip())
     return last[0].strip() if last else ""
 
 
-def _behind_question(text: str) -> str:
-    return text.rpartition(_QUESTION)[2]
+def behind_question(text: str) -> str:
+    return text.rpartition(QUESTION)[2]
 
 
 def _pairs_of(source: str) -> list[ReasoningMarks]:
@@ -205,13 +208,13 @@ def _marks_in_text(render: Render, source: str) -> ReasoningMarks | None:
     """The marks with which the template cuts reasoning out of an earlier answer's text, or known ones that begin an
     answer.
     """
-    question, following = {"role": "user", "content": _QUESTION}, {"role": "user", "content": _NEXT}
+    question, following = {"role": "user", "content": QUESTION}, {"role": "user", "content": _NEXT}
     begun = try_render(render, [question], True)
     for marks in (*KNOWN, *_pairs_of(source)):
-        text = f"{marks.start}\n{_THOUGHT}\n{marks.end}\n\n{marks.answer}{_SAID}"
+        text = f"{marks.start}\n{_THOUGHT}\n{marks.end}\n\n{marks.answer}{SAID}"
         rendered = try_render(render, [question, {"role": "assistant", "content": text}, following], True)
         is_open = begun.rstrip().endswith(marks.start)
-        if (is_open and marks in KNOWN) or (_SAID in rendered and _THOUGHT not in rendered):
+        if (is_open and marks in KNOWN) or (SAID in rendered and _THOUGHT not in rendered):
             return ReasoningMarks(marks.start, marks.end, marks.answer, is_open=is_open)
     return None
 
@@ -230,8 +233,7 @@ def try_render(
         return ""
 
 
-def _common(one: str, other: str) -> int:
+def common_start(one: str, other: str) -> int:
     """Characters that both begin with, no part of a mark of the first."""
-    n = min(len(one), len(other))
-    at = next((i for i in range(n) if one[i] != other[i]), n)
+    at = common_prefix(one, other)
     return next((mark.start() for mark in MARK.finditer(one) if mark.start() < at < mark.end()), at)

@@ -25,8 +25,8 @@ from jinja2.exceptions import SecurityError
 from kvdesk.backends.local.prompt.jinja_sandbox import Raised, Sandbox
 from kvdesk.backends.local.prompt.template_calls import with_calls
 from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, SplitText, TemplateSpanFinder
+from kvdesk.backends.local.prompt.template_tools import calls_as_text, results_as_questions, told_of_tools
 from kvdesk.backends.local.prompt.template_traits import BLOCKS, TemplateTraits, answer_in_form, traits_of
-from kvdesk.call_format import RESULT, TOLD, CallFormat
 from kvdesk.errors import TemplateError
 from kvdesk.message import Message, MessageId
 from kvdesk.reasoning import AnswerParts, parts_of, written
@@ -49,7 +49,6 @@ _OWN_VARIABLES = frozenset(
     ("messages", "add_generation_prompt", "tools", "documents", "strftime_now", "bos_token", "eos_token")
 )
 """What a template gets from kvdesk, and from nobody else."""
-_RESULT_END = RESULT.rpartition("}")[2]
 _FILE = "<template>"  # Jinja2's name for a template that is no file
 MODELS_OWN, CHATS_OWN = marked("The model's chat template"), marked("This chat's own template")
 """What a template is called in sentences."""
@@ -182,11 +181,11 @@ class ChatTemplate:
     ) -> Rendering:
         messages = [self._with_thought(message) for message in messages]
         if not self.traits.writes_calls:
-            messages = _calls_as_text(messages, self.traits.calls)
+            messages = calls_as_text(messages, self.traits.calls)
             if not self.traits.takes_tools:
-                messages = _results_as_questions(messages)
+                messages = results_as_questions(messages)
         if tools and not self.traits.takes_tools:
-            messages, tools = _told_of_tools(messages, tools, self.traits.calls), ""
+            messages, tools = told_of_tools(messages, tools, self.traits.calls), ""
         given = _Given(add_generation_prompt, datetime.now().astimezone(), tools, variables)
         problem: Exception | None = None  # of the first way
         for tried, remark in self._ways(messages):
@@ -385,47 +384,6 @@ class ChatTemplate:
                 raise SecurityError("the template writes far more text than the conversation has")
             kept.append(piece)
         return "".join(kept)
-
-
-def _calls_as_text(messages: Sequence[Message], form: CallFormat) -> Sequence[Message]:
-    """The messages for a template that leaves calls in the text of an answer."""
-    found = []
-    for message in messages:
-        fields = json.loads(message.fields) if message.fields else {}
-        if calls := fields.pop("tool_calls", None):
-            pairs = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
-            pairs = [(name, given if isinstance(given, dict) else {}) for name, given in pairs]
-            said = message.text if message.tokens else "\n".join(filter(None, (message.text, form.written(pairs))))
-            fields.pop("content", None)
-            message = replace(message, text=said, fields=json.dumps(fields) if fields else "")
-        found.append(message)
-    return found
-
-
-def _results_as_questions(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages for a template that knows no results of tools."""
-    found: list[Message] = []
-    for message in messages:
-        if message.role != "tool":
-            found.append(message)
-            continue
-        result = RESULT.format(result=message.text)
-        if found and found[-1].text.endswith(_RESULT_END):  # many templates insist on turns
-            result = f"{found.pop().text}\n{result}"
-        found.append(replace(message, role="user", text=result, fields=""))
-    return found
-
-
-def _told_of_tools(messages: Sequence[Message], tools: str, form: CallFormat) -> Sequence[Message]:
-    """The messages with a system prompt that tells of tools."""
-    lines = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in json.loads(tools))
-    told = TOLD.format(tools=lines, example=form.written([("function", {"argument": "value"})]))
-    if messages[0].role == "system":
-        return [replace(messages[0], text=f"{messages[0].text}\n\n{told}"), *messages[1:]]
-    return [
-        replace(messages[0], id=MessageId(""), role="system", text=told, tokens=(), fields="", stats=None),
-        *messages,
-    ]
 
 
 def _in_parts(text: str) -> list[dict[str, str]]:

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.operations.compacting import compact
-from kvdesk.cache.compaction import Layout
-from kvdesk.errors import KvdeskError
+from kvdesk.backends.local.operations.compacting import close_holes
 from kvdesk.policies.compaction_gain import SpanCost
-from kvdesk.protocol.operations import Compact
 from kvdesk.translation import tr
 
 
@@ -29,11 +26,7 @@ class CellOrder:
         if not self._is_kept or not self._has_hole():
             return
         reason = tr("exact answers: new tokens must not come before older ones")
-        try:
-            with self._journal.operation("compact", None, reason, call=Compact(Layout.KEEP_ORDER).call()):
-                compact(self._context, self._cost, Layout.KEEP_ORDER)
-        except KvdeskError:
-            return
+        close_holes(self._context, self._journal, self._cost, reason)
 
     def _has_hole(self) -> bool:
         caches = self._context.memory.mirror.caches

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.operations.compacting import compact
+from kvdesk.backends.local.operations.compacting import close_holes
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.cache.batch import Batch
@@ -18,7 +18,6 @@ from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.compaction_gain import Fragmented, Moment, SpanCost, judge_compaction
-from kvdesk.protocol.operations import Compact
 from kvdesk.settings import CachePolicy
 from kvdesk.translation import tr
 
@@ -76,13 +75,7 @@ class Idle:
         verdict = judge_compaction(self._cost, cache, moment)
         if not verdict.compact:
             return False
-        call = Compact(Layout.KEEP_ORDER).call()
-        try:
-            with self._journal.operation("compact", None, verdict.reason, call=call):
-                compact(context, self._cost, Layout.KEEP_ORDER)
-        except KvdeskError:
-            return False
-        return True
+        return close_holes(context, self._journal, self._cost, verdict.reason)
 
     def _read_ahead(self, request: Request) -> bool:
         """Decode what follows the answer in every prompt: the template's end of a message, and how the next begins."""

@@ -1,0 +1,54 @@
+"""Messages for a template that knows no tools, calls or results of tools: they are told in texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from kvdesk.call_format import RESULT, TOLD, CallFormat
+from kvdesk.message import Message, MessageId
+
+_RESULT_END: Final = RESULT.rpartition("}")[2]
+
+
+def calls_as_text(messages: Sequence[Message], form: CallFormat) -> Sequence[Message]:
+    """The messages for a template that leaves calls in the text of an answer."""
+    found = []
+    for message in messages:
+        fields = json.loads(message.fields) if message.fields else {}
+        if calls := fields.pop("tool_calls", None):
+            pairs = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
+            pairs = [(name, given if isinstance(given, dict) else {}) for name, given in pairs]
+            said = message.text if message.tokens else "\n".join(filter(None, (message.text, form.written(pairs))))
+            fields.pop("content", None)
+            message = replace(message, text=said, fields=json.dumps(fields) if fields else "")
+        found.append(message)
+    return found
+
+
+def results_as_questions(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages for a template that knows no results of tools."""
+    found: list[Message] = []
+    for message in messages:
+        if message.role != "tool":
+            found.append(message)
+            continue
+        result = RESULT.format(result=message.text)
+        if found and found[-1].text.endswith(_RESULT_END):  # many templates insist on turns
+            result = f"{found.pop().text}\n{result}"
+        found.append(replace(message, role="user", text=result, fields=""))
+    return found
+
+
+def told_of_tools(messages: Sequence[Message], tools: str, form: CallFormat) -> Sequence[Message]:
+    """The messages with a system prompt that tells of tools."""
+    lines = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in json.loads(tools))
+    told = TOLD.format(tools=lines, example=form.written([("function", {"argument": "value"})]))
+    if messages[0].role == "system":
+        return [replace(messages[0], text=f"{messages[0].text}\n\n{told}"), *messages[1:]]
+    return [
+        replace(messages[0], id=MessageId(""), role="system", text=told, tokens=(), fields="", stats=None),
+        *messages,
+    ]
