@@ -142,3 +142,13 @@ TOLD: Final = (
 )
 """What the system prompt says of tools where the template knows none."""
 RESULT: Final = "<tool_response>\n{result}\n</tool_response>"
+
+
+def takes_text(schema: Any) -> bool:
+    """Whether the values of a JSON schema are texts and nothing else: these are written as they are."""
+    if not isinstance(schema, dict):
+        return False
+    choices = schema["enum"] if isinstance(schema.get("enum"), list) else []
+    return schema.get("type") in ("string", ["string"]) or (
+        bool(choices) and all(isinstance(choice, str) for choice in choices)
+    )

@@ -5,28 +5,19 @@ Knows no Qt, no engine. What is no call of a tool that was offered stays text.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from kvdesk.call_format import ID, INDEX, KEY, NAME, CallFormat, NamedArguments, Pair, json_value
-from kvdesk.reasoning import MARK
+from kvdesk import call_text
+from kvdesk.call_format import ID, INDEX, KEY, CallFormat, NamedArguments, Pair, json_value, takes_text
+from kvdesk.call_text import KEY_CHARS, No, Wait, after, blanks, held_back, loosely, value_end
 
 _NAME_FIELDS: Final = ("name", "tool_name", "function")
 _ARGUMENT_FIELDS: Final = ("arguments", "parameters", "args")
-_TOKENS: Final = re.compile(rf"({MARK.pattern}|\s+|[\[\]{{}},{ID}{INDEX}{KEY}{NAME}])")
-_SLOTS: Final = {ID: re.compile(r"[\w.:-]{0,64}"), INDEX: re.compile(r"\d{0,4}")}
-_BLANKS: Final = re.compile(r"\s*")
-_JSON_PARTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
-_JSON_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_SCALAR: Final = re.compile(r"[\w.+-]+(?=\s*[,}\]])")
-_KEY_OF_JSON: Final = re.compile(r'\s*,?\s*("(?:[^"\\]|\\.)*")\s*:\s*')
-_KEY_CHARS: Final = re.compile(r"[^\s<>\"'=:(){}\[\],]{1,128}")
 _TYPE: Final = re.compile(r"[\w-]{1,20}")
-_BARE: Final = re.compile(r"[^,)}\]\s<]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +27,6 @@ class ToolCall:
     name: str
     arguments: str
     is_whole: bool = True
-
-
-class _Wait(Exception):
-    """More text decides."""
-
-
-class _No(Exception):
-    """It is no call."""
 
 
 class _Read(NamedTuple):
@@ -72,8 +55,8 @@ class CallReader:
         if form is not None:
             self._is_object = _is_object(form)
             before_brace = form.head[: form.head.find("{")] if self._is_object else form.head
-            self._first = _tokens(form.start + before_brace)
-            self._next = _tokens((form.between or "") + before_brace)
+            self._first = call_text.tokens(form.start + before_brace)
+            self._next = call_text.tokens((form.between or "") + before_brace)
             self._trigger = self._first[0] if self._first else "{"
             self._only_at_beginning = not self._first
 
@@ -97,7 +80,7 @@ class CallReader:
                     self._after_call(over)
                 elif not self._find_call(over):
                     break
-            except _Wait:
+            except Wait:
                 if not over:
                     break
                 if not self._is_open:
@@ -120,7 +103,7 @@ class CallReader:
             return False
         try:
             read = self._call(begin, self._first)
-        except _No:
+        except No:
             self._is_open = False  # what seemed to be a call breaks off: it stays one, as far as it came
             self._say(begin + 1)
             return True
@@ -144,20 +127,20 @@ class CallReader:
         form = self._form
         assert form is not None
         if not self._has_tail:
-            self._at = _optional(self._text, self._at, _tokens(self._rest_of_tail()), over)
+            self._at = call_text.optional(self._text, self._at, call_text.tokens(self._rest_of_tail()), over)
             self._has_tail = True
         begin = self._at
-        if form.between is not None and (self._next or self._text.startswith("{", _blanks(self._text, begin))):
+        if form.between is not None and (self._next or self._text.startswith("{", blanks(self._text, begin))):
             try:
                 read = self._call(begin, self._next)
-            except _No:
+            except No:
                 pass
             else:
                 self._take(begin, read)
                 return
-        self._at = _optional(self._text, self._at, _tokens(form.end), over)
+        self._at = call_text.optional(self._text, self._at, call_text.tokens(form.end), over)
         self._in_section = False
-        self._at = _blanks(self._text, self._at)
+        self._at = blanks(self._text, self._at)
 
     def _rest_of_tail(self) -> str:
         form = self._form
@@ -176,7 +159,7 @@ class CallReader:
         if read.call.is_whole:
             self._at, self._in_section, self._has_tail = read.end, True, False
         else:
-            raise _Wait
+            raise Wait
 
     def _say(self, end: int) -> None:
         if end > self._at:
@@ -186,78 +169,78 @@ class CallReader:
     # --- one call -----------------------------------------------------------------------------------------------------
 
     def _call(self, begin: int, opening: Sequence[str]) -> _Read:
-        """Raises _Wait, _No."""
+        """Raises Wait, No."""
         text, form = self._text, self._form
         assert form is not None
         if self._is_object:
-            at = _after(text, begin, opening)
+            at = after(text, begin, opening)
             if not opening and text.startswith("<|python_tag|>"[: len(text) - begin], begin):
-                at = _after(text, begin, ["<|python_tag|>"])
-            return self._object(_blanks(text, at))
-        at = _blanks(text, _after(text, begin, opening))
+                at = after(text, begin, ["<|python_tag|>"])
+            return self._object(blanks(text, at))
+        at = blanks(text, after(text, begin, opening))
         name = self._name(at)
-        at = _after(text, at + len(name), _tokens(form.middle), name)
+        at = after(text, at + len(name), call_text.tokens(form.middle), name)
         if form.named is not None:
             return self._named(name, at, form.named)
-        at = _blanks(text, at)
+        at = blanks(text, at)
         if at == len(text):
-            raise _Wait
+            raise Wait
         if form.as_text or text[at] == '"':
-            end = _value_end(text, at)
+            end = value_end(text, at)
             if end is None:
-                raise _Wait
+                raise Wait
             inner = json_value(text[at:end])
             if not isinstance(json_value(inner), dict):
-                raise _No
+                raise No
             return _Read(ToolCall(name, str(inner)), end)
         if text[at] != "{":
-            raise _No
-        end = _value_end(text, at)
+            raise No
+        end = value_end(text, at)
         if end is None:
             return _Read(ToolCall(name, text[at:].rstrip(), is_whole=False), len(text))
         if not isinstance(json_value(text[at:end]), dict):
-            raise _No
+            raise No
         return _Read(ToolCall(name, text[at:end]), end)
 
     def _name(self, at: int) -> str:
         rest = self._text[at : at + 300]
         if any(name.startswith(rest) for name in self._names):  # it may become longer
-            raise _Wait
+            raise Wait
         found = next((name for name in self._names if rest.startswith(name)), None)
         if found is None:
-            raise _No
+            raise No
         return found
 
     def _object(self, at: int) -> _Read:
         """A call that is one JSON object: its name and arguments in any order."""
         text = self._text
         if at >= len(text):
-            raise _Wait
+            raise Wait
         if text[at] != "{":
-            raise _No
-        members, end = _members(text, at)
+            raise No
+        members, end = call_text.members(text, at)
         name, arguments = self._name_and_arguments(members)
         if name is not None and name not in self._schemas:
-            raise _No
+            raise No
         if end is None:
             if name is None or arguments is None or text[arguments[0] : arguments[0] + 1] != "{":
-                raise _Wait
+                raise Wait
             return _Read(ToolCall(name, text[arguments[0] : arguments[1]].rstrip(), is_whole=False), len(text))
         value = json_value(text[at:end])
         if not isinstance(value, dict) or name is None or (arguments is None and self._only_at_beginning):
-            raise _No
+            raise No
         given = text[arguments[0] : arguments[1]] if arguments else "{}"
         inner = json_value(given)
         if isinstance(inner, str):
             given, inner = inner, json_value(inner)
         if not isinstance(inner, dict):
-            raise _No
+            raise No
         return _Read(ToolCall(name, given), end)
 
     def _name_and_arguments(
         self, members: Sequence[tuple[str, int, int | None]]
     ) -> tuple[str | None, tuple[int, int | None] | None]:
-        """As far as these members of a call's object have them. Raises _No."""
+        """As far as these members of a call's object have them. Raises No."""
         name: str | None = None
         arguments: tuple[int, int | None] | None = None
         is_key = self._form is not None and self._form.head.rstrip().endswith('{"')
@@ -267,7 +250,7 @@ class CallReader:
             elif key in _NAME_FIELDS and stop is not None:
                 value = json_value(self._text[begin:stop])
                 if not isinstance(value, str):
-                    raise _No
+                    raise No
                 name = value
             elif key in _ARGUMENT_FIELDS:
                 arguments = begin, stop
@@ -278,8 +261,8 @@ class CallReader:
         form = self._form
         assert form is not None
         written: list[str] = []
-        text, tail = self._text, _tokens(form.tail)
-        before = _tokens(named.string.before)
+        text, tail = self._text, call_text.tokens(form.tail)
+        before = call_text.tokens(named.string.before)
         n_same = next(
             (i for i, (a, b) in enumerate(zip(tail, before, strict=False)) if a != b), min(len(tail), len(before))
         )
@@ -287,18 +270,18 @@ class CallReader:
         while True:
             begun = "{" + ", ".join(written)
             try:
-                _after(text, at, shown)
-            except _No:
+                after(text, at, shown)
+            except No:
                 pass
-            except _Wait:
+            except Wait:
                 return _Read(ToolCall(name, begun, is_whole=False), len(text))
             else:
                 return _Read(ToolCall(name, begun + "}"), at)
             try:
                 if written and named.separator.strip():
-                    at = _after(text, at, _tokens(named.separator))
+                    at = after(text, at, call_text.tokens(named.separator))
                 key, value, at, is_whole = self._argument(name, at, named)
-            except _Wait:
+            except Wait:
                 return _Read(ToolCall(name, begun, is_whole=False), len(text))
             comma = ", " if written else ""
             if not is_whole:
@@ -306,73 +289,62 @@ class CallReader:
             written.append(f"{key}: {value}")
 
     def _argument(self, name: str, at: int, named: NamedArguments) -> tuple[str, str, int, bool]:
-        """Its name and value as JSON, where it ends, and whether it is whole. Raises _Wait, _No."""
+        """Its name and value as JSON, where it ends, and whether it is whole. Raises Wait, No."""
         text = self._text
-        at = _after(text, at, _tokens(named.string.before))
-        at = _blanks(text, at)
-        found = _KEY_CHARS.match(text, at)
+        at = after(text, at, call_text.tokens(named.string.before))
+        at = blanks(text, at)
+        found = KEY_CHARS.match(text, at)
         if found is None or found.end() == len(text):
-            raise _Wait if found or at == len(text) else _No
+            raise Wait if found or at == len(text) else No
         key, at = found[0], found.end()
         properties = self._schemas[name].get("properties")
         schema = properties.get(key) if isinstance(properties, dict) else None
         told = json.dumps(key, ensure_ascii=False)
         if not named.other.behind.strip():  # a value that shows by itself where it ends
             quotes = named.string.between.removeprefix(named.other.between).strip(), named.string.behind.strip()
-            at = _blanks(text, _after(text, at, _tokens(named.other.between)))
-            value, end = _literal(text, at, quotes)
+            at = blanks(text, after(text, at, call_text.tokens(named.other.between)))
+            value, end = call_text.literal(text, at, quotes)
             return told, json.dumps(value, ensure_ascii=False), end, True
         pair, is_text, at = self._pair(at, named, schema)
         blank = pair.between[len(pair.between.rstrip()) :]
         if blank.startswith(text[at:]):
-            raise _Wait
+            raise Wait
         at += len(blank) if text.startswith(blank, at) else 0
         behind = pair.behind.replace(KEY, key)
         mark = behind.strip()
         end = text.find(mark, at)
         if end < 0:
             if not is_text:
-                raise _Wait
+                raise Wait
             known = text[at : len(text) - held_back(text, mark, at)].rstrip()
             so_far = json.dumps(known, ensure_ascii=False)[:-1]
             return told, so_far, len(text), False
         raw = text[at:end].removesuffix(behind[: len(behind) - len(behind.lstrip())])
-        value = raw if is_text else _loosely(raw)
+        value = raw if is_text else loosely(raw)
         return told, json.dumps(value, ensure_ascii=False), end + len(mark), True
 
     def _pair(self, at: int, named: NamedArguments, schema: Any) -> tuple[Pair, bool, int]:
         """How the argument is written that has its name before this place, whether its value is a text, and where that
-        begins, blanks included. Raises _Wait, _No.
+        begins, blanks included. Raises Wait, No.
         """
         text, string, other = self._text, named.string, named.other
         if string.between == other.between:
-            return string, _is_text(schema), _after(text, at, _tokens(string.between))
+            return string, takes_text(schema), after(text, at, call_text.tokens(string.between))
         for pair, is_text in ((string, True), (other, False)):
             try:
-                return pair, is_text, _after(text, at, _tokens(pair.between))
-            except _No:
+                return pair, is_text, after(text, at, call_text.tokens(pair.between))
+            except No:
                 continue
         # Another type is named (Kimi K3: type="array").
         n = next(i for i, (a, b) in enumerate(zip(string.between, other.between, strict=False)) if a != b)
         rest = next(
             i for i, (a, b) in enumerate(zip(string.between[::-1], other.between[::-1], strict=False)) if a != b
         )
-        at = _after(text, at, _tokens(string.between[:n]))
+        at = after(text, at, call_text.tokens(string.between[:n]))
         found = _TYPE.match(text, at)
         if found is None or found.end() == len(text):
-            raise _Wait if found or at == len(text) else _No
-        return other, False, _after(text, found.end(), _tokens(string.between[len(string.between) - rest :]))
-
-
-def _is_text(schema: Any) -> bool:
-    """Whether the values of a JSON schema are texts and nothing else."""
-    if not isinstance(schema, dict):
-        return False
-    values = schema["enum"] if isinstance(schema.get("enum"), list) else []
-    return schema.get("type") in ("string", ["string"]) or (bool(values) and all(isinstance(v, str) for v in values))
-
-
-# --- forms ------------------------------------------------------------------------------------------------------------
+            raise Wait if found or at == len(text) else No
+        return other, False, after(text, found.end(), call_text.tokens(string.between[len(string.between) - rest :]))
 
 
 def _is_object(form: CallFormat) -> bool:
@@ -389,167 +361,6 @@ def _brace_end(form: CallFormat) -> int:
         if isinstance(json_value(whole), dict):
             return len(form.tail) - len(tail) + found.end()
     return 0
-
-
-def _tokens(literal: str) -> list[str]:
-    """The parts of a literal between which blanks are free."""
-    return [part for part in _TOKENS.split(literal) if part.strip()]
-
-
-def _after(text: str, at: int, tokens: Sequence[str], name: str = "") -> int:
-    """Where the text goes on behind these parts. Raises _Wait, _No."""
-    for token in tokens:
-        if token in _SLOTS:
-            found = _SLOTS[token].match(text, _blanks(text, at))
-            assert found is not None
-            if found.end() == len(text):
-                raise _Wait
-            at = found.end()
-            continue
-        wanted = name if token == NAME else token
-        at = _blanks(text, at)
-        if not text.startswith(wanted, at):
-            if wanted.startswith(text[at:]):
-                raise _Wait
-            raise _No
-        at += len(wanted)
-    return at
-
-
-def _optional(text: str, at: int, tokens: Sequence[str], over: bool) -> int:
-    """As `_after`, of parts that may lack. Raises _Wait."""
-    for n in range(len(tokens), 0, -1):
-        try:
-            return _after(text, at, tokens[:n])
-        except _No:
-            continue
-        except _Wait:
-            if not over:
-                raise
-    return at
-
-
-def _blanks(text: str, at: int) -> int:
-    found = _BLANKS.match(text, at)
-    return found.end() if found else at
-
-
-def held_back(text: str, mark: str, start: int = 0) -> int:
-    """Characters at the end of a text, from `start` on, with which the mark begins."""
-    most = min(len(mark), len(text) - start)
-    return next((n for n in range(most, 0, -1) if text.endswith(mark[:n])), 0)
-
-
-# --- values -----------------------------------------------------------------------------------------------------------
-
-
-def _loosely(text: str) -> Any:
-    """A value as JSON, else as Python writes it, else as a text."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        value = ast.literal_eval(text.strip())
-        json.dumps(value)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return text
-    return value
-
-
-def _value_end(text: str, at: int) -> int | None:
-    """Where the JSON value at this place ends; None while it does not."""
-    if text[at] == '"':
-        found = _JSON_TEXT.match(text, at)
-        return found.end() if found else None
-    if text[at] not in "{[":
-        found = _SCALAR.match(text, at)
-        return found.end() if found else None
-    depth = 0
-    while True:
-        part = _JSON_PARTS.search(text, at)
-        quote = text.find('"', at, part.start() if part else len(text))
-        if part is None or quote >= 0:
-            return None  # inside a string
-        depth += (part[0] in "{[") - (part[0] in "}]")
-        at = part.end()
-        if depth == 0:
-            return at
-
-
-def _members(text: str, at: int) -> tuple[list[tuple[str, int, int | None]], int | None]:
-    """The members of the JSON object at this place: name, where the value begins, where it ends (None: not yet); and
-    where the object ends.
-    """
-    members: list[tuple[str, int, int | None]] = []
-    end = _value_end(text, at)
-    at += 1
-    while (found := _KEY_OF_JSON.match(text, at)) is not None:
-        begin = found.end()
-        stop = _value_end(text, begin) if begin < len(text) else None
-        members.append((str(json_value(found[1])), begin, stop))
-        if stop is None:
-            break
-        at = stop
-    return members, end
-
-
-def _literal(text: str, at: int, quotes: tuple[str, str]) -> tuple[Any, int]:
-    """A value that shows by itself where it ends, such as `["a", 1]`, with these quotation marks too; and its end.
-    Raises _Wait, _No.
-    """
-    if at >= len(text):
-        raise _Wait
-    begin, close = quotes
-    if len(begin) > 1 and begin.startswith(text[at : at + len(begin)]) and not text.startswith(begin, at):
-        raise _Wait
-    if len(begin) > 1 and text.startswith(begin, at):
-        end = text.find(close, at + len(begin))
-        if end < 0:
-            raise _Wait
-        return text[at + len(begin) : end], end + len(close)
-    if text[at] in "\"'":
-        found = re.compile(rf"{text[at]}(?:[^{text[at]}\\]|\\.)*{text[at]}", re.DOTALL).match(text, at)
-        if found is None:
-            raise _Wait
-        value = _loosely(found[0])
-        return (value if isinstance(value, str) and value != found[0] else found[0][1:-1]), found.end()
-    if text[at] in "[{":
-        return _collection(text, at, quotes)
-    found = _BARE.match(text, at)
-    if found is None:
-        raise _No
-    if found.end() == len(text):
-        raise _Wait
-    return _loosely(found[0]), found.end()
-
-
-def _collection(text: str, at: int, quotes: tuple[str, str]) -> tuple[Any, int]:
-    is_list, at = text[at] == "[", at + 1
-    items: list[Any] = []
-    pairs: dict[str, Any] = {}
-    while True:
-        at = _blanks(text, at)
-        if at >= len(text):
-            raise _Wait
-        if text[at] in "]}":
-            return (items if is_list else pairs), at + 1
-        if text[at] == ",":
-            at += 1
-            continue
-        if is_list:
-            value, at = _literal(text, at, quotes)
-            items.append(value)
-            continue
-        bare = _KEY_CHARS.match(text, at)
-        key, at = (bare[0], bare.end()) if bare else _literal(text, at, quotes)
-        at = _blanks(text, at)
-        if at >= len(text):
-            raise _Wait
-        if text[at] not in ":=":
-            raise _No
-        value, at = _literal(text, _blanks(text, at + 1), quotes)
-        pairs[str(key)] = value
 
 
 def told_calls(calls: Sequence[ToolCall]) -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kvdesk.call_format import ID, INDEX, KEY, NAME, CallFormat, NamedArguments, Pair
+from kvdesk.call_format import ID, INDEX, KEY, NAME, CallFormat, NamedArguments, Pair, takes_text
 from kvdesk.errors import SchemaError
 from kvdesk.grammar.gbnf import ROOT
 from kvdesk.grammar.json_schema import gbnf_of
@@ -109,8 +109,8 @@ class _Rules:
 
     def _pair(self, prefix: str, named: NamedArguments, key: str, schema: Any, defs: Mapping[str, Any]) -> str:
         schema = schema if isinstance(schema, dict) else {}
-        texts = [one for one in schema.get("enum", ()) if isinstance(one, str)]
-        is_text = schema.get("type") in ("string", ["string"]) or bool(texts)
+        is_text = takes_text(schema)
+        texts = [one for one in schema.get("enum") or () if isinstance(one, str)] if is_text else []
         pair: Pair = named.string if is_text else named.other
         before = _literal(pair.before + key + pair.between)
         behind = pair.behind.replace(KEY, key)

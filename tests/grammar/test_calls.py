@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ from kvdesk.call_format import CallFormat
 from kvdesk.errors import SchemaError
 from kvdesk.grammar.calls import grammar_of_calls
 from kvdesk.grammar.state import GrammarState, checked
+from kvdesk.tool_calls import CallReader
 from tests.test_tool_calls import CALLS, FORMS, TOOLS
+
+MIXED = {"type": "object", "properties": {"days": {"enum": [5, "auto"]}}, "required": ["days"]}
 
 
 def follows(form: CallFormat, text: str, tools: list[dict[str, Any]] = TOOLS, **options: bool) -> bool:
@@ -62,6 +66,19 @@ def test_values_that_a_schema_lists_are_the_only_ones() -> None:
         form = FORMS[name]
         assert follows(form, form.written([("weather", {"unit": "f"})]), tools)
         assert not follows(form, form.written([("weather", {"unit": "k"})]), tools)
+
+
+def test_a_choice_of_texts_and_numbers_is_written_as_json_and_read_again() -> None:
+    tools = [{**TOOLS[0], "function": {**TOOLS[0]["function"], "parameters": MIXED}}]
+    form = FORMS["qwen coder"]
+    for value, is_allowed in ((5, True), ('"auto"', True), ("auto", False), (7, False)):
+        written = form.written([("weather", {"days": value})])
+        assert follows(form, written, tools) == is_allowed
+        if is_allowed:
+            reader = CallReader(form, tools)
+            reader.add(written)
+            reader.end()
+            assert json.loads(reader.calls[0].arguments) == {"days": 5 if value == 5 else "auto"}
 
 
 def test_parameters_that_no_grammar_can_follow_are_refused() -> None:
