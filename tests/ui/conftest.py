@@ -34,6 +34,7 @@ def no_stray_widgets(qapp: QApplication) -> Iterator[None]:
             widget.deleteLater()
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     assert not QApplication.allWidgets()
+    qapp.setStyleSheet("")  # as at the start: a window is made without it
 
 
 @pytest.fixture(autouse=True)

@@ -39,8 +39,8 @@ class MapPainter:
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
         self._rings: dict[tuple[float, float, float], QPixmap] = {}  # their pictures, by side, thickness and ratio
-        self._ring_colours: object = None  # that these are drawn in
         self._texts: dict[str, QStaticText] = {}
+        self._look: object = None  # that these are drawn in
         self.n_drawn = 0  # cells that were visible at the last drawing
 
     def paint(
@@ -54,9 +54,11 @@ class MapPainter:
         lit: Masks = _NO_MASKS,
     ) -> None:
         """`at` is the strip and the cell with the cursor; `lit` are the cells of what is looked at elsewhere."""
-        if self._ring_colours != self._theme.colours:
-            self._ring_colours = self._theme.colours
+        look = self._theme.colours, self._theme.mono_small.pixelSize()
+        if self._look != look:
+            self._look = look
             self._rings.clear()
+            self._texts.clear()
         colour_of = colour_table(frame.scene.mode, self._theme.colours)
         self.n_drawn = sum(
             _draw_cells(painter, part, viewport, colour_of, edges.get(i), lit.get(i))
@@ -109,10 +111,8 @@ class MapPainter:
         seen = viewport.visible(strip)
         for row in range(-(-seen.row // step) * step, seen.rows, step):
             y = viewport.to_widget(0, strip.y + row * strip.cell).y() + (size - height) / 2
-            box = QRectF(0, y, right, height)
-            painter.drawText(
-                box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{row * strip.columns:,}"
-            )
+            number = self._static(f"{row * strip.columns:,}")
+            painter.drawStaticText(QPointF(right - number.size().width(), y), number)
 
     def _draw_ring(self, painter: QPainter, ring: _Ring, thickness: float, viewport: Viewport) -> None:
         """A frame around one cell: the head, or the cursor."""

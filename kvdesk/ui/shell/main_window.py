@@ -107,7 +107,15 @@ class MainWindow(WindowSignals):
 
     def _make(self) -> None:
         """Everything that has texts, and what works with it."""
-        self._parts = parts = self._make_parts(self._app)
+        settings = self.session.settings.current
+        theme = Theme(self._app, self, settings.theme, unstyled=True)
+        theme.set_size(settings.zoom, settings.font_px)
+        QApplication.sendEvent(self, QEvent(QEvent.Type.ApplicationFontChange))  # Qt does so in its event loop only
+        self._make_all(theme)
+        theme.style()
+
+    def _make_all(self, theme: Theme) -> None:
+        self._parts = parts = self._make_parts(theme)
         self._theme, self._events, self._menus = parts.theme, parts.events, parts.menus
         self._list, self._chat, self._inspector = parts.conversations, parts.chat, parts.inspector
         self._panes, self._rooms = parts.panes, parts.rooms
@@ -167,9 +175,8 @@ class MainWindow(WindowSignals):
         kinds = (QWidget, QAction, QShortcut)
         return [one for one in own if isinstance(one, kinds) or type(one).__module__.startswith("kvdesk.ui.")]
 
-    def _make_parts(self, app: QApplication) -> WindowParts:
+    def _make_parts(self, theme: Theme) -> WindowParts:
         settings, state = self.session.settings, self._state
-        theme = Theme(app, self, settings.current.theme)
         conversations, chat = ConversationList(theme), ChatPane(theme)
         inspector = Inspector(theme, state, self._measured, self._token_texts)
         strip, unsaved, status = ActivityStrip(theme), UnsavedStrip(), StatusBar()
