@@ -2,13 +2,14 @@
 
 A frozen dataclass is an object of its fields, a tuple an array. Reading is strict in types, passes over fields it does
 not know, and gives a missing field its default, so that files and processes of another version can be read. The
-imports are few: a child that renders templates reads this too.
+imports are few, since children start with this.
 
 Several dataclasses in one place are told apart by a field `kind` with the tag of each (`decode_one_of`).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, Final, TypeVar
@@ -26,23 +27,28 @@ class _Tagged(msgspec.Struct):
     kind: str
 
 
-def encode(value: object) -> bytes:
-    """JSON on one line, without its end. Not-a-number becomes null.
-
-    Half of a surrogate pair, which UTF-8 cannot hold, becomes a question mark.
-    """
+def encode(value: object, indent: int = 0) -> bytes:
+    """JSON, without an end of line: on one line, or on many, indented. Not-a-number becomes null."""
     try:
-        return _ENCODER.encode(value)
-    except UnicodeEncodeError:
-        return _ENCODER.encode(_storable(to_builtins(value)))
+        data = _ENCODER.encode(value)
+    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 cannot hold: in ASCII, as an escape
+        data = json.dumps(to_builtins(value)).encode()
+    return msgspec.json.format(data, indent=indent) if indent else data
 
 
 def decode(kind: type[T], data: bytes | str) -> T:
     """The value that `encode` was given. Raises CodecError."""
     try:
         return msgspec.json.decode(data, type=kind)
-    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors, and so is that of broken UTF-8
+    except (msgspec.ValidationError, RecursionError) as error:
         raise CodecError(_sentence(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass  # half of a surrogate pair, or one of the numbers that only Python writes, such as NaN
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise CodecError(_sentence(error)) from error
+    return from_builtins(kind, value)
 
 
 def decode_one_of(kinds: Mapping[str, type[T]], data: bytes | str) -> T:
@@ -75,14 +81,6 @@ def _plain(value: object) -> object:
     if isinstance(value, str):
         return str(value)
     raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
-
-
-def _storable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_storable(name): _storable(part) for name, part in value.items()}
-    return [_storable(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _sentence(error: Exception) -> str:
