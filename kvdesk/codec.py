@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
@@ -38,8 +39,9 @@ def encode(value: object, indent: int = 0) -> bytes:
 
 def decode(kind: type[T], data: bytes | str) -> T:
     """The value that `encode` was given. Raises CodecError."""
+    decoder: msgspec.json.Decoder[T] = _decoder(cast(Any, kind))
     try:
-        return msgspec.json.decode(data, type=kind)
+        return decoder.decode(data)
     except (msgspec.ValidationError, RecursionError) as error:
         raise CodecError(_sentence(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -70,6 +72,11 @@ def from_builtins(kind: type[T], value: object) -> T:
         return msgspec.convert(value, kind)
     except (ValueError, RecursionError) as error:
         raise CodecError(_sentence(error)) from error
+
+
+@cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
 
 
 def _plain(value: object) -> object:
