@@ -153,7 +153,7 @@ class HeadlessChat:
             events = self.headless.do(self._asked.pop())
         finally:
             self.service.take(self.headless.events)
-            self.service.interrupt(tr("The engine did not end this answer."))  # nothing, as a rule: it has ended
+            self.service.turns.interrupt(tr("The engine did not end this answer."))  # nothing, as a rule: it has ended
         ended = next(event for event in events if isinstance(event, TurnEnded) and event.answer == answer)
         if ended.state == "failed":
             raise UserError(ended.note)

@@ -63,7 +63,7 @@ class Branches(QObject):
     @Slot(str)
     def _on_chosen(self, message: str) -> None:
         if self._chats.selected is not None:
-            self._service.show_branch(self._chats.selected, MessageId(message))
+            self._service.turns.show_branch(self._chats.selected, MessageId(message))
 
     @Slot(str)
     def _on_compare_clicked(self, message: str) -> None:

@@ -111,7 +111,7 @@ class Chats(QObject):
 
     def show_all(self) -> None:
         """Show everything again: the parts of the window are new."""
-        self._window.chat.queue.show_states(self.service.queue_states)
+        self._window.chat.queue.show_states(self.service.queued.states)
         if self._selected is not None:
             self.select(self._selected)
         else:
@@ -137,7 +137,7 @@ class Chats(QObject):
     def measure(self) -> None:
         """Ask how full the context of the shown conversation is."""
         if self._selected is not None:
-            self.service.measure(self._selected)
+            self.service.turns.measure(self._selected)
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class Chats(QObject):
 
     @Slot(str, str, str)
     def _on_message_edited(self, conversation: str, message: str, text: str) -> None:
-        self.service.edit(ConversationId(conversation), MessageId(message), text)
+        self.service.turns.edit(ConversationId(conversation), MessageId(message), text)
 
     @Slot(str)
     def _on_stop_requested(self, conversation: str) -> None:
@@ -250,40 +250,40 @@ class Chats(QObject):
 
     @Slot(str, int)
     def _on_regenerate_requested(self, conversation: str, n: int) -> None:
-        self.service.regenerate(ConversationId(conversation), n)
+        self.service.turns.regenerate(ConversationId(conversation), n)
 
     @Slot(str, str)
     def _on_continue_requested(self, conversation: str, message: str) -> None:
-        self.service.continue_answer(ConversationId(conversation), MessageId(message) if message else None)
+        self.service.turns.continue_answer(ConversationId(conversation), MessageId(message) if message else None)
 
     @Slot(str, str, str, bool)
     def _on_answer_edited(self, conversation: str, message: str, text: str, go_on: bool) -> None:
         name = ConversationId(conversation)
-        if self.service.edit_answer(name, MessageId(message), text) is None:
+        if self.service.turns.edit_answer(name, MessageId(message), text) is None:
             return
         if go_on:
-            self.service.continue_answer(name)
+            self.service.turns.continue_answer(name)
         else:
             self.measure()
 
     @Slot(str, str, bool)
     def _on_message_pinned(self, conversation: str, message: str, pinned: bool) -> None:
-        self.service.pin(ConversationId(conversation), MessageId(message), pinned=pinned)
+        self.service.turns.pin(ConversationId(conversation), MessageId(message), pinned=pinned)
 
     @Slot(str, str, bool)
     def _on_message_deleted(self, conversation: str, message: str, with_pair: bool) -> None:
         name, one = ConversationId(conversation), MessageId(message)
-        self.service.delete_messages(name, self.service.exchange_of(name, one) if with_pair else [one])
+        self.service.removals.remove(name, self.service.removals.exchange_of(name, one) if with_pair else [one])
 
     @Slot(str)
     def _on_message_undeleted(self, conversation: str) -> None:
-        message = self.service.undo_delete_messages(ConversationId(conversation))
+        message = self.service.removals.undo(ConversationId(conversation))
         if message is not None and conversation == self._selected:
             self._window.chat.view.scroll_to(message)
 
     @Slot(str, str)
     def _on_branch_requested(self, conversation: str, message: str) -> None:
-        self.service.show_branch(ConversationId(conversation), MessageId(message))
+        self.service.turns.show_branch(ConversationId(conversation), MessageId(message))
 
     @Slot(str, str)
     def _on_draft_typed(self, conversation: str, text: str) -> None:
@@ -291,7 +291,7 @@ class Chats(QObject):
 
     @Slot(str, str, str)
     def _on_draft_changed(self, conversation: str, text: str, replaced: str) -> None:
-        self.service.preview(ConversationId(conversation), text, MessageId(replaced) if replaced else None)
+        self.service.turns.preview(ConversationId(conversation), text, MessageId(replaced) if replaced else None)
 
     @Slot(str, object)
     def _on_overflow_chosen(self, conversation: str, overflow: Overflow) -> None:
@@ -318,15 +318,15 @@ class Chats(QObject):
 
     @Slot(str, int, str)
     def _on_queued_cancelled(self, conversation: str, index: int, text: str) -> None:
-        self.service.cancel_queued(ConversationId(conversation), index, text)
+        self.service.queued.cancel(ConversationId(conversation), index, text)
 
     @Slot(str, int, str)
     def _on_queued_taken_back(self, conversation: str, index: int, text: str) -> None:
-        self.service.cancel_queued(ConversationId(conversation), index, text, edited=True)
+        self.service.queued.cancel(ConversationId(conversation), index, text, edited=True)
 
     @Slot(str, int, str, int)
     def _on_queued_moved(self, conversation: str, index: int, text: str, to: int) -> None:
-        self.service.move_queued(ConversationId(conversation), index, text, to)
+        self.service.queued.move(ConversationId(conversation), index, text, to)
 
     @Slot(str)
     def _on_queue_released(self, conversation: str) -> None:

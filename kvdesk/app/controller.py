@@ -155,7 +155,7 @@ class Controller(QObject):
 
     def open_server(self, server: KnownServer) -> None:
         """Ask the worker to connect to a server. The model that is open stays until it answers."""
-        self.conversations.wait_for_model()
+        self.conversations.queued.wait_for_model()
         source = Endpoint(server.url, server.model, server.name)
         self._window.apply_event(ModelLoading(source, 0.0))
         self._worker.send(LoadModel(source, self.settings.context))
@@ -166,7 +166,7 @@ class Controller(QObject):
         self.laboratory.cancel(tr("The experiment was ended because another model was opened."))
         self._marker.set(path)
         self._window.apply_event(ModelLoading(LocalFile(path), 0.0))  # at once: the back end may only just be starting
-        self.conversations.wait_for_model()
+        self.conversations.queued.wait_for_model()
         self._worker.send(LoadModel(LocalFile(path), self.settings.context))
 
     def send_message(self, conversation: ConversationId, text: str) -> MessageId | None:
@@ -179,7 +179,7 @@ class Controller(QObject):
         if self._closed:
             return
         self._closed = True
-        self.conversations.close_queues()
+        self.conversations.queued.close()
         self._silence.close()
         for ended in (
             self.serving.close,
@@ -191,7 +191,7 @@ class Controller(QObject):
             self.exports.close,
         ):
             guarded(ended)
-        interrupt = partial(self.conversations.interrupt, tr("kvdesk was closed."))
+        interrupt = partial(self.conversations.turns.interrupt, tr("kvdesk was closed."))
         try:  # `_on_frame`: what the engine said while it closed
             for step in (self._end_worker, self._on_frame, interrupt, self._cache.close, self._help.close):
                 guarded(step)
@@ -293,14 +293,14 @@ class Controller(QObject):
         """
         events = [event for event in self._worker.take_events() if self._watched or not isinstance(event, CacheView)]
         changes = [self.chats.take(event) for event in events]
-        self.conversations.tell_growth()
+        self.conversations.turns.tell_growth()
         for event, changed in zip(events, changes, strict=True):
             for change in changed:
                 guarded(partial(self.chats.show, change))
             for apply in (*self._listeners, self._window.apply_event):
                 guarded(partial(apply, event))
             self.event_applied.emit(event)
-        guarded(self.conversations.send_queued)
+        guarded(self.conversations.queued.send_due)
         if not self._closed and any(map(_fills, events)):
             guarded(self.chats.measure)
 

@@ -16,11 +16,12 @@ from PySide6.QtGui import QDesktopServices
 
 from kvdesk import paths
 from kvdesk.app.background import Background
+from kvdesk.codec import decode
 from kvdesk.errors import KvdeskError
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.protocol.chat import LocalFile, ModelLoaded
-from kvdesk.protocol.experiment import ExperimentEvent, Failed, Finished, Request, record_from_json
+from kvdesk.protocol.experiment import ExperimentEvent, Failed, Finished, Record, Request
 from kvdesk.protocol.messages import Event
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
@@ -284,7 +285,7 @@ def past_results(experiment_id: str) -> list[PastResult]:
     for run in sorted(runs, key=lambda path: path.name[-len("20260101-000000") :], reverse=True):
         try:
             with paths.open_regular(run / RESULT) as file:
-                record = record_from_json(file.read())
+                record = decode(Record, file.read())
         except (OSError, ValueError) as error:
             logging.getLogger(__name__).warning("the result in %s cannot be read: %s", run, error)
             continue

@@ -80,7 +80,7 @@ class Search(QObject):
         if message is None:
             return
         if not self._is_shown(conversation, message):
-            self._chats.service.show_branch(conversation, message)
+            self._chats.service.turns.show_branch(conversation, message)
         if self._is_shown(conversation, message):
             self._window.chat.view.mark_found(self._window.conversations.results.words, message)
         elif self._chats.service.answer_of(conversation) is not None:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from kvdesk.attachments.contents import read_contents
-from kvdesk.attachments.found import Unreadable
+from kvdesk.attachments.found import Answer, Unreadable
 from kvdesk.attachments.limits import ADDRESS_SPACE, CPU_S, MOST_OUTPUT
 from kvdesk.children.entry import Parent, limit
 
@@ -21,14 +19,13 @@ def child_main(parent: Parent, argv: Sequence[str]) -> int:
     """`argv`: the file, and the encoding that a person chose for it."""
     path, *encoding = argv
     limit(ADDRESS_SPACE, CPU_S, MOST_OUTPUT)
-    answer: dict[str, Any]
     try:
-        answer = asdict(read_contents(Path(path), *encoding))
+        answer = Answer(read_contents(Path(path), *encoding))
     except Unreadable as error:
-        answer = {"problem": error.problem, "detail": error.detail}
+        answer = Answer(None, error.problem, error.detail)
     except MemoryError:
-        answer = {"problem": "memory", "detail": ""}
+        answer = Answer(None, "memory")
     except OSError as error:
-        answer = {"problem": "os", "detail": error.strerror or str(error)}
+        answer = Answer(None, "os", error.strerror or str(error))
     parent.send_value(answer)
     os._exit(0)  # what a library does at the end of a process is of no use here

@@ -54,3 +54,12 @@ class Contents:
     of_pages: int = 0
     is_cut: bool = False
     left_out: Mapping[Part, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the process that reads a file sends: its contents, or why there are none."""
+
+    contents: Contents | None
+    problem: Problem | Literal["memory", "os", ""] = ""
+    detail: str = ""

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kvdesk.attachments import limits
+from kvdesk.attachments.found import Answer, Contents, Part
 from kvdesk.chat import Attachment
 from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import UserError
@@ -45,16 +45,16 @@ def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False, encodin
     command = child_command("--attachment", str(path.absolute()), *filter(None, (encoding,)))
     try:
         with Child(command, memory=limits.MEMORY, max_message_bytes=limits.MOST_OUTPUT) as child:
-            answer = child.receive_value(limits.TIME_S, cancelled)
+            answer: Answer = child.receive_value(limits.TIME_S, cancelled, Answer)
     except OSError as error:
         raise UserError(tr("{name} could not be read.").format(name=name), repr(error)) from error
     except ChildStopped as stopped:
         if stopped.reason == "cancelled":
             raise ReadingCancelled from stopped
         raise UserError(_sentence(stopped.reason, name, ""), stopped.detail) from stopped
-    if "problem" in answer:
-        raise UserError(_sentence(answer["problem"], name, answer["detail"]), answer["detail"])
-    return FileRead(Attachment(name, answer["kind"], answer["text"], _note(answer)), answer["encoding"])
+    if (found := answer.contents) is None:
+        raise UserError(_sentence(answer.problem, name, answer.detail), answer.detail)
+    return FileRead(Attachment(name, found.kind, found.text, _note(found)), found.encoding)
 
 
 def shown_name(name: str) -> str:
@@ -88,27 +88,26 @@ def _sentence(problem: str, name: str, detail: str) -> str:
     return sentences.get(problem, sentences["damaged"]).format(name=name, reason=detail, seconds=f"{limits.TIME_S:.0f}")
 
 
-def _note(answer: dict[str, Any]) -> str:
+def _note(found: Contents) -> str:
     """What a person should know of how the file was read."""
     notes = []
-    if answer["encoding"]:
-        notes.append(tr("read as {encoding}").format(encoding=answer["encoding"]))
-    if answer["n_pages"] < answer["of_pages"]:
+    if found.encoding:
+        notes.append(tr("read as {encoding}").format(encoding=found.encoding))
+    if found.n_pages < found.of_pages:
         pages = tr("the first {n} of {all} pages")
-        notes.append(pages.format(n=f"{answer['n_pages']:,}", all=f"{answer['of_pages']:,}"))
-    elif answer["of_pages"]:
-        n = answer["of_pages"]
+        notes.append(pages.format(n=f"{found.n_pages:,}", all=f"{found.of_pages:,}"))
+    elif n := found.of_pages:
         notes.append(tr("1 page") if n == 1 else tr("{n} pages").format(n=f"{n:,}"))
-    if answer["is_cut"]:
-        notes.append(tr("the first {n} characters").format(n=f"{len(answer['text']):,}"))
-    if answer["left_out"]:
-        notes.append(tr("left out: {parts}").format(parts=_left_out(answer["left_out"])))
+    if found.is_cut:
+        notes.append(tr("the first {n} characters").format(n=f"{len(found.text):,}"))
+    if found.left_out:
+        notes.append(tr("left out: {parts}").format(parts=_left_out(found.left_out)))
     return tr(", ").join(notes)
 
 
-def _left_out(parts: Mapping[str, int]) -> str:
+def _left_out(parts: Mapping[Part, int]) -> str:
     """What a document has and its text has not."""
-    names = {
+    names: Mapping[Part, str] = {
         "footnotes": tr("footnotes"),
         "comments": tr("comments"),
         "equations": tr("equations"),
@@ -120,4 +119,4 @@ def _left_out(parts: Mapping[str, int]) -> str:
         "deleted text": tr("deleted text"),
         "symbols": tr("symbols"),
     }
-    return tr(", ").join(tr("{part} ({n:,})").format(part=names.get(part, part), n=n) for part, n in parts.items())
+    return tr(", ").join(tr("{part} ({n:,})").format(part=names[part], n=n) for part, n in parts.items())

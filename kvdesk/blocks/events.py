@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 BlockHash = str
 """What names a block, in hexadecimal digits: servers send an integer of 64 bits or the bytes of a SHA-256."""
 MOST_BYTES: Final = 64 << 20
@@ -77,8 +79,6 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def decode(payload: bytes) -> Batch:
     """One message. Raises BadEvents."""
-    import msgspec
-
     if len(payload) > MOST_BYTES:
         raise BadEvents(f"a message of {len(payload)} bytes")
     try:

@@ -16,7 +16,8 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from kvdesk.children.framing import decode, encode, framed, read_message
+from kvdesk.children.framing import framed, read_message
+from kvdesk.codec import decode, encode
 
 _MAX_MESSAGE_BYTES = (1 << 32) - 1
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -67,12 +68,12 @@ class Parent:
         except OSError:
             os._exit(1)
 
-    def receive_value(self) -> Any:
-        """The value of the next message."""
-        return decode(self.receive())
+    def receive_value(self, kind: Any = Any) -> Any:
+        """The value of the next message, of type `kind`."""
+        return decode(kind, self.receive())
 
-    def send_value(self, value: Any) -> None:
-        """Send a value of plain types."""
+    def send_value(self, value: object) -> None:
+        """Send a value as `kvdesk.codec` writes it."""
         self.send(encode(value))
 
     @property

@@ -1,11 +1,10 @@
-"""Messages on a pipe: four bytes for the length, then the bytes; and values of plain types as messages, in JSON."""
+"""Messages on a pipe: four bytes for the length, then the bytes."""
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 _LENGTH: Final = struct.Struct("<I")
 
@@ -28,19 +27,6 @@ def read_message(read: Callable[[int], bytes], most: int) -> bytes:
     if length > most:
         raise TooLongError(f"a message has {length:,} bytes, more than {most:,}")
     return _exactly(read, length)
-
-
-def encode(value: Any) -> bytes:
-    """A value of plain types as the bytes of a message."""
-    return json.dumps(value).encode()
-
-
-def decode(message: bytes) -> Any:
-    """The value that was encoded. Raises ValueError."""
-    try:
-        return json.loads(message)
-    except RecursionError as error:
-        raise ValueError(str(error)) from error
 
 
 def _exactly(read: Callable[[int], bytes], n_bytes: int) -> bytes:

@@ -22,7 +22,8 @@ from typing import Any, Final, Literal, Self
 import psutil
 
 from kvdesk import translation
-from kvdesk.children.framing import TooLongError, decode, encode, framed, read_message
+from kvdesk.children.framing import TooLongError, framed, read_message
+from kvdesk.codec import CodecError, decode, encode
 from kvdesk.translation import tr
 
 if sys.platform == "win32":
@@ -108,8 +109,8 @@ class Child:
         """Send a message. Returns at once; if the child does not exist any more, `receive` raises."""
         self._outbox.put(framed(message))
 
-    def send_value(self, value: Any) -> None:
-        """Send a value of plain types."""
+    def send_value(self, value: object) -> None:
+        """Send a value as `kvdesk.codec` writes it."""
         self.send(encode(value))
 
     def receive(self, seconds: float = math.inf, cancelled: Callable[[], bool] | None = None) -> bytes:
@@ -130,12 +131,16 @@ class Child:
         self.kill()
         raise ChildStopped("ended", ending)
 
-    def receive_value(self, seconds: float = math.inf, cancelled: Callable[[], bool] | None = None) -> Any:
-        """The value of the next message. Raises ChildStopped, also for invalid JSON; the child is then dead."""
+    def receive_value(
+        self, seconds: float = math.inf, cancelled: Callable[[], bool] | None = None, kind: Any = Any
+    ) -> Any:
+        """The value of the next message, of type `kind`. Raises ChildStopped, also for another value; the child is then
+        dead.
+        """
         message = self.receive(seconds, cancelled)
         try:
-            return decode(message)
-        except ValueError as error:
+            return decode(kind, message)
+        except CodecError as error:
             if self.wait() is None:
                 self.kill()
             raise ChildStopped("ended", str(error)) from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from kvdesk import paths
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
+from kvdesk.codec import decode, encode
 from kvdesk.errors import UserError
 from kvdesk.experiments import EXPERIMENTS, experiment_by_id, report
 from kvdesk.experiments.process import CANCELLED, ExperimentProcess, Recorder, experiment_command
@@ -26,8 +27,6 @@ from kvdesk.protocol.experiment import (
     Request,
     Started,
     chosen,
-    record_from_json,
-    record_to_json,
 )
 from kvdesk.translation import tr
 from kvdesk.viewmodel.lab import comparison, same_verdict
@@ -96,7 +95,7 @@ def _run(args: argparse.Namespace) -> int:
     folder = args.out or report.folder_for(experiment.id, at)
     page = report.write(record, folder)
     if args.json:
-        print(record_to_json(record).decode())
+        print(encode(record, indent=1).decode())
     else:
         _tell(record)
     _say(tr("The report is {page}").format(page=page))
@@ -174,7 +173,7 @@ def _read(path: Path) -> Record:
     file = path / "result.json" if path.is_dir() else path
     try:
         with paths.open_regular(file) as opened:
-            return record_from_json(opened.read())
+            return decode(Record, opened.read())
     except OSError as error:
         raise UserError(
             tr("{file} cannot be read: {strerror}.").format(file=file, strerror=error.strerror or error)

@@ -48,8 +48,10 @@ class QueuedMessages:
         self._queues.release(conversation)
         self._tell()
 
-    def cancel(self, conversation: ConversationId, index: int, text: str, *, edited: bool) -> None:
-        """See `ConversationService.cancel_queued`."""
+    def cancel(self, conversation: ConversationId, index: int, text: str, *, edited: bool = False) -> None:
+        """The message is not sent; nothing where another one stands there. `edited`: what is sent next takes its place,
+        of several that are edited together that of the first, and its attachments are the draft's.
+        """
         known = self._with(conversation, index, text)
         if known is not None:
             if edited:
@@ -60,7 +62,7 @@ class QueuedMessages:
             self._queues.keep_place(conversation, index)
 
     def move(self, conversation: ConversationId, index: int, text: str, to: int) -> None:
-        """See `ConversationService.move_queued`."""
+        """The message at `index` waits at `to`; nothing where another one stands there."""
         known = self._with(conversation, index, text)
         if known is not None:
             queued = list(known.queued)

@@ -34,7 +34,7 @@ class Removals:
         self._last: dict[ConversationId, _Removal] = {}
 
     def exchange_of(self, conversation: ConversationId, message: MessageId) -> tuple[MessageId, ...]:
-        """See `ConversationService.exchange_of`."""
+        """A question with all versions of its answer, whichever of them this message is."""
         tree = self._known.tree(conversation)
         known = tree.get(message) if tree is not None else None
         if tree is None or known is None:

@@ -4,15 +4,15 @@ Owns conversations, their messages, running answers, drafts and queues, and asks
 told what has changed (`changes`), in the order in which they subscribed: the store first, so that nothing that is shown
 can be lost. One that fails costs neither a token nor what the others are told.
 
-What is done with messages and answers is in `turns`, with those that wait to be sent in `queued_messages`; all that is
-known is in `state`, which the parts share. `arrangement` (folders, pins, the archive) and `deletions` are asked
-directly. Everything here is called from one thread, that which takes the back end's events. Must never know: Qt, the
-database and the cache.
+What is done with messages and answers is in `turns`, with those that wait to be sent in `queued`, deleting messages in
+`removals`, folders, pins and the archive in `arrangement`, deleting conversations in `deletions`: all are called
+directly. They share `state`, all that is known. Everything here is called from one thread, that which takes the back
+end's events. Must never know: Qt, the database and the cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -34,7 +34,6 @@ from kvdesk.conversations.changes import (
     DraftChanged,
     Listener,
     MessagesAdded,
-    QueueState,
     ReadFailed,
 )
 from kvdesk.conversations.deletions import Deletions
@@ -89,9 +88,9 @@ class ConversationService:
         self._read_tree = read_tree
         self._state = ConversationState(n_colours)
         self._known = self._state.known
-        self._turns = Turns(self._state, submit, stop, settings)
-        self._removals = Removals(self._state, submit)
-        self._queued = QueuedMessages(self._state, self._turns)
+        self.turns = Turns(self._state, submit, stop, settings)
+        self.removals = Removals(self._state, submit)
+        self.queued = QueuedMessages(self._state, self.turns)
         self.arrangement = Arrangement(self._state)
         self.deletions = Deletions(self._state, self.stop, self.delete)
         self._reading: set[ConversationId] = set()
@@ -110,11 +109,6 @@ class ConversationService:
     def conversations(self) -> tuple[Conversation, ...]:
         """All of them, the one a person used last first."""
         return self._known.all()
-
-    @property
-    def model_name(self) -> str:
-        """Of the model that is open: it writes the next answers."""
-        return self._turns.model_name
 
     def get(self, conversation: str) -> Conversation | None:
         """None also for one whose deletion can still be undone."""
@@ -166,24 +160,19 @@ class ConversationService:
         """What happens when the conversation's context is full."""
         return requests.overflow_of(self._known[conversation], self._settings())
 
-    @property
-    def queue_states(self) -> Mapping[ConversationId, QueueState]:
-        """What the messages that wait to be sent wait for."""
-        return self._queued.states
-
     # --- conversations ------------------------------------------------------------------------------------------------
 
     def load(self, conversations: Iterable[Conversation]) -> None:
         """Those that are stored, the one used last first. What waited in their queues waits for a person."""
         self._known.load(conversations)
-        self._queued.hold_loaded()
+        self.queued.hold_loaded()
 
     def add_stored(self, conversations: Iterable[Conversation]) -> None:
         """Conversations that are stored with their messages, such as imported ones, are among the others now."""
         new = tuple(replace(conversation, messages=()) for conversation in conversations)
         self._known.add(new)
         self._state.tell(ConversationsAdded(new))
-        self._queued.hold("kvdesk closed", *(conversation.id for conversation in new))
+        self.queued.hold("kvdesk closed", *(conversation.id for conversation in new))
 
     def open(self, conversation: ConversationId) -> None:
         """Have its messages read, and its branch told (`BranchChanged`): at once where they are known."""
@@ -204,7 +193,7 @@ class ConversationService:
             return  # nothing is sent in one that is being deleted
         self._state.tell_branch(conversation)
         self._send_unsent(conversation)
-        self._queued.send_first(conversation)
+        self.queued.send_first(conversation)
 
     def _send_unsent(self, conversation: ConversationId) -> None:
         for text in self._unsent.pop(conversation, ()):
@@ -269,11 +258,11 @@ class ConversationService:
 
     def delete(self, conversation: ConversationId) -> None:
         """Forget it, its messages and its running answers, and have its cells freed. For good: see `deletions`."""
-        self._turns.drop(conversation)
+        self.turns.drop(conversation)
         self._submit(CloseConversation(conversation))
         self._known.remove(conversation)
         self._unsent.pop(conversation, None)
-        self._removals.forget(conversation)
+        self.removals.forget(conversation)
         self._state.tell(ConversationDeleted(conversation))
 
     def fork(self, conversation: ConversationId, last: MessageId | None) -> ConversationId | None:
@@ -306,100 +295,29 @@ class ConversationService:
             return None
         draft = "" if text.startswith(known.draft) else known.draft  # else something else is typed by now
         message, rest = QueuedMessage(text, known.draft_attachments), replace(known, draft=draft, draft_attachments=())
-        if (place := self._queued.take_place(known)) is not None:
-            self._queued.add(rest, place, message)
+        if (place := self.queued.take_place(known)) is not None:
+            self.queued.add(rest, place, message)
             return None
         if self.is_read(conversation):
-            return self._turns.send(rest, message)
+            return self.turns.send(rest, message)
         self._unsent.setdefault(conversation, []).append(text)
         self.open(conversation)
         return None
 
-    def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
-        """The person's message in other words, as a branch beside the first; asks for an answer to it. What is attached
-        to it stays.
-        """
-        return self._turns.edit(conversation, message, text)
-
-    def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
-        """`n` new answers beside the last one, made together: all stay, as branches of the same question."""
-        self._turns.regenerate(conversation, n)
-
-    def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> MessageId | None:
-        """Go on with an answer where it ended (None: the last one), if it ended early (`kvdesk.chat.ended_early`) and
-        the back end can do that: the new text comes behind the old one. Where messages follow it, it goes on in a copy
-        beside it, on a branch of its own. None where it cannot.
-        """
-        return self._turns.go_on(conversation, message)
-
-    def edit_answer(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
-        """The model's answer in a person's words, as a branch beside it. Nobody is asked; it may be continued."""
-        return self._turns.edit_answer(conversation, message, text)
-
-    def exchange_of(self, conversation: ConversationId, message: MessageId) -> tuple[MessageId, ...]:
-        """A question with all versions of its answer, whichever of them this message is."""
-        return self._removals.exchange_of(conversation, message)
-
-    def delete_messages(self, conversation: ConversationId, messages: Sequence[MessageId]) -> bool:
-        """Delete these messages and no others: those that followed hang on what was before. Not while an answer is
-        running.
-        """
-        return self._removals.remove(conversation, messages)
-
-    def undo_delete_messages(self, conversation: ConversationId) -> MessageId | None:
-        """Bring back the messages that were deleted last; returns the first of them."""
-        return self._removals.undo(conversation)
-
-    def pin(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
-        """List the message at the top of the chat, or no longer. It changes nothing of what the model is shown."""
-        self._turns.pin(conversation, message, pinned=pinned)
-
     def stop(self, conversation: ConversationId) -> None:
         """Stop its running answers; what waits in its queue then waits for a person."""
-        self._queued.hold("stopped", conversation)
-        self._turns.stop(conversation)
-
-    def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
-        """Show the newest branch that goes through a message; not while an answer is running."""
-        self._turns.show_branch(conversation, message)
-
-    def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
-        """Ask what sending `text` now would cost, in the place of a message or after all of them; nothing while the
-        conversation is not read yet.
-        """
-        self._turns.preview(conversation, text, replaced)
-
-    def measure(self, conversation: ConversationId) -> None:
-        """Ask how full its context is. Not while it is answered: then the turn tells."""
-        self._turns.measure(conversation)
+        self.queued.hold("stopped", conversation)
+        self.turns.stop(conversation)
 
     # --- queued messages ----------------------------------------------------------------------------------------------
 
     def release_queue(self, conversation: ConversationId) -> None:
         """A person says that what stood still is to be sent."""
-        self._queued.release(conversation)
+        self.queued.release(conversation)
         if self.is_read(conversation):
-            self._queued.send_first(conversation)
+            self.queued.send_first(conversation)
         else:
             self.open(conversation)
-
-    def cancel_queued(self, conversation: ConversationId, index: int, text: str, *, edited: bool = False) -> None:
-        """The message is not sent; nothing where another one stands there. `edited`: what is sent next takes its place,
-        of several that are edited together that of the first, and its attachments are the draft's.
-        """
-        self._queued.cancel(conversation, index, text, edited=edited)
-
-    def move_queued(self, conversation: ConversationId, index: int, text: str, to: int) -> None:
-        """The message at `index` waits at `to`; nothing where another one stands there."""
-        self._queued.move(conversation, index, text, to)
-
-    def wait_for_model(self) -> None:
-        """A model is being opened: what is sent waits for it."""
-        self._queued.wait_for_model()
-
-    def close_queues(self) -> None:
-        """Nothing is sent by itself any more."""
-        self._queued.close()
 
     # --- events of the back end ---------------------------------------------------------------------------------------
 
@@ -407,45 +325,33 @@ class ConversationService:
         """For whoever shows nothing in between: apply events, then tell what grew and send what waited for them."""
         for event in events:
             guarded(partial(self.apply, event))
-        self.tell_growth()
-        self.send_queued()
+        self.turns.tell_growth()
+        self.queued.send_due()
 
     def apply(self, event: Event) -> None:
-        """Take an event over, and tell what it changed. Text is told by `tell_growth`, once for many events."""
+        """Take an event over, and tell what it changed. Text is told by `turns.tell_growth`, once for many events."""
         match event:
             case TextDelta():
                 self._state.answers.append(event)
             case TurnStarted():
-                self._turns.started(event)
+                self.turns.started(event)
             case TurnEnded():
-                self._turns.end(event)
-                self._queued.turn_ended(event)
+                self.turns.end(event)
+                self.queued.turn_ended(event)
             case MessagesEvicted():
                 if (known := self._known.get(event.conversation)) is not None:
                     self._state.put(replace(known, evicted=event.evicted))
             case ModelLoaded():
-                self._turns.model_name = event.model.name
-                self._queued.model_ready()
+                self.turns.model_name = event.model.name
+                self.queued.model_ready()
             case CommandFailed() if isinstance(event.command, LoadModel):
-                self._queued.model_failed()
+                self.queued.model_failed()
             case CommandFailed() if isinstance(event.command, Generate):
-                self._turns.refused(event.command)
+                self.turns.refused(event.command)
             case BackendReady():
-                self._turns.features = event.features
+                self.turns.features = event.features
             case EngineDied():
-                self.interrupt(event.sentence)
-                self._queued.hold_all("engine ended")
+                self.turns.interrupt(event.sentence)
+                self.queued.hold_all("engine ended")
             case SubscriptionDropped():
-                self._turns.begin_anew()
-
-    def tell_growth(self) -> None:
-        """Tell the text so far of the answers that became longer."""
-        self._turns.tell_growth()
-
-    def send_queued(self) -> None:
-        """After events: send the next message of every queue that nothing holds back any more."""
-        self._queued.send_due()
-
-    def interrupt(self, note: str) -> None:
-        """No more text will come: what runs ends here."""
-        self._turns.interrupt(note)
+                self.turns.begin_anew()

@@ -60,7 +60,9 @@ class Turns:
         return self._ask(known.id)
 
     def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
-        """See `ConversationService.edit`."""
+        """The person's message in other words, as a branch beside the first; asks for an answer to it. What is attached
+        to it stays.
+        """
         tree = self._known.tree(conversation)
         old = tree.get(message) if tree is not None else None
         if old is None or old.role != "user" or self._state.is_answered(conversation):
@@ -71,16 +73,19 @@ class Turns:
         self._add(conversation, "user", QueuedMessage(text, old.attachments), old.parent)
         return self._ask(conversation)
 
-    def regenerate(self, conversation: ConversationId, n: int) -> None:
-        """See `ConversationService.regenerate`."""
+    def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
+        """`n` new answers beside the last one, made together: all stay, as branches of the same question."""
         branch = self._state.branch(conversation)
         if not self._state.is_answered(conversation) and branch and branch[-1].role == "assistant":
             for _ in range(n):
                 self._state.cut_branch(conversation, branch[-1].parent)
                 self._ask(conversation, replaces=branch[-1].id)
 
-    def go_on(self, conversation: ConversationId, message: MessageId | None = None) -> MessageId | None:
-        """See `ConversationService.continue_answer`."""
+    def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> MessageId | None:
+        """Go on with an answer where it ended (None: the last one), if it ended early (`kvdesk.chat.ended_early`) and
+        the back end can do that: the new text comes behind the old one. Where messages follow it, it goes on in a copy
+        beside it, on a branch of its own. None where it cannot.
+        """
         branch = self._state.branch(conversation)
         wanted = [m for m in branch if m.id == message] if message is not None else branch[-1:]
         if not wanted or not ended_early(wanted[0]) or self._state.is_answered(conversation):
@@ -103,7 +108,7 @@ class Turns:
         return answer.id
 
     def edit_answer(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
-        """See `ConversationService.edit_answer`."""
+        """The model's answer in a person's words, as a branch beside it. Nobody is asked; it may be continued."""
         tree = self._known.tree(conversation)
         old = tree.get(message) if tree is not None else None
         if old is None or old.role != "assistant" or not text.strip() or self._state.is_answered(conversation):
@@ -120,7 +125,7 @@ class Turns:
         return edited.id
 
     def pin(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
-        """See `ConversationService.pin`."""
+        """List the message at the top of the chat, or no longer. It changes nothing of what the model is shown."""
         tree = self._known.tree(conversation)
         old = tree.get(message) if tree is not None else None
         if tree is not None and old is not None and old.state != "streaming" and old.pinned != pinned:
@@ -140,15 +145,17 @@ class Turns:
             self._answers.end(answer)
 
     def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
-        """See `ConversationService.show_branch`."""
+        """Show the newest branch that goes through a message; not while an answer is running."""
         tree = self._known.tree(conversation)
         if tree is None or tree.get(message) is None or self._state.is_answered(conversation):
             return
         self._state.put_first(replace(self._known[conversation], leaf=tree.tip(message)))
         self._state.tell_branch(conversation)
 
-    def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None) -> None:
-        """See `ConversationService.preview`."""
+    def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
+        """Ask what sending `text` now would cost, in the place of a message or after all of them; nothing while the
+        conversation is not read yet.
+        """
         tree = self._known.tree(conversation)
         if tree is None:
             return
@@ -162,7 +169,7 @@ class Turns:
         self._submit(requests.preview(known, before, draft, self._settings(), old))
 
     def measure(self, conversation: ConversationId) -> None:
-        """See `ConversationService.measure`."""
+        """Ask how full its context is. Not while it is answered: then the turn tells."""
         if not self._state.is_read(conversation):
             return
         known, shown = self._known[conversation], self._state.branch(conversation)

@@ -15,6 +15,7 @@ from pathlib import Path
 from kvdesk import __version__, paths
 from kvdesk.cache.journal_file import load_journal
 from kvdesk.children.entry import Parent
+from kvdesk.codec import decode
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.experiments import experiment_by_id
 from kvdesk.experiments.sample_text import SAMPLE_TEXT
@@ -29,8 +30,6 @@ from kvdesk.protocol.experiment import (
     Result,
     Sample,
     Started,
-    event_to_json,
-    request_from_json,
 )
 from kvdesk.translation import tr
 
@@ -41,14 +40,12 @@ MOST_TEXT = 1 << 20
 def child_main(parent: Parent, argv: Sequence[str]) -> int:
     """`argv`: one request as JSON. Returns 0 when the experiment came to its result, 2 when not."""
     try:
-        request = request_from_json(argv[0])
+        request = decode(Request, argv[0])
     except (IndexError, ValueError) as error:
         sys.stderr.write(f"usage: kvdesk --experiment REQUEST ({error})\n")
         return 2
 
-    def say(event: ExperimentEvent) -> None:
-        parent.send(event_to_json(event))
-
+    say: Callable[[ExperimentEvent], None] = parent.send_value
     event: ExperimentEvent | None = None
     try:
         for event in run(request, say):

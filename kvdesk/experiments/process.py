@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from kvdesk.children.process import Child, child_command, crash_name
+from kvdesk.codec import encode
 from kvdesk.experiments import experiment_by_id
 from kvdesk.protocol.experiment import (
     ExperimentEvent,
@@ -19,7 +20,6 @@ from kvdesk.protocol.experiment import (
     Sample,
     Started,
     event_from_json,
-    request_to_json,
 )
 from kvdesk.translation import tr
 
@@ -28,7 +28,7 @@ CANCELLED = "The experiment was cancelled."
 
 def experiment_command(request: Request) -> list[str]:
     """The command line of the child."""
-    return child_command("--experiment", request_to_json(request))
+    return child_command("--experiment", encode(request).decode())
 
 
 class ExperimentProcess(Child):

@@ -13,9 +13,10 @@ from html import escape
 from pathlib import Path
 
 from kvdesk import paths
+from kvdesk.codec import encode
 from kvdesk.experiments.plot import svg
 from kvdesk.experiments.statistics import median
-from kvdesk.protocol.experiment import Figure, Record, Sample, Table, number, record_to_json, series_title
+from kvdesk.protocol.experiment import Figure, Record, Sample, Table, number, series_title
 from kvdesk.translation import installed, tr
 
 _TIME, _STAMP, _STAMP_LENGTH = "%Y%m%d-%H%M%S", re.compile(r"\d{8}-\d{6}", re.ASCII), 15
@@ -49,7 +50,7 @@ def write(record: Record, folder: Path) -> Path:
     Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "result.json").write_bytes(record_to_json(record))
+    (folder / "result.json").write_bytes(encode(record, indent=1))
     (folder / "samples.csv").write_text(_csv(record.samples), "utf-8")
     for i, plot in enumerate(record.finished.result.plots):
         (folder / f"plot-{i + 1}.svg").write_text(svg(plot, record.finished.result.series_names), "utf-8")

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import json
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kvdesk import paths
 from kvdesk.children.process import Child, ChildStopped, child_command, crash_name
+from kvdesk.codec import CodecError, decode, encode, from_builtins
 from kvdesk.library.estimate import estimate
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.settings import ContextSettings
@@ -50,6 +50,17 @@ class Verdict:
     template_problem: str = ""  # the model works, its chat template does not
     remembered: bool = False  # from an earlier trial of this very file
     longest_line: int = LONG_LINE
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the child says after each part of the trial. in_long_lines: all else has been tried."""
+
+    ok: bool
+    sentence: str = ""
+    detail: str = ""
+    template_problem: str = ""
+    in_long_lines: bool = False
 
 
 def run_preflight(
@@ -107,12 +118,13 @@ def _try(header: GgufHeader, settings: ContextSettings, cancelled: Callable[[], 
     limit_s = TIME_LIMIT_S + SECONDS_PER_GB * file_bytes / 1e9
     # twice the weights: mapped from the file, and repacked for the processor where llama.cpp does that
     command = trial_command(header.path, small, 2 * file_bytes + needed.context + FIXED_BYTES)
-    name, told, deadline = header.path.name, None, time.monotonic() + limit_s
+    name, deadline = header.path.name, time.monotonic() + limit_s
+    told: Answer | None = None
     try:
         with Child(command) as child:
             try:
                 while True:
-                    told = child.receive_value(deadline - time.monotonic(), cancelled)
+                    told = child.receive_value(deadline - time.monotonic(), cancelled, Answer)
             except ChildStopped as stopped:
                 if stopped.reason != "ended":
                     how = (
@@ -128,14 +140,13 @@ def _try(header: GgufHeader, settings: ContextSettings, cancelled: Callable[[], 
     return verdict, not crash_name(code) or verdict.ok
 
 
-def _judge(name: str, code: int, told: Any, last_words: str) -> Verdict:
+def _judge(name: str, code: int, told: Answer | None, last_words: str) -> Verdict:
     """told: the last thing that the child said."""
-    if isinstance(told, dict) and isinstance(told.get("ok"), bool):
-        sentence, detail, template = (str(told.get(key, "")) for key in ("sentence", "detail", "template_problem"))
-        if code == 0 or not told["ok"]:
-            return Verdict(told["ok"], sentence, detail, template)
-        if told.get("in_long_lines") is True:  # all the rest has been tried
-            return Verdict(True, template_problem=template, detail=last_words, longest_line=SHORT_LINE)
+    if told is not None:
+        if code == 0 or not told.ok:
+            return Verdict(told.ok, told.sentence, told.detail, told.template_problem)
+        if told.in_long_lines:
+            return Verdict(True, "", last_words, told.template_problem, longest_line=SHORT_LINE)
     if how := crash_name(code):
         sentence = tr("{name} makes llama.cpp crash ({how}); it did so in a trial, so nothing is lost.")
         return Verdict(False, sentence.format(name=name, how=how), last_words)
@@ -169,12 +180,9 @@ def _engine_version() -> str:
 
 
 def _recall(cache: Path, key: str) -> Verdict | None:
-    known = _read(cache).get(key)
-    if not isinstance(known, dict):
-        return None
     try:
-        return Verdict(**(known | {"remembered": True}))
-    except TypeError:  # written by another version
+        return replace(from_builtins(Verdict, _read(cache).get(key)), remembered=True)
+    except CodecError:  # none, or one of another version
         return None
 
 
@@ -182,16 +190,15 @@ def _remember(cache: Path, key: str, verdict: Verdict) -> None:
     """Losing a verdict costs one more trial, so a folder that cannot be written is no error."""
     known = _read(cache)
     known.pop(key, None)
-    known[key] = asdict(verdict)
+    known[key] = verdict
     newest = dict(list(known.items())[-MOST_VERDICTS:])
     with suppress(OSError):
-        write_whole(cache, json.dumps(newest, indent=1).encode())
+        write_whole(cache, encode(newest, indent=1))
 
 
 def _read(cache: Path) -> dict[str, Any]:
     try:
         with paths.open_regular(cache) as file:
-            known = json.load(file)
-    except (OSError, ValueError, RecursionError):
+            return decode(dict[str, Any], file.read())
+    except (OSError, CodecError):
         return {}
-    return known if isinstance(known, dict) else {}

@@ -1,6 +1,6 @@
 """What an experiment of the laboratory is asked, tells while it runs, and ends with: values that go between processes.
 
-Everything here can be written as JSON and read again without loss. Knows nothing of how an experiment is run.
+Everything here goes through `kvdesk.codec` without loss. Knows nothing of how an experiment is run.
 """
 
 from __future__ import annotations
@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Annotated, Literal
+from typing import Final, Literal
 
-from pydantic import Discriminator, Tag, TypeAdapter
-
+from kvdesk.codec import decode_one_of
 from kvdesk.errors import UserError
 from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.translation import tr
@@ -271,43 +269,19 @@ class Failed:
 ExperimentEvent = Started | Progress | Sample | CellsSeen | Finished | Failed
 
 
-@cache  # made when it is first used: the window imports this module and may never run an experiment
-def _event() -> TypeAdapter[ExperimentEvent]:
-    return TypeAdapter(
-        Annotated[
-            Annotated[Started, Tag("started")]
-            | Annotated[Progress, Tag("progress")]
-            | Annotated[Sample, Tag("sample")]
-            | Annotated[CellsSeen, Tag("cells")]
-            | Annotated[Finished, Tag("finished")]
-            | Annotated[Failed, Tag("failed")],
-            Discriminator(lambda value: value["kind"] if isinstance(value, dict) else value.kind),
-        ]
-    )
-
-
-@cache
-def _request() -> TypeAdapter[Request]:
-    return TypeAdapter(Request)
-
-
-def event_to_json(event: ExperimentEvent) -> bytes:
-    """One line, without its end."""
-    return _event().dump_json(event)
+_EVENTS: Final[Mapping[str, type[ExperimentEvent]]] = {
+    "started": Started,
+    "progress": Progress,
+    "sample": Sample,
+    "cells": CellsSeen,
+    "finished": Finished,
+    "failed": Failed,
+}
 
 
 def event_from_json(line: bytes) -> ExperimentEvent:
-    """Raises ValueError where it is none."""
-    return _event().validate_json(line)
-
-
-def request_to_json(request: Request) -> str:
-    return _request().dump_json(request).decode()
-
-
-def request_from_json(text: str) -> Request:
-    """Raises ValueError where it is none."""
-    return _request().validate_json(text)
+    """The event that `encode` was given. Raises CodecError."""
+    return decode_one_of(_EVENTS, line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,17 +296,3 @@ class Record:
     samples: tuple[Sample, ...]
     finished: Finished
     format: Literal["kvdesk-experiment-1"] = "kvdesk-experiment-1"
-
-
-@cache
-def _record() -> TypeAdapter[Record]:
-    return TypeAdapter(Record)
-
-
-def record_to_json(record: Record) -> bytes:
-    return _record().dump_json(record, indent=1)
-
-
-def record_from_json(data: bytes) -> Record:
-    """Raises ValueError where it is none."""
-    return _record().validate_json(data)

@@ -16,8 +16,6 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, get_args
 
-from pydantic import TypeAdapter, ValidationError
-
 from kvdesk.chat import (
     NONE_EVICTED,
     Attachment,
@@ -34,6 +32,7 @@ from kvdesk.chat import (
     TurnStats,
     storable,
 )
+from kvdesk.codec import CodecError, decode, encode
 from kvdesk.settings import Sampling
 from kvdesk.translation import marked, tr
 
@@ -57,7 +56,6 @@ _KINDS = frozenset(get_args(AttachmentKind))
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(MessageState))
 _FINISHES = frozenset(get_args(FinishReason))
-_STATS: TypeAdapter[TurnStats] = TypeAdapter(TurnStats)
 _LARGEST = 1 << 53
 """Larger numbers in `TurnStats` are damage: nothing here counts so far."""
 _MOST_COLOURS = 1 << 15
@@ -107,7 +105,7 @@ def digest_of(*parts: bytes | None) -> bytes:
 
 
 def pack_stats(stats: TurnStats | None) -> str | None:
-    return None if stats is None else json.dumps(asdict(stats), separators=(",", ":"))
+    return None if stats is None else encode(stats).decode()
 
 
 def unpack_stats(text: bytes | None) -> TurnStats | None:
@@ -115,8 +113,8 @@ def unpack_stats(text: bytes | None) -> TurnStats | None:
     if text is None:
         return None
     try:
-        stats = _STATS.validate_json(text)
-    except ValidationError:
+        stats = decode(TurnStats, text)
+    except CodecError:
         return None
     numbers = (value for value in asdict(stats).values() if isinstance(value, int | float))
     return stats if all(-1 <= number < _LARGEST for number in numbers) else None  # seq_id -1: none

@@ -270,7 +270,7 @@ def test_rename(rig: Rig) -> None:
 @over_both
 def test_a_chat_is_exported_as_markdown(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
     rig.worker.give(ModelLoaded(replace(MODEL, name="Tiny")))
-    qtbot.waitUntil(lambda: rig.controller.conversations.model_name == "Tiny")
+    qtbot.waitUntil(lambda: rig.controller.conversations.turns.model_name == "Tiny")
     asked = say(rig, "Where do puffins live?")
     answer(rig, qtbot, asked, "On **cliffs**.\nMostly.")
     file = tmp_path / "chat.md"

@@ -16,7 +16,7 @@ from tests.ui.samples import MODEL, STATS
 
 def exchange(rig: Rig, qtbot: QtBot, text: str = "Once upon") -> Generate:
     """A question, answered up to the limit."""
-    if rig.controller.conversations.model_name == "":
+    if rig.controller.conversations.turns.model_name == "":
         rig.worker.give(ModelLoaded(MODEL))
     conversation = rig.controller.selected
     assert conversation is not None

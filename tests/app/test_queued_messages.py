@@ -241,7 +241,7 @@ def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     answer(ready, qtbot, one, "First answer")
     ready.window._menus.start_edit(ready.window.chat.view.widgets[0].message.id)
-    ready.controller.conversations.regenerate(ConversationId(one.conversation))
+    ready.controller.conversations.turns.regenerate(ConversationId(one.conversation))
     editor = ready.window.chat.view.widgets[0].editor
     assert editor is not None
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)

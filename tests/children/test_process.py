@@ -118,6 +118,15 @@ def test_what_is_no_message_ends_the_child(command: list[str], said: str) -> Non
         assert child.wait() is not None
 
 
+def test_a_value_of_another_type_ends_the_child() -> None:
+    with Child(fake_child("say('five'); parent.receive()")) as child:
+        with pytest.raises(ChildStopped) as stopped:
+            child.receive_value(60, kind=int)
+        assert stopped.value.reason == "ended"
+        assert "Expected `int`, got `str`" in stopped.value.detail
+        assert child.wait() is not None
+
+
 def test_a_child_speaks_the_language_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translation, "_language", "de")
     with Child(fake_child(f"import os; say(os.environ[{translation.VARIABLE!r}])")) as child:

@@ -55,12 +55,12 @@ def test_an_answer_that_runs_is_stopped_and_keeps_its_text(held: Held) -> None:
     held.service.deletions.begin(asked.conversation)
     assert held.stopped == [asked.answer]
     held.end(asked, "stopped")
-    held.service.send_queued()
+    held.service.queued.send_due()
     assert len(held.asked) == 1, "nothing is sent in a conversation that is being deleted"
     held.service.deletions.undo()
     assert held.texts(asked.conversation) == ["Go", "half"]
     assert held.queued(asked.conversation) == ("Next",)
-    held.service.send_queued()
+    held.service.queued.send_due()
     assert len(held.asked) == 1, "its queue waits for a person"
 
 

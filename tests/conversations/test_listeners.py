@@ -46,7 +46,7 @@ def test_a_listener_that_raises_at_everything_loses_no_token(
     held.service.send(asked.conversation, "More")
     held.end(asked)
     held.answer(held.asked[-1], "Enough.")
-    held.service.regenerate(asked.conversation, 2)
+    held.service.turns.regenerate(asked.conversation, 2)
     for command in held.asked[-2:]:
         held.answer(command, "Or not.")
     assert said == len(held.told) > 200, "it is reported, every time"
@@ -122,10 +122,10 @@ def test_an_empty_conversation_is_kept_while_something_is_typed_or_waits(writer:
     assert kept(writer) == [""]
     held.service.keep_draft(where, "")
     assert kept(writer) == []
-    held.service.wait_for_model()
+    held.service.queued.wait_for_model()
     held.service.send(where, "Hello")
     assert kept(writer) == [""]
-    held.service.cancel_queued(where, 0, "Hello")
+    held.service.queued.cancel(where, 0, "Hello")
     assert kept(writer) == []
     held.service.rename(where, "Mine")
     assert kept(writer) == ["Mine"]

@@ -48,7 +48,7 @@ def limited(held: Held, text: str = "Once upon") -> Generate:
 def test_an_answer_goes_on_in_the_same_message(held: Held) -> None:
     first = limited(held)
     before = held.last(first.conversation)
-    assert held.service.continue_answer(first.conversation) == first.answer
+    assert held.service.turns.continue_answer(first.conversation) == first.answer
     asked = held.asked[-1]
     assert (asked.answer, asked.continued, [m.text for m in asked.messages]) == (first.answer, before, ["A story?"])
     (changed,) = [c for c in held.told if isinstance(c, MessagesChanged)]
@@ -62,7 +62,7 @@ def test_an_answer_goes_on_in_the_same_message(held: Held) -> None:
     last = held.last(first.conversation)
     assert (last.text, last.tokens, last.state, finish_of(last)) == ("Onceupon a time", (7, 8, 9), "complete", "end")
     assert last.stats == replace(again, earlier_prefilled=6, earlier_generated=2)
-    assert held.service.continue_answer(first.conversation) is None, "the model has ended it"
+    assert held.service.turns.continue_answer(first.conversation) is None, "the model has ended it"
     assert len(held.service.branch(first.conversation)) == 2
 
 
@@ -81,7 +81,7 @@ def test_an_earlier_answer_goes_on_beside_what_follows_it(held: Held) -> None:
     held.say("Nice", first.conversation)
     held.answer(held.asked[-1], "Thanks")
     old = held.service.branch(first.conversation)[1]
-    new = held.service.continue_answer(first.conversation, first.answer)
+    new = held.service.turns.continue_answer(first.conversation, first.answer)
     assert new not in (None, first.answer)
     asked = held.asked[-1]
     assert asked.continued is not None
@@ -90,9 +90,9 @@ def test_an_earlier_answer_goes_on_beside_what_follows_it(held: Held) -> None:
     held.service.take([TextDelta(asked.conversation, asked.answer, " a time", (9,))])
     held.end(asked, "complete")
     assert held.texts(first.conversation) == ["A story?", "Onceupon a time"]
-    held.service.show_branch(first.conversation, first.answer)
+    held.service.turns.show_branch(first.conversation, first.answer)
     assert held.texts(first.conversation) == ["A story?", "Onceupon", "Nice", "Thanks"]
-    assert held.service.continue_answer(first.conversation, MessageId("none")) is None
+    assert held.service.turns.continue_answer(first.conversation, MessageId("none")) is None
 
 
 @pytest.mark.parametrize(
@@ -110,16 +110,16 @@ def test_what_can_be_continued(held: Held, state: str, note: str, text: str, *, 
     held.write(asked, *([text] if text else []))
     held.end(asked, state, note)  # type: ignore[arg-type]
     assert ended_early(held.last(asked.conversation)) == can
-    assert (held.service.continue_answer(asked.conversation) is not None) == can
+    assert (held.service.turns.continue_answer(asked.conversation) is not None) == can
 
 
 def test_nothing_is_continued_while_an_answer_runs_or_by_an_engine_that_cannot(held: Held) -> None:
     asked = limited(held)
     held.service.apply(BackendReady(frozenset({Feature.CHAT})))
-    assert held.service.continue_answer(asked.conversation) is None
+    assert held.service.turns.continue_answer(asked.conversation) is None
     held.service.apply(BackendReady(frozenset(Feature)))
-    assert held.service.continue_answer(asked.conversation) is not None
-    assert held.service.continue_answer(asked.conversation) is None
+    assert held.service.turns.continue_answer(asked.conversation) is not None
+    assert held.service.turns.continue_answer(asked.conversation) is None
     assert len(held.asked) == 2
 
 
@@ -127,7 +127,7 @@ def test_nothing_is_continued_while_an_answer_runs_or_by_an_engine_that_cannot(h
 def test_where_nothing_comes_of_it_the_answer_is_as_before(held: Held, *, refused: bool) -> None:
     asked = limited(held)
     before = held.last(asked.conversation)
-    held.service.continue_answer(asked.conversation)
+    held.service.turns.continue_answer(asked.conversation)
     if refused:
         held.service.take([CommandFailed(held.asked[-1], "This engine cannot continue an answer.")])
         wanted = before
@@ -141,7 +141,7 @@ def test_where_nothing_comes_of_it_the_answer_is_as_before(held: Held, *, refuse
 
 def test_a_model_that_ends_it_at_once_has_ended_it(held: Held) -> None:
     asked = limited(held)
-    held.service.continue_answer(asked.conversation)
+    held.service.turns.continue_answer(asked.conversation)
     held.service.take([TurnEnded(asked.conversation, asked.answer, "complete", STATS)])
     last = held.last(asked.conversation)
     assert (last.text, finish_of(last), last.tokens) == ("Onceupon", "end", (0, 1))
@@ -151,13 +151,13 @@ def test_another_model_that_goes_on_is_named_too(held: Held) -> None:
     held.service.apply(ModelLoaded(ModelInfo(LocalFile(Path("a.gguf")), "A")))
     asked = limited(held)
     held.service.apply(ModelLoaded(ModelInfo(LocalFile(Path("b.gguf")), "B")))
-    held.service.continue_answer(asked.conversation)
+    held.service.turns.continue_answer(asked.conversation)
     assert held.last(asked.conversation).model == "A, B"
 
 
 def test_after_a_dropped_subscription_the_old_text_is_there_once(held: Held) -> None:
     asked = limited(held)
-    held.service.continue_answer(asked.conversation)
+    held.service.turns.continue_answer(asked.conversation)
     started = TurnStarted(asked.conversation, asked.answer, 0, 12, 11, (0, 1), "v")
     held.service.take([started, TextDelta(asked.conversation, asked.answer, " a", (2,))])
     held.service.take([SubscriptionDropped("slow"), started])
@@ -169,7 +169,7 @@ def test_after_a_dropped_subscription_the_old_text_is_there_once(held: Held) -> 
 def test_a_kill_while_it_goes_on_keeps_text_ids_and_whose_they_are(held: Held, writer: StoreWriter) -> None:
     held.service.subscribe(StoreListener(writer))
     asked = limited(held)
-    held.service.continue_answer(asked.conversation)
+    held.service.turns.continue_answer(asked.conversation)
     started = TurnStarted(asked.conversation, asked.answer, 0, 12, 11, (0, 1), "v")
     held.service.take([started, TextDelta(asked.conversation, asked.answer, " a time", (2,))])
     writer.flush().result()
@@ -194,7 +194,7 @@ def test_an_edited_answer_is_a_branch_that_can_be_continued(held: Held) -> None:
     held.say("Nice", asked.conversation)
     held.answer(held.asked[-1], "Thanks")
     old = held.service.branch(asked.conversation)[1]
-    new = held.service.edit_answer(asked.conversation, asked.answer, "Onceupon a hill")
+    new = held.service.turns.edit_answer(asked.conversation, asked.answer, "Onceupon a hill")
     assert new is not None
     branch = held.service.branch(asked.conversation)
     assert [(m.id, m.text) for m in branch[1:]] == [(new, "Onceupon a hill")], "what followed stays on the other branch"
@@ -202,32 +202,32 @@ def test_an_edited_answer_is_a_branch_that_can_be_continued(held: Held) -> None:
     assert (edited.tokens, edited.finish, edited.state, edited.note) == (old.tokens, "edited", "complete", "")
     assert held.service.forks(asked.conversation)[new] == (asked.answer, new)
     n = len(held.asked)
-    assert held.service.continue_answer(asked.conversation) == new
+    assert held.service.turns.continue_answer(asked.conversation) == new
     assert held.asked[n].continued == edited
     held.end(held.asked[n], "stopped")
-    held.service.show_branch(asked.conversation, asked.answer)
+    held.service.turns.show_branch(asked.conversation, asked.answer)
     assert held.texts(asked.conversation)[1:] == ["Onceupon", "Nice", "Thanks"]
 
 
 def test_an_answer_cannot_become_empty_and_questions_are_asked_again(held: Held) -> None:
     asked = limited(held)
     question = held.service.branch(asked.conversation)[0]
-    assert held.service.edit_answer(asked.conversation, asked.answer, " ") is None
-    assert held.service.edit_answer(asked.conversation, question.id, "Other") is None
+    assert held.service.turns.edit_answer(asked.conversation, asked.answer, " ") is None
+    assert held.service.turns.edit_answer(asked.conversation, question.id, "Other") is None
 
 
 def test_a_pin_is_stored_and_changes_nothing_else(held: Held, writer: StoreWriter) -> None:
     held.service.subscribe(StoreListener(writer))
     asked = limited(held)
     before = held.last(asked.conversation)
-    held.service.pin(asked.conversation, asked.answer, pinned=True)
+    held.service.turns.pin(asked.conversation, asked.answer, pinned=True)
     assert held.last(asked.conversation) == replace(before, pinned=True)
     stored = writer.ask(lambda store: store.all_messages(asked.conversation)).result()
     assert [m.pinned for m in stored] == [False, True]
     n = len(held.told)
-    held.service.pin(asked.conversation, asked.answer, pinned=True)
+    held.service.turns.pin(asked.conversation, asked.answer, pinned=True)
     assert len(held.told) == n
-    held.service.pin(asked.conversation, asked.answer, pinned=False)
+    held.service.turns.pin(asked.conversation, asked.answer, pinned=False)
     assert held.last(asked.conversation) == before
 
 
@@ -252,17 +252,17 @@ def test_only_that_message_goes_and_its_followers_hang_on_its_parent(held: Held,
     held.service.subscribe(StoreListener(writer))
     conversation, (_, a1, _, _) = talk(held)
     before = stored(writer, conversation)
-    assert held.service.delete_messages(conversation, [a1])
+    assert held.service.removals.remove(conversation, [a1])
     assert held.texts(conversation) == ["q1", "q2", "a2."]
     assert stored(writer, conversation) == [("q1", None), ("q2", "q1"), ("a2.", "q2")]
     assert held.commands[-1] == DropMessages(conversation, (a1,))
     told = next(c for c in held.told if isinstance(c, MessagesDeleted))
     assert (told.deleted, [m.text for m in told.branch]) == ((a1,), ["q1", "q2", "a2."])
-    assert held.service.undo_delete_messages(conversation) == a1
+    assert held.service.removals.undo(conversation) == a1
     assert held.texts(conversation) == ["q1", "a1.", "q2", "a2."]
     assert stored(writer, conversation) == before, "it stands where it stood"
     assert isinstance(held.told[-1], BranchChanged)
-    assert held.service.undo_delete_messages(conversation) is None
+    assert held.service.removals.undo(conversation) is None
 
 
 def test_a_question_goes_together_with_its_answer(held: Held, writer: StoreWriter) -> None:
@@ -270,13 +270,13 @@ def test_a_question_goes_together_with_its_answer(held: Held, writer: StoreWrite
     conversation, (q1, a1, _, _) = talk(held)
     before = stored(writer, conversation)
     held.service.apply(MessagesEvicted(conversation, EvictedMessages(frozenset({q1, a1}), (a1, 3), "sinks")))
-    assert held.service.delete_messages(conversation, [q1, a1])
+    assert held.service.removals.remove(conversation, [q1, a1])
     assert held.texts(conversation) == ["q2", "a2."]
     assert stored(writer, conversation) == [("q2", None), ("a2.", "q2")]
     known = held.service.get(conversation)
     assert known is not None
     assert known.evicted == EvictedMessages(frozenset(), None, "sinks")
-    held.service.undo_delete_messages(conversation)
+    held.service.removals.undo(conversation)
     assert stored(writer, conversation) == before
     known = held.service.get(conversation)
     assert known is not None
@@ -285,14 +285,14 @@ def test_a_question_goes_together_with_its_answer(held: Held, writer: StoreWrite
 
 def test_the_last_message_and_one_of_several_versions(held: Held) -> None:
     conversation, (_, _, q2, a2) = talk(held)
-    held.service.regenerate(conversation)
+    held.service.turns.regenerate(conversation)
     held.answer(held.asked[-1], "a2, again.")
     again = held.last(conversation).id
-    held.service.delete_messages(conversation, [again])
+    held.service.removals.remove(conversation, [again])
     assert held.last(conversation).id == a2, "another version is shown"
-    held.service.delete_messages(conversation, [a2])
+    held.service.removals.remove(conversation, [a2])
     assert held.last(conversation).id == q2
-    assert held.service.undo_delete_messages(conversation) == a2
+    assert held.service.removals.undo(conversation) == a2
     assert held.texts(conversation)[-1] == "a2."
 
 
@@ -301,27 +301,27 @@ def test_all_messages_of_a_chat_can_go_and_come_back(held: Held, writer: StoreWr
     asked = held.say("q1")
     held.answer(asked, "a1.")
     names = [m.id for m in held.service.branch(asked.conversation)]
-    assert held.service.delete_messages(asked.conversation, names)
+    assert held.service.removals.remove(asked.conversation, names)
     assert held.texts(asked.conversation) == []
     assert stored(writer, asked.conversation) == []
-    held.service.undo_delete_messages(asked.conversation)
+    held.service.removals.undo(asked.conversation)
     assert held.texts(asked.conversation) == ["q1", "a1."]
     assert stored(writer, asked.conversation) == [("q1", None), ("a1.", "q1")]
 
 
 def test_what_was_said_meanwhile_stays_when_it_comes_back(held: Held) -> None:
     conversation, (_, a1, _, _) = talk(held)
-    held.service.delete_messages(conversation, [a1])
+    held.service.removals.remove(conversation, [a1])
     held.answer(held.say("q3", conversation), "a3.")
-    held.service.undo_delete_messages(conversation)
+    held.service.removals.undo(conversation)
     assert held.texts(conversation) == ["q1", "a1.", "q2", "a2.", "q3", "a3."]
 
 
 def test_nothing_is_deleted_while_an_answer_runs(held: Held) -> None:
     conversation, (q1, _, _, _) = talk(held)
     held.say("q3", conversation)
-    assert not held.service.delete_messages(conversation, [q1])
-    assert not held.service.delete_messages(conversation, [MessageId("unknown")])
+    assert not held.service.removals.remove(conversation, [q1])
+    assert not held.service.removals.remove(conversation, [MessageId("unknown")])
 
 
 def test_words_of_a_deleted_message_are_found_no_more(held: Held, writer: StoreWriter) -> None:
@@ -330,9 +330,9 @@ def test_words_of_a_deleted_message_are_found_no_more(held: Held, writer: StoreW
     held.answer(asked, "Yes.")
     assert writer.ask(lambda store: store.search("lighthouse")).result()
     held.service.rename(asked.conversation, "x")
-    held.service.delete_messages(asked.conversation, [held.service.branch(asked.conversation)[0].id])
+    held.service.removals.remove(asked.conversation, [held.service.branch(asked.conversation)[0].id])
     assert not writer.ask(lambda store: store.search("lighthouse")).result()
-    held.service.undo_delete_messages(asked.conversation)
+    held.service.removals.undo(asked.conversation)
     assert writer.ask(lambda store: store.search("lighthouse")).result()
 
 

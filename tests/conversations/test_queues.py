@@ -67,7 +67,7 @@ def test_stop_holds_it_at_once_also_where_the_answer_had_just_ended(held: Held) 
 def test_of_three_answers_the_last_to_end_sends_it(held: Held) -> None:
     one = held.say("One")
     held.answer(one, "First")
-    held.service.regenerate(one.conversation, 3)
+    held.service.turns.regenerate(one.conversation, 3)
     more = held.asked[1:]
     held.service.send(one.conversation, "Two")
     for command in more:
@@ -77,7 +77,7 @@ def test_of_three_answers_the_last_to_end_sends_it(held: Held) -> None:
 
 
 def test_until_a_model_is_open_it_waits_for_it(held: Held) -> None:
-    held.service.wait_for_model()
+    held.service.queued.wait_for_model()
     where = held.service.create()
     held.service.send(where, "Hello")
     assert (held.asked, held.queued(where), state(held, where)) == ([], ("Hello",), "model")
@@ -90,14 +90,14 @@ def test_until_a_model_is_open_it_waits_for_it(held: Held) -> None:
 
 def test_a_model_that_cannot_be_opened_keeps_it_waiting(held: Held) -> None:
     failed = CommandFailed(LoadModel(LocalFile(Path("broken.gguf")), Settings().context), "It is broken.")
-    held.service.wait_for_model()
+    held.service.queued.wait_for_model()
     where = held.service.create()
     held.service.send(where, "Hello")
     held.service.take([failed])
     assert (held.asked, state(held, where)) == ([], "model"), "there was none before either"
     held.service.take([READY])
     held.answer(held.asked[-1], "Hello to you")
-    held.service.wait_for_model()
+    held.service.queued.wait_for_model()
     held.service.send(where, "More")
     held.service.take([failed])
     assert state(held, where) == "load failed"
@@ -129,12 +129,12 @@ def test_one_that_is_edited_keeps_its_place_and_the_draft_stays(held: Held) -> N
     where = one.conversation
     for text in ("Two", "Three", "Four"):
         held.service.send(where, text)
-    held.service.cancel_queued(where, 1, "Three", edited=True)
+    held.service.queued.cancel(where, 1, "Three", edited=True)
     held.service.send(where, "Three, in other words")
     assert held.queued(where) == ("Two", "Three, in other words", "Four")
-    held.service.cancel_queued(where, 1, "no such text")
-    held.service.cancel_queued(where, 2, "Four", edited=True)
-    held.service.cancel_queued(where, 0, "Two")
+    held.service.queued.cancel(where, 1, "no such text")
+    held.service.queued.cancel(where, 2, "Four", edited=True)
+    held.service.queued.cancel(where, 0, "Two")
     held.service.keep_draft(where, "half a thought")
     held.answer(one, "First")
     held.service.send(where, "Four again")
@@ -147,7 +147,7 @@ def test_one_that_is_edited_keeps_its_place_and_the_draft_stays(held: Held) -> N
 def test_nothing_is_sent_by_itself_any_more_once_kvdesk_closes(held: Held) -> None:
     one = held.say("One")
     held.service.send(one.conversation, "Two")
-    held.service.close_queues()
+    held.service.queued.close()
     held.answer(one, "First")
     assert (questions(held), held.queued(one.conversation)) == (["One"], ("Two",))
 
@@ -158,5 +158,5 @@ def test_the_next_one_goes_after_everything_else_of_its_events(held: Held) -> No
     held.write(one, "First")
     held.service.apply(TurnEnded(one.conversation, one.answer, "complete", STATS))
     assert questions(held) == ["One"], "the window has not shown the end yet"
-    held.service.send_queued()
+    held.service.queued.send_due()
     assert questions(held) == ["One", "Two"]

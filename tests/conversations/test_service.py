@@ -69,7 +69,7 @@ def test_text_is_told_once_for_many_tokens_and_has_them_all(held: Held) -> None:
     assert held.last(asked.conversation).text == "A loop of cells"
     held.end(asked)
     assert held.last(asked.conversation) == replace(grew.messages[0], state="complete", stats=STATS)
-    held.service.tell_growth()
+    held.service.turns.tell_growth()
     assert not isinstance(held.told[-1], AnswersGrew)
 
 
@@ -108,13 +108,13 @@ def test_a_failed_turn_keeps_the_question_and_is_not_sent_again(held: Held) -> N
 def test_a_second_answer_is_a_branch_that_can_be_walked(held: Held) -> None:
     first = held.say("Joke?")
     held.answer(first, "First joke")
-    held.service.regenerate(first.conversation)
+    held.service.turns.regenerate(first.conversation)
     second = held.asked[-1]
     assert [m.text for m in second.messages] == ["Joke?"]
     held.answer(second, "Second joke")
     assert held.service.forks(first.conversation)[first.answer] == (first.answer, second.answer)
     held.told.clear()
-    held.service.show_branch(first.conversation, first.answer)
+    held.service.turns.show_branch(first.conversation, first.answer)
     told = next(change for change in held.told if isinstance(change, BranchChanged))
     assert ([m.text for m in told.messages], told.is_cut) == (["Joke?", "First joke"], False)
     assert [m.text for m in held.say("Another", first.conversation).messages] == ["Joke?", "First joke", "Another"]
@@ -123,7 +123,7 @@ def test_a_second_answer_is_a_branch_that_can_be_walked(held: Held) -> None:
 def test_three_more_answers_are_written_together_each_its_own(held: Held) -> None:
     first = held.say("Joke?")
     held.answer(first, "First joke")
-    held.service.regenerate(first.conversation, 3)
+    held.service.turns.regenerate(first.conversation, 3)
     more = held.asked[1:]
     assert len({command.answer for command in more}) == 3
     assert len({command.messages for command in more}) == 1
@@ -143,22 +143,22 @@ def test_an_edited_question_is_a_branch_beside_the_first(held: Held) -> None:
     held.answer(first, "Miaow")
     question = first.messages[0].id
     held.told.clear()
-    held.service.edit(first.conversation, question, "Dogs?")
+    held.service.turns.edit(first.conversation, question, "Dogs?")
     cut = held.told[0]
     assert isinstance(cut, BranchChanged)
     assert (cut.messages, cut.is_cut) == ((), True)
     held.answer(held.asked[-1], "Wuff")
     assert held.texts(first.conversation) == ["Dogs?", "Wuff"]
-    held.service.show_branch(first.conversation, question)
+    held.service.turns.show_branch(first.conversation, question)
     assert held.texts(first.conversation) == ["Cats?", "Miaow"]
-    held.service.edit(first.conversation, first.answer, "an answer is not edited")
+    held.service.turns.edit(first.conversation, first.answer, "an answer is not edited")
     assert len(held.asked) == 2
 
 
 def test_an_answer_without_a_word_gives_way_to_the_one_before(held: Held) -> None:
     first = held.say("Joke?")
     held.answer(first, "First joke")
-    held.service.regenerate(first.conversation)
+    held.service.turns.regenerate(first.conversation)
     held.end(held.asked[-1], "stopped")
     assert held.texts(first.conversation) == ["Joke?", "First joke"]
     assert held.service.forks(first.conversation) == {}
@@ -167,7 +167,7 @@ def test_an_answer_without_a_word_gives_way_to_the_one_before(held: Held) -> Non
 def test_one_of_several_without_a_word_does_not_hide_the_others(held: Held) -> None:
     first = held.say("Joke?")
     held.answer(first, "First joke")
-    held.service.regenerate(first.conversation, 2)
+    held.service.turns.regenerate(first.conversation, 2)
     empty, good = held.asked[1:]
     held.end(empty, "failed", "No room.")
     held.answer(good, "Third joke")
@@ -178,7 +178,7 @@ def test_one_of_several_without_a_word_does_not_hide_the_others(held: Held) -> N
 def test_deleting_while_two_alternatives_are_written(held: Held) -> None:
     first = held.say("Joke?")
     held.answer(first, "First joke")
-    held.service.regenerate(first.conversation, 2)
+    held.service.turns.regenerate(first.conversation, 2)
     one, two = held.asked[1:]
     held.write(one, "half")
     other = held.say("Something else")
@@ -228,8 +228,8 @@ def test_what_was_evicted_is_told_with_everything_that_is_asked(held: Held) -> N
     held.answer(first, "Answer")
     assert held.say("Two", first.conversation).evicted == evicted
     held.end(held.asked[-1])
-    held.service.preview(first.conversation, "Three")
-    held.service.measure(first.conversation)
+    held.service.turns.preview(first.conversation, "Three")
+    held.service.turns.measure(first.conversation)
     previewed, measured = held.commands[-2:]
     assert isinstance(previewed, PreviewTurn)
     assert isinstance(measured, MeasureContext)
@@ -239,29 +239,29 @@ def test_what_was_evicted_is_told_with_everything_that_is_asked(held: Held) -> N
 def test_a_preview_is_of_a_message_in_its_place(held: Held) -> None:
     first = held.say("Joke?")
     held.answer(first, "First joke")
-    held.service.preview(first.conversation, "Long joke?", first.messages[0].id)
+    held.service.turns.preview(first.conversation, "Long joke?", first.messages[0].id)
     previewed = held.commands[-1]
     assert isinstance(previewed, PreviewTurn)
     assert ([m.text for m in previewed.messages], previewed.n_typed) == (["Long joke?"], 10)
-    held.service.preview(first.conversation, "  ")
+    held.service.turns.preview(first.conversation, "  ")
     assert held.commands[-1] is previewed
 
 
 def test_a_running_conversation_is_not_measured(held: Held) -> None:
     asked = held.say("Go")
-    held.service.measure(asked.conversation)
+    held.service.turns.measure(asked.conversation)
     assert held.commands[-1] is asked
 
 
 def test_a_shown_answer_that_has_ended_is_measured_while_others_run(held: Held) -> None:
     asked = held.say("Go")
     held.answer(asked, "Gone")
-    held.service.regenerate(asked.conversation, 3)
+    held.service.turns.regenerate(asked.conversation, 3)
     shown = held.asked[-1]
-    held.service.measure(asked.conversation)
+    held.service.turns.measure(asked.conversation)
     assert held.commands[-1] is shown
     held.end(shown)
-    held.service.measure(asked.conversation)
+    held.service.turns.measure(asked.conversation)
     assert isinstance(held.commands[-1], MeasureContext)
 
 
@@ -397,7 +397,7 @@ def test_a_queued_message_keeps_its_attachments_and_gives_them_back(held: Held) 
         held.service.attach(where, (replace(LOG, name=f"{name}.txt"),))
         held.service.send(where, name)
     held.service.attach(where, (NOTES,))
-    held.service.cancel_queued(where, 1, "Three", edited=True)
+    held.service.queued.cancel(where, 1, "Three", edited=True)
     known = held.service.get(where)
     assert known is not None
     assert [a.name for a in known.draft_attachments] == ["Three.txt", "notes.md"]
@@ -412,11 +412,11 @@ def test_a_queued_message_can_be_moved(held: Held) -> None:
     where = held.say("One").conversation
     for text in ("Two", "Three", "Four"):
         held.service.send(where, text)
-    held.service.move_queued(where, 2, "Four", 0)
+    held.service.queued.move(where, 2, "Four", 0)
     assert held.queued(where) == ("Four", "Two", "Three")
-    held.service.move_queued(where, 0, "Two", 2)  # it stands there no more
-    held.service.move_queued(where, 0, "Four", -5)
-    held.service.move_queued(where, 0, "Four", 99)
+    held.service.queued.move(where, 0, "Two", 2)  # it stands there no more
+    held.service.queued.move(where, 0, "Four", -5)
+    held.service.queued.move(where, 0, "Four", 99)
     assert held.queued(where) == ("Two", "Three", "Four")
 
 
@@ -425,11 +425,11 @@ def test_an_edited_message_keeps_what_is_attached(held: Held) -> None:
     held.service.attach(where, (LOG,))
     held.answer(held.say("One", where), "First")
     held.service.attach(where, (NOTES,))
-    held.service.preview(where, "In other words", held.service.branch(where)[0].id)
+    held.service.turns.preview(where, "In other words", held.service.branch(where)[0].id)
     asked = held.commands[-1]
     assert isinstance(asked, PreviewTurn)
     assert (asked.text, asked.n_attached) == ("In other words", (len("log.txt:\n```\nline\n```\n\n"),))
-    held.service.edit(where, held.service.branch(where)[0].id, "In other words")
+    held.service.turns.edit(where, held.service.branch(where)[0].id, "In other words")
     assert held.service.branch(where)[0].attachments == (LOG,)
     known = held.service.get(where)
     assert known is not None
@@ -447,10 +447,10 @@ def test_what_is_sent_before_the_chat_was_read_takes_its_attachments_along(held:
 
 def test_a_preview_counts_what_is_attached(held: Held) -> None:
     where = held.service.create()
-    held.service.preview(where, " ")
+    held.service.turns.preview(where, " ")
     assert not any(isinstance(command, PreviewTurn) for command in held.commands)
     held.service.attach(where, (LOG,))
-    held.service.preview(where, "")
+    held.service.turns.preview(where, "")
     asked = held.commands[-1]
     assert isinstance(asked, PreviewTurn)
     assert (asked.text, asked.n_attached) == ("", (len("log.txt:\n```\nline\n```\n\n"),))

@@ -68,7 +68,7 @@ def test_the_title_that_a_person_gave_stays(held: Held) -> None:
     held.service.rename(new, "My own title")
     asked = held.say("What is a ring buffer?", new)
     held.answer(asked, "A loop.")
-    held.service.edit(new, held.service.branch(new)[0].id, "And what is a queue?")
+    held.service.turns.edit(new, held.service.branch(new)[0].id, "And what is a queue?")
     known = held.service.get(new)
     assert known is not None
     assert known.title == "My own title"

@@ -10,9 +10,10 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.codec import encode
 from kvdesk.experiments import cell_watch
 from kvdesk.experiments.raw_context import Answer, RawContext
-from kvdesk.protocol.experiment import event_from_json, event_to_json
+from kvdesk.protocol.experiment import event_from_json
 from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.settings import ContextSettings
 
@@ -100,14 +101,14 @@ def test_they_go_through_json(model: Model, seen: list[CellsSeen]) -> None:
         context.append([5, 6, 7], 0)
     finally:
         context.close()
-    read = event_from_json(event_to_json(seen[-1]))
+    read = event_from_json(encode(seen[-1]))
     assert isinstance(read, CellsSeen)
     before, after = seen[-1].maps[0], read.maps[0]
     assert (after.name, after.n_swa, after.swa_type) == (before.name, before.n_swa, before.swa_type)
     assert after.streams[0].token.tolist() == [5, 6, 7]
     for name in ("pos", "seq_bits", "token", "written_at_op"):
         assert np.array_equal(getattr(after.streams[0], name), getattr(before.streams[0], name))
-    broken = json.loads(event_to_json(seen[-1]))
+    broken = json.loads(encode(seen[-1]))
     broken["packed"][0]["streams"][0]["data"] = "AAAA"
     with pytest.raises(ValueError, match=r"."):
         _ = CellsSeen.maps.fget(event_from_json(json.dumps(broken).encode()))  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ import numpy as np
 import psutil
 import pytest
 
+from kvdesk.codec import CodecError, decode, encode
 from kvdesk.errors import UserError
 from kvdesk.experiments import EXPERIMENTS, child, experiment_by_id, report, statistics
 from kvdesk.experiments.bench import MOST_REPEATED, Bench
@@ -34,11 +35,6 @@ from kvdesk.protocol.experiment import (
     Verdict,
     chosen,
     event_from_json,
-    event_to_json,
-    record_from_json,
-    record_to_json,
-    request_from_json,
-    request_to_json,
 )
 from tests.children.fake import fake_child
 
@@ -63,13 +59,48 @@ PARAMETERS = (Parameter("n", "N", 10, 1, 20, 5, "how many"), Parameter("r", "R",
     "event", [RECORD.started, Progress(1, 2, "x"), RECORD.samples[0], RECORD.finished, Failed("no")]
 )
 def test_events_go_through_json(event: Started | Progress | Sample | Finished | Failed) -> None:
-    assert event_from_json(event_to_json(event)) == event
-    assert b"\n" not in event_to_json(event)
+    assert event_from_json(encode(event)) == event
+    assert b"\n" not in encode(event)
 
 
 def test_requests_and_records_go_through_json() -> None:
-    assert request_from_json(request_to_json(REQUEST)) == REQUEST
-    assert record_from_json(record_to_json(RECORD)) == RECORD
+    assert decode(Request, encode(REQUEST)) == REQUEST
+    assert decode(Record, encode(RECORD, indent=1)) == RECORD
+
+
+def test_a_result_that_kvdesk_0_1_kept_is_read() -> None:
+    """As pydantic wrote it, without the fields that were added later."""
+    kept = """{
+ "request": {"experiment_id": "six-requests", "model": "/m.gguf", "values": {"rounds": 2.0, "n": 3}, "short": true},
+ "title": "A title", "question": "Why?", "at": "2026-01-01T00:00:00+00:00",
+ "started": {"machine": {"processor": "P"}, "memory_bytes": 5, "seconds": 1.5, "kind": "started"},
+ "samples": [{"series": "s", "x": 1.0, "y": 2.0, "round": 0, "note": "no, never", "kind": "sample"}],
+ "finished": {
+  "result": {
+   "verdict": {"key": "yes", "sentence": "It is 2 < 3."},
+   "figures": [{"name": "ratio", "value": 2.0, "low": 1.0, "high": null, "unit": ""}],
+   "plots": [{"title": "A", "x_label": "x", "y_label": "y", "log": true, "x_names": [],
+    "series": [{"name": "one", "points": [{"x": 1.0, "y": 2e-05, "low": null, "high": 3.0}]}]}],
+   "tables": [{"title": "T", "columns": ["a"], "rows": [["<b>"]]}], "remarks": ["More."]
+  },
+  "load": {"cores": 0.1, "worst": 0.5, "n_repeated": 2, "n_rounds": 9}, "seconds": 3.0, "kind": "finished"
+ },
+ "format": "kvdesk-experiment-1"
+}"""
+    plot = Plot("A", "x", "y", (Series("one", (Point(1, 2e-05, None, 3),)),), log=True)
+    tables = (Table("T", ("a",), (("<b>",),)),)
+    result = Result(Verdict("yes", "It is 2 < 3."), (Figure("ratio", 2, 1),), (plot,), tables, ("More.",))
+    assert decode(Record, kept) == Record(
+        Request("six-requests", "/m.gguf", {"rounds": 2, "n": 3}, short=True),
+        "A title",
+        "Why?",
+        "2026-01-01T00:00:00+00:00",
+        Started({"processor": "P"}, 5, 1.5),
+        (Sample("s", 1, 2, 0, "no, never"),),
+        Finished(result, Load(0.1, 0.5, 2, 9), 3.0),
+    )
+    with pytest.raises(CodecError, match="format"):
+        decode(Record, kept.replace("experiment-1", "experiment-2"))
 
 
 def test_parameters_have_the_values_of_the_form_and_those_given() -> None:
@@ -212,7 +243,7 @@ def test_a_report_holds_everything_and_needs_nothing(tmp_path: Path) -> None:
         assert said in text, said
     assert "src=" not in text
     assert "href" not in text
-    assert record_from_json((page.parent / "result.json").read_bytes()) == RECORD
+    assert decode(Record, (page.parent / "result.json").read_bytes()) == RECORD
     assert (page.parent / "samples.csv").read_text("utf-8").splitlines()[1] == 's,1,2,0,"no, never",'
     ET.fromstring((page.parent / "plot-1.svg").read_text("utf-8"))
 

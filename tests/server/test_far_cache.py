@@ -16,6 +16,7 @@ from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.backends.openai.far_cache import FarCache, check
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
+from kvdesk.codec import CodecError
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, Lease, RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import (
@@ -42,7 +43,7 @@ from kvdesk.protocol.operations import (
     SwapIn,
     SwapOut,
 )
-from kvdesk.protocol.wire import WireError, to_json
+from kvdesk.protocol.wire import to_json
 from kvdesk.server.config import ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling
@@ -364,7 +365,7 @@ def test_a_newer_one_and_a_liar_are_passed_over_and_said_once(window: Window) ->
     ]
     for lie in lies:
         lied = replace(view, snapshot=replace(view.snapshot, maps=(replace(cache, streams=(lie,)),)))
-        with pytest.raises(WireError):
+        with pytest.raises(CodecError):
             check(lied.snapshot)
         assert far.read(json.dumps(to_json(Event, lied))) is None
     check(view.snapshot)

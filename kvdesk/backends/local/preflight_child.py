@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.children.entry import Parent, limit
 from kvdesk.errors import KvdeskError, ModelFileError, TemplateError
-from kvdesk.library.preflight import LONG_LINE
+from kvdesk.library.preflight import LONG_LINE, Answer
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 
@@ -42,21 +43,15 @@ def child_main(parent: Parent, argv: Sequence[str]) -> int:
             parent.send_value(answer)
     except KvdeskError as error:
         ok = False
-        parent.send_value({"ok": False, "sentence": str(error), "detail": error.detail})
+        parent.send_value(Answer(False, str(error), error.detail))
     except MemoryError:
         ok = False
-        parent.send_value(
-            {
-                "ok": False,
-                "sentence": tr("{name} needs more memory than a model of its size should.").format(
-                    name=Path(file).name
-                ),
-            }
-        )
+        sentence = tr("{name} needs more memory than a model of its size should.")
+        parent.send_value(Answer(False, sentence.format(name=Path(file).name)))
     return 0 if ok else 2
 
 
-def _try(file: Path, settings: ContextSettings) -> Iterator[dict[str, Any]]:
+def _try(file: Path, settings: ContextSettings) -> Iterator[Answer]:
     """Try one thing after another, and yield after each what is known to work. Raises KvdeskError where one fails."""
     from kvdesk.backends.local.llama.model import Model
     from kvdesk.backends.local.llama.self_check import checked_context
@@ -65,11 +60,11 @@ def _try(file: Path, settings: ContextSettings) -> Iterator[dict[str, Any]]:
     context = checked_context(model, settings)
     _decode(model, context)
     context.close()
-    answer: dict[str, Any] = {"ok": True}
+    answer = Answer(True)
     if model.vocab.has_text:
         _vocabulary(model.vocab)
-        answer["template_problem"] = _template_problem(model)
-        yield answer | {"in_long_lines": True}
+        answer = Answer(True, template_problem=_template_problem(model))
+        yield replace(answer, in_long_lines=True)
         for char in LONG_OF:
             _long_lines(model.vocab, char)
     model.close()

@@ -64,9 +64,8 @@ class BlockEventReader:
         self._changed = True
 
     def start(self) -> None:
-        """Begin to listen. Raises UserError where the libraries are not installed or the address is none."""
+        """Begin to listen. Raises UserError where pyzmq is not installed or the address is none."""
         try:
-            import msgspec  # noqa: F401 - decode needs it
             import zmq
         except ImportError as error:
             raise UserError(tr("The block map needs the extra kv-events: pip install 'kvdesk[kv-events]'.")) from error

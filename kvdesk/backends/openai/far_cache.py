@@ -24,6 +24,7 @@ from kvdesk.cache.packing import Operation
 from kvdesk.cache.recording import Recorder
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
 from kvdesk.chat import ConversationId
+from kvdesk.codec import CodecError
 from kvdesk.protocol.cache import (
     ANSWER_ID,
     Audited,
@@ -40,7 +41,7 @@ from kvdesk.protocol.cache import (
 from kvdesk.protocol.chat import EngineRestarted, LogLine
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import BatchRefused
-from kvdesk.protocol.wire import WireError, from_json
+from kvdesk.protocol.wire import from_json
 from kvdesk.translation import tr
 
 SILENT_S: Final = 30.0
@@ -210,17 +211,17 @@ class FarCache:
 
 
 def check(snapshot: CacheSnapshot) -> None:
-    """Raises WireError where its arrays do not fit together."""
+    """Raises CodecError where its arrays do not fit together."""
     streams = [stream for cache in snapshot.maps for stream in cache.streams]
     words = {stream.seq_bits.shape[1] if stream.seq_bits.ndim == 2 else 0 for stream in streams}
     same = all(len({stream.size for stream in cache.streams}) == 1 for cache in snapshot.maps)
     if len(words) > 1 or 0 in words or not same or not all(map(_fits, streams)):
-        raise WireError("the arrays of a view do not fit together")
+        raise CodecError("the arrays of a view do not fit together")
     n_sequences = 64 * max(words, default=1)
     if any(not 0 <= span.seq_id < n_sequences for span in (*snapshot.sequences, *snapshot.recurrent)):
-        raise WireError("a view has a sequence that cannot be")
+        raise CodecError("a view has a sequence that cannot be")
     if len({cache.name for cache in snapshot.maps}) < len(snapshot.maps) or snapshot.n_ctx < 0 or snapshot.n_kv < 0:
-        raise WireError("a view has numbers that cannot be")
+        raise CodecError("a view has numbers that cannot be")
 
 
 def _fits(stream: StreamMap) -> bool:

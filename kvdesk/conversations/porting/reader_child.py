@@ -29,7 +29,7 @@ def child_main(parent: Parent, argv: Sequence[str]) -> int:
     limit(MEMORY_LIMIT)
     try:
         for found in formats.read(Path(argv[0]), lambda done, total: parent.send_value(["progress", done, total])):
-            parent.send_value(["chat", found.format, json_file.as_values(found.conversation), dict(found.left_out)])
+            parent.send_value(["chat", found.format, json_file.as_values(found.conversation), found.left_out])
             for message in found.conversation.messages:
                 parent.send_value(["message", json_file.as_values(message)])
         parent.send_value(["end"])

@@ -64,7 +64,7 @@ def test_a_chat_goes_on_without_the_deleted_messages(engine: HeadlessEngine) -> 
         chat.answer(question, SHORT)
     system, q1, a1, q2, a2, *rest = chat.messages
     before = session.loaded.prompts.prompt([system, q1, a1, q2])
-    assert chat.service.delete_messages(chat.id, [q2.id, a2.id])
+    assert chat.service.removals.remove(chat.id, [q2.id, a2.id])
     command = chat._asked.pop()
     assert command == DropMessages(chat.id, (q2.id, a2.id))
     engine.do(command)

@@ -7,7 +7,6 @@ then renamed. Files are written and removed in a thread of its own; everything e
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import math
 import re
@@ -18,15 +17,16 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
+from kvdesk.codec import CodecError, decode, encode, from_builtins
 from kvdesk.policies.checkpoints import Checkpoint
 from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, over_limit_at_the_end, state_key
 from kvdesk.protocol.cache import MessageSpan
@@ -41,12 +41,11 @@ _PAYS = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class SavedState:
-    """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and what belongs to it.
+class _Entry:
+    """What the index keeps of a saved state.
 
     key, n_bytes   of the state; prefill_ms: what it spares
     used           number of its last use, of all uses in this folder: a clock may be set back
-    used_s         time.monotonic() of that use; -inf: before this start
     checkpoint     kept on the way, to go back to; not the conversation as it was when it was evicted
     exact          so many leading tokens have K and V as a prefill makes them; those behind were moved there, so the
                    state is of use to its own conversation only
@@ -60,15 +59,24 @@ class SavedState:
     n_bytes: int
     prefill_ms: float
     used: int
-    blob: Blob | None = None
-    texts: tuple[str, ...] = ()
-    spans: tuple[MessageSpan, ...] = ()
-    digest: str = ""
-    packed: bool = False
+    texts: tuple[str, ...]
+    spans: tuple[MessageSpan, ...]
+    digest: str
+    packed: bool
     checkpoint: bool = False
     exact: int = ALL_EXACT
     client: str = ""
     sharing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState(_Entry):
+    """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and what belongs to it.
+
+    used_s   time.monotonic() of its last use; -inf: before this start
+    """
+
+    blob: Blob | None = None
     used_s: float = -math.inf
 
     def may_go_to(self, conversation: ConversationId | None, sharing: str) -> bool:
@@ -206,7 +214,10 @@ class SavedStateStore:
         mine = [s for s in self._all() if s.conversation == conversation and not (s.checkpoint or checkpoint)]
         self.drop([key, *(s.key for s in mine if tokens[: len(s.tokens)] == s.tokens)])
         saved = SavedState(
-            *(key, conversation, tokens, len(blob), prefill_ms, self._next_use(), blob, texts, spans),
+            *(key, conversation, tokens, len(blob), prefill_ms, self._next_use(), texts, spans),
+            digest="",
+            packed=False,
+            blob=blob,
             checkpoint=checkpoint,
             exact=exact,
             client=client.name if client is not None else "",
@@ -368,36 +379,31 @@ class SavedStateStore:
 
     def _write_index(self) -> None:
         assert self._folder is not None
-        kind = asdict(self.kind)
         rows = [foreign.row for foreign in tuple(self._foreign.values())]
         with self._lock:
             known = tuple(self._saved.values())
-        for saved in known:
-            if saved.digest:
-                row = asdict(replace(saved, blob=None)) | {"kind": kind}
-                del row["used_s"]
-                rows.append(row)
-        write_whole(self._folder / _INDEX, json.dumps(rows).encode())
+        rows += [_fields(saved) | {"kind": self.kind} for saved in known if saved.digest]
+        write_whole(self._folder / _INDEX, encode(rows))
 
     def _read_index(self, folder: Path) -> None:
         """What the index names and is there; files it does not name are removed."""
-        rows: list[dict[str, object]] = []
+        rows: list[dict[str, Any]] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            rows = [row for row in json.loads((folder / _INDEX).read_bytes()) if isinstance(row, dict)]
+            rows = [row for row in decode(list[Any], (folder / _INDEX).read_bytes()) if isinstance(row, dict)]
         except FileNotFoundError:
             pass  # the first start
-        except (OSError, ValueError, TypeError, RecursionError) as error:
+        except (OSError, CodecError) as error:
             _log.info("No index of saved states: %s", error)
         named = set()
-        kind = json.loads(json.dumps(asdict(self.kind)))
+        kind = decode(dict[str, Any], encode(self.kind))
         for row in _counted(rows):
             try:
                 saved = _saved_of(row)
                 ours = row["kind"] == kind and saved.key == _key(
                     self.kind, saved.tokens, saved.conversation, saved.exact
                 )
-            except (KeyError, TypeError, ValueError, OverflowError) as error:
+            except (KeyError, ValueError, OverflowError) as error:
                 _log.warning("An entry of the index of saved states cannot be read: %s", error)
                 continue
             if not (folder / f"{saved.key}{_SUFFIX}").is_file():
@@ -416,7 +422,7 @@ class SavedStateStore:
 class _Foreign(NamedTuple):
     """A state that does not fit the present model or context: its row of the index, kept as it is."""
 
-    row: dict[str, object]
+    row: dict[str, Any]
     saved: SavedState
 
 
@@ -435,7 +441,7 @@ def _remove(file: Path) -> None:
         _log.warning("%s cannot be removed: %s", file, error)
 
 
-def _counted(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+def _counted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of an index, with numbers in place of the times that earlier versions wrote."""
     timed = [(at_s, i) for i, row in enumerate(rows) if "used" not in row and _is_time(at_s := row.get("at_s"))]
     counted = [{name: value for name, value in row.items() if name != "at_s"} for row in rows]
@@ -448,33 +454,20 @@ def _is_time(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value < 1e12
 
 
-def _saved_of(row: dict[str, object]) -> SavedState:
-    """One row of the index. Raises KeyError, TypeError, ValueError for what was never written by us."""
-    spans = tuple(MessageSpan(**(span | {"char_ends": tuple(span["char_ends"])})) for span in row["spans"])  # type: ignore[attr-defined]
-    key = row["key"]
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
+def _saved_of(row: dict[str, Any]) -> SavedState:
+    """One row of the index. Raises ValueError for what was never written by us."""
+    entry = from_builtins(_Entry, row)
+    if not _KEY.fullmatch(entry.key):
         raise ValueError("a strange key")
-    n_bytes, prefill_ms, used = int(row["n_bytes"]), float(row["prefill_ms"]), int(row["used"])  # type: ignore[call-overload,arg-type]
-    exact = int(row.get("exact", ALL_EXACT))  # type: ignore[call-overload]
-    if not 0 <= n_bytes < 1 << 50 or exact < 0 or not 0 <= used < 1 << 62 or not math.isfinite(prefill_ms):
+    if not 0 <= entry.n_bytes < 1 << 50 or entry.exact < 0 or not 0 <= entry.used < 1 << 62:
         raise ValueError("a strange number")
-    if not row["tokens"]:
-        raise ValueError("a state of no tokens")
-    return SavedState(
-        key=key,
-        conversation=ConversationId(str(row["conversation"])),
-        tokens=tuple(int(t) for t in row["tokens"]),  # type: ignore[attr-defined]
-        n_bytes=n_bytes,
-        prefill_ms=prefill_ms,
-        used=used,
-        texts=tuple(str(text) for text in row["texts"]),  # type: ignore[attr-defined]
-        spans=spans,
-        digest=str(row["digest"]),
-        packed=bool(row["packed"]),
-        checkpoint=bool(row.get("checkpoint", False)),
-        exact=exact,
-        client=str(row.get("client", "")),
-    )
+    if not entry.tokens or not math.isfinite(entry.prefill_ms):
+        raise ValueError("a state of no tokens, or of no time")
+    return SavedState(**_fields(entry))
+
+
+def _fields(entry: _Entry) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in _Entry.__slots__}
 
 
 def _key(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, exact: int) -> str:

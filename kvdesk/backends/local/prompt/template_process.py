@@ -15,25 +15,14 @@ next rendering. Knows nothing of Jinja2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import replace
 
-from kvdesk.backends.local.prompt.template_spans import Span
+from kvdesk.backends.local.prompt.template_child import Answer, Compile, Render
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
-from kvdesk.backends.local.prompt.templates import (
-    MODELS_OWN,
-    AnswerTokens,
-    Rendering,
-    Segment,
-    TemplateText,
-    UserText,
-    stopped,
-)
-from kvdesk.call_format import CallFormat, NamedArguments, Pair
+from kvdesk.backends.local.prompt.templates import MODELS_OWN, Rendering, stopped
 from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import TemplateError
-from kvdesk.message import Message, MessageId
-from kvdesk.reasoning import ReasoningMarks
+from kvdesk.message import Message
 from kvdesk.translation import tr
 
 TIME_LIMIT_S = 2.0  # for everything one rendering does
@@ -57,7 +46,7 @@ class TemplateProcess:
         name: str = MODELS_OWN,
     ) -> None:
         self._name = name
-        self._special = {"bos_token": bos_token, "eos_token": eos_token, "control_tokens": sorted(control_tokens)}
+        self._special = bos_token, eos_token, control_tokens
         self._child: _Child | None = None
         self._refused: TemplateError | None = None
         self._source, self._template = source, self._request(source)
@@ -76,15 +65,10 @@ class TemplateProcess:
         Raises TemplateError: broken, refusing, forbidden or endless template.
         """
         child = self._compiled()
-        child.send_value(
-            {
-                "messages": [(m.id, m.role, m.text, bool(m.tokens), m.fields, _marks_of(m)) for m in messages],
-                "add_generation_prompt": add_generation_prompt,
-                "tools": tools,
-                "variables": variables,
-            }
-        )
-        return decoded(_checked(child.answer(TIME_LIMIT_S)))
+        child.send_value(Render(tuple(map(_short, messages)), add_generation_prompt, tools, variables))
+        rendering = _checked(child.answer(TIME_LIMIT_S)).rendering
+        assert rendering is not None
+        return rendering
 
     @property
     def traits(self) -> TemplateTraits:
@@ -115,8 +99,8 @@ class TemplateProcess:
             raise
         return self._child
 
-    def _request(self, source: str) -> dict[str, Any]:
-        return {"source": source, "name": self._name, **self._special}
+    def _request(self, source: str) -> Compile:
+        return Compile(source, *self._special, self._name)
 
     def _begin(self) -> None:
         self.close()
@@ -132,7 +116,7 @@ class _Child(Child):
     template  what it compiles while it starts; name: of the template, for sentences
     """
 
-    def __init__(self, template: dict[str, Any], name: str) -> None:
+    def __init__(self, template: Compile, name: str) -> None:
         self._name = name
         self._template = template
         self._is_there = False
@@ -141,7 +125,7 @@ class _Child(Child):
         super().__init__(child_command("--render"), memory=MEMORY_LIMIT)
         self.send_value(template)
 
-    def compile(self, template: dict[str, Any]) -> None:
+    def compile(self, template: Compile) -> None:
         """Returns when it renders with this template. Raises TemplateError where that cannot be compiled."""
         if not self._is_there:
             self.answer(START_LIMIT_S)
@@ -154,55 +138,29 @@ class _Child(Child):
         if self._is_compiling:
             answer = self.answer(TIME_LIMIT_S)
             self._is_compiling = False
-            self.traits = _traits(_checked(answer)["traits"])
+            self.traits = _checked(answer).traits or TemplateTraits()
 
-    def answer(self, limit_s: float) -> dict[str, Any]:
+    def answer(self, limit_s: float) -> Answer:
         """The next one. Raises TemplateError when it takes longer than `limit_s`, too much memory, or never comes; the
         process is then dead.
         """
         try:
-            answer = self.receive_value(limit_s)
+            answer: Answer = self.receive_value(limit_s, kind=Answer)
         except ChildStopped as error:
             self.close()
             if error.reason == "time":
                 sentence = tr("{name} did not finish within {limit_s:g} seconds.")
                 raise TemplateError(sentence.format(name=self._name, limit_s=limit_s)) from error
             raise TemplateError(stopped(self._name), error.detail) from error
-        assert isinstance(answer, dict)
         return answer
 
 
-def decoded(answer: dict[str, Any]) -> Rendering:
-    """The rendering that the child encoded (`template_child.encoded`)."""
-    segments: list[Segment] = []
-    for kind, text, *message in answer["segments"]:
-        if kind == "answer":
-            segments.append(AnswerTokens(MessageId(message[0]), text))
-        else:
-            segments.append(TemplateText(text) if kind == "template" else UserText(text))
-    return Rendering(
-        segments=tuple(segments),
-        text="".join(segment.text for segment in segments),
-        system_folded=answer["system_folded"],
-        places=tuple((Span(*span), MessageId(message)) for span, message in answer["places"]),
-        exact=answer["exact"],
-        remark=answer["remark"],
-    )
+def _short(message: Message) -> Message:
+    """Without what no template reads; of the tokens it only counts whether there are any."""
+    return replace(message, tokens=message.tokens[:1], attachments=())
 
 
-def _traits(value: dict[str, Any]) -> TemplateTraits:
-    marks, calls = value["marks"], value["calls"]
-    if named := calls["named"]:
-        calls["named"] = NamedArguments(Pair(**named["string"]), Pair(**named["other"]), named["separator"])
-    known = {"marks": None if marks is None else ReasoningMarks(**marks), "calls": CallFormat(**calls)}
-    return TemplateTraits(**{**value, **known})
-
-
-def _marks_of(message: Message) -> dict[str, Any] | None:
-    return None if message.marks is None else asdict(message.marks)
-
-
-def _checked(answer: dict[str, Any]) -> dict[str, Any]:
-    if "error" in answer:
-        raise TemplateError(answer["error"], answer["detail"])
+def _checked(answer: Answer) -> Answer:
+    if answer.error:
+        raise TemplateError(answer.error, answer.detail)
     return answer

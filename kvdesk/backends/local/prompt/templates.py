@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import msgspec
 from jinja2 import TemplateSyntaxError
 from jinja2.exceptions import SecurityError
 
@@ -60,22 +61,19 @@ FALLBACK = (  # ChatML, for a GGUF without a template
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateText:
+class TemplateText(msgspec.Struct, frozen=True, tag=True):
     """All marks in it were written by the template: they are tokens."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class UserText:
+class UserText(msgspec.Struct, frozen=True, tag=True):
     """A person's or a model's text that spells a mark: it stays text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerTokens:
+class AnswerTokens(msgspec.Struct, frozen=True, tag=True):
     """Insert the token ids this answer was generated as; `text` is how they read."""
 
     message_id: MessageId
@@ -87,14 +85,17 @@ Segment = TemplateText | UserText | AnswerTokens
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """A rendered conversation. The texts of its segments, joined, are `text`."""
+    """A rendered conversation."""
 
     segments: tuple[Segment, ...]
-    text: str
     system_folded: bool  # the template takes no system prompt: it stands at the top of the first user message
     places: tuple[tuple[Span, MessageId], ...]  # where messages stand in the text, in order, outer white space apart
     exact: bool  # False: the template looks for control tokens in a person's text, and was not shown them
     remark: str = ""  # what a person should know of this prompt; "" for nothing
+
+    @property
+    def text(self) -> str:
+        return "".join(segment.text for segment in self.segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +268,7 @@ class ChatTemplate:
         )
         marked = marker.mark(plain)
         places = tuple((span, messages[i].id) for span, i in marked.places)
-        return Rendering(tuple(_segments(marked, messages)), marked.text, folded, places, marked.exact)
+        return Rendering(tuple(_segments(marked, messages)), folded, places, marked.exact)
 
     def _lacks_last(self, found: Rendering, seen: _Seen, plain: str, given: _Given) -> bool:
         """Whether the last message is missing, or the question that led to this result of a tool: no place shows it,
