@@ -21,7 +21,7 @@ from kvdesk.benchmarks.engine import QUESTION
 from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.errors import UserError
-from kvdesk.experiments.statistics import MOST_ROUNDS, standard_error
+from kvdesk.experiments.statistics import most_rounds, standard_error
 from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies.batch_times import TILE
@@ -145,7 +145,7 @@ def wanted(rounds: int, taken: Sequence[Both]) -> bool:
         return True
     judged = [both.over for both in taken], [max(both.beside.gaps_ms) for both in taken]
     sure = all(standard_error(values) <= SURE * statistics.median(values) for values in judged)
-    return not sure and len(taken) < MOST_ROUNDS * rounds
+    return not sure and len(taken) < most_rounds(rounds)
 
 
 def most_over_neighbours(chunks_ms: Sequence[float]) -> float:
