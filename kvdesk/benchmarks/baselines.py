@@ -8,40 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kvdesk.backends.local.llama.binding import free_context, lib, llama_class
+from kvdesk.backends.local.llama.binding import lib, llama_class
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.experiments.bare_context import BareContext
 from kvdesk.settings import ContextSettings
 
 
-class BareLoop:
-    """llama_decode and greedy sampling through ctypes with nothing around them: no mirror, no inspection, no Stop.
-
-    ctx  a context that somebody else owns, in place of one made with `settings`; what it holds is lost
-    """
+class BareLoop(BareContext):
+    """llama_decode and greedy sampling, with nothing around them."""
 
     def __init__(self, model: Model, settings: ContextSettings, n_seq_max: int = 1, ctx: Any = None) -> None:
-        self._owned = ctx is None
-        self.ctx: Any = self._made(model, settings, n_seq_max) if ctx is None else ctx
-        if not self._owned:
-            lib.llama_set_n_threads(ctx, settings.decode_threads, settings.n_threads_batch)
-        self._n_batch = int(lib.llama_n_batch(self.ctx))
+        super().__init__(model, settings.model_copy(update={"n_seq_max": n_seq_max, "kv_unified": True}), ctx=ctx)
         self._sampler: Any = lib.llama_sampler_init_greedy()
-        self._batch = lib.llama_batch_init(self._n_batch, 0, 1)
-
-    @staticmethod
-    def _made(model: Model, settings: ContextSettings, n_seq_max: int) -> Any:
-        os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
-        params = lib.llama_context_default_params()
-        params.n_ctx = settings.n_ctx
-        params.n_seq_max = n_seq_max
-        params.kv_unified = True
-        params.n_batch = settings.n_batch
-        params.n_ubatch = settings.graph_tokens
-        params.n_threads = settings.decode_threads
-        params.n_threads_batch = settings.n_threads_batch
-        flash = lib.LLAMA_FLASH_ATTN_TYPE_ENABLED, lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
-        params.flash_attn_type = flash[0 if settings.flash_attn else 1]
-        return lib.llama_init_from_model(model.handle, params)
 
     def decode_tok_s(self, prompt: Sequence[int], n_tokens: int) -> float:
         """Prefill `prompt` in an empty cache, generate `n_tokens`; tokens per second of the generation."""
@@ -60,7 +38,7 @@ class BareLoop:
         start = time.perf_counter()
         for step in range(n_tokens - 1):
             for i, (prompt, token) in enumerate(zip(prompts, tokens, strict=True)):
-                self._put(i, token, len(prompt) + step, sequence=i, logits=True)
+                self.put(i, token, len(prompt) + step, i, logits=True)
             self._decode(len(tokens))
             tokens = [lib.llama_sampler_sample(self._sampler, self.ctx, i) for i in range(len(tokens))]
         return (n_tokens - 1) * len(prompts) / (time.perf_counter() - start)
@@ -100,33 +78,18 @@ class BareLoop:
         return first - start, time.perf_counter() - first
 
     def close(self) -> None:
-        lib.llama_batch_free(self._batch)
         lib.llama_sampler_free(self._sampler)
-        if self._owned:
-            free_context(self.ctx)
-
-    def clear(self) -> None:
-        """Leave the cache as it is in a new context."""
-        lib.llama_memory_clear(lib.llama_get_memory(self.ctx), False)
+        super().close()
 
     def _run(self, tokens: Sequence[int], position: int, sequence: int = 0) -> None:
-        for start in range(0, len(tokens), self._n_batch):
-            piece = tokens[start : start + self._n_batch]
+        for start in range(0, len(tokens), self.n_batch):
+            piece = tokens[start : start + self.n_batch]
             for i, token in enumerate(piece, start):
-                self._put(i - start, token, position + i, sequence=sequence, logits=i == len(tokens) - 1)
+                self.put(i - start, token, position + i, sequence, logits=i == len(tokens) - 1)
             self._decode(len(piece))
 
-    def _put(self, i: int, token: int, position: int, *, sequence: int, logits: bool) -> None:
-        batch = self._batch
-        batch.token[i] = token
-        batch.pos[i] = position
-        batch.n_seq_id[i] = 1
-        batch.seq_id[i][0] = sequence
-        batch.logits[i] = logits
-
     def _decode(self, n_tokens: int) -> None:
-        self._batch.n_tokens = n_tokens
-        if lib.llama_decode(self.ctx, self._batch) != 0:
+        if self.run(n_tokens) != 0:
             raise RuntimeError("llama_decode failed in the bare loop")
 
 

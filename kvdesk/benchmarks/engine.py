@@ -28,7 +28,7 @@ from kvdesk.chat import TurnStats
 from kvdesk.children.entry import Parent
 from kvdesk.children.process import Child, child_command
 from kvdesk.errors import UserError
-from kvdesk.experiments.statistics import MOST_ROUNDS, SURE, error, ratio, ratio_at_least, slowest_over_fastest
+from kvdesk.experiments.statistics import SURE, error, most_rounds, ratio, ratio_at_least, slowest_over_fastest
 from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import ContextInfo, ContextReady, RebuildContext, Watch
@@ -72,7 +72,8 @@ def run(
 ) -> dict[str, object]:
     """Run everything, or the rows of `only`; returns figures, the values behind them, and whether each bar was reached.
 
-    `rounds`: at least; speeds are compared until their ratios are known to SURE, at most MOST_ROUNDS times as many.
+    `rounds`: at least; speeds are compared until their ratios are known to SURE, at most `most_rounds`. In a single
+    round, as those of `--against` are, each figure is measured once.
     """
     wanted = set(only) or set(ROWS)
     bars: dict[str, Threshold] = {}
@@ -96,7 +97,7 @@ def run(
                 values["watched_vs_engine"] = round(ratio(speeds["watched"], speeds["engine"]), 4)
                 values["decode_tok_s"] = {name: [round(v, 1) for v in found] for name, found in speeds.items()}
             if "six-requests" in wanted:
-                six = _six_requests(headless)
+                six = _six_requests(headless, SIX_ROUNDS if rounds > 1 else 1)
                 for seconds, _ in six:
                     say("six equal requests: " + ", ".join(f"{s:.2f} s" for s in seconds))
                 slowest, machine = slowest_over_fastest(six)
@@ -122,6 +123,11 @@ def run(
         values |= {"resident_bytes": resident, "allowed_bytes": allowed}
     outcome = Outcome(bars, values)
     return {"passed": outcome.passed, "figures": outcome.figures(lambda value: round(value, 4)), **values}
+
+
+def _contexts(rounds: int) -> int:
+    """New ones in each round."""
+    return CONTEXTS if rounds > 1 else 1
 
 
 @contextmanager
@@ -153,10 +159,11 @@ def _prefill_speeds(
     wide = settings.model_copy(update={"n_ctx": settings.n_ctx and max(settings.n_ctx, max(READ) + 256)})
     requests = {n: _text_of(headless, n) for n in READ}
     speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in READ}
-    for number in range(MOST_ROUNDS * rounds):
+    contexts = _contexts(rounds)
+    for number in range(most_rounds(rounds)):
         if number >= rounds and all(error(ours, theirs) <= SURE for ours, theirs in speeds.values()):
             break
-        for i in range(CONTEXTS):
+        for i in range(contexts):
             for n, sides in _prefill_in_one_context(headless, wide, requests, bare_first=i % 2 == 1).items():
                 for side, values in zip(speeds[n], sides, strict=True):
                     side.extend(values)
@@ -232,7 +239,7 @@ def _decode_speeds(
 ) -> dict[str, list[float]]:
     """Decode speeds in tok/s of the contenders, who take turns; who begins changes every time.
 
-    All load the model and make their contexts anew, CONTEXTS times in a round. Runs that are compared lie next to each
+    All load the model and make new contexts, `_contexts` times in a round. Runs that are compared lie next to each
     other, since the machine's own speed drifts as well. Each context gives one value, the median of its runs: where its
     memory lies is worth more than what runs in it differ by. "safe" is the engine in a child process (safe mode).
     """
@@ -242,8 +249,8 @@ def _decode_speeds(
     names = ["engine", "bare", "llama", "watched", "safe"]
     safe = HeadlessEngine(make_backend=ProcessBackend)
     speeds: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(CONTEXTS * MOST_ROUNDS * rounds):
-        if number >= CONTEXTS * rounds and all(error(speeds[a], speeds[b]) <= SURE for a, b in JUDGED):
+    for number in range(_contexts(rounds) * most_rounds(rounds)):
+        if number >= _contexts(rounds) * rounds and all(error(speeds[a], speeds[b]) <= SURE for a, b in JUDGED):
             break
         _load(headless, path, settings)
         safe.do(LoadModel(LocalFile(path), settings))
@@ -283,13 +290,13 @@ def _engine_tok_s(headless: HeadlessEngine, *, watched: bool) -> float:
     return speed
 
 
-def _six_requests(headless: HeadlessEngine) -> list[tuple[list[float], list[float]]]:
+def _six_requests(headless: HeadlessEngine, rounds: int) -> list[tuple[list[float], list[float]]]:
     """Six independent requests of equal size, one after another (the seeds' failing program), in turns with the bare
     loop: rounds as `in_turns` gives them. Every answer is cut at the same number of tokens, before the model would end
     it.
     """
     requests = [f"Request {number + 1}. {REQUEST}" for number in range(6)]
-    return [in_turns(headless, requests, SHORT) for _ in range(SIX_ROUNDS)]
+    return [in_turns(headless, requests, SHORT) for _ in range(rounds)]
 
 
 def _fifth_turn(headless: HeadlessEngine) -> tuple[TurnStats, int]:

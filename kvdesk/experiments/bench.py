@@ -1,10 +1,13 @@
-"""What an experiment works with, in its own process: the model, contexts, token ids, and rounds on a busy machine."""
+"""What a measurement works with: the model, bare contexts, whole engines, token ids, and rounds on a busy machine."""
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -14,27 +17,34 @@ from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.sample_text import SAMPLE_TEXT
 from kvdesk.experiments.statistics import median
-from kvdesk.library.gguf_header import GgufHeader
+from kvdesk.headless import HeadlessEngine, session_of
+from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.policies.load import INTERVAL_S, LoadMeter
+from kvdesk.protocol.cache import UsePolicy
+from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.protocol.experiment import MOST_OTHERS, Load, Progress, Values
 from kvdesk.protocol.experiment_cells import CellsSeen
-from kvdesk.settings import ContextSettings
+from kvdesk.settings import CachePolicy, ContextSettings
 
 MOST_REPEATED = 3
 """Rounds that are added at most because others computed."""
+ONE_THREAD = {"n_threads": 1, "n_threads_batch": 1}
+"""Settings of an experiment: a second thread makes ratios no truer, and waits for the first where a core is taken."""
+STEADY = CachePolicy(follow_load=False)
+"""The number of threads stays: it changes the order of sums, and scenarios compare texts token for token."""
 
 
 class Bench:
-    """settings: of the largest context the experiment makes; values: its parameters; text: what it reads; journal:
-    whose history it takes, None for its own; tell_cells: gets the cells of its contexts a few times a second.
+    """settings: of the largest context of the measurement; values: its parameters; text: what it reads; journal: whose
+    history it takes, None for its own; tell_cells: gets the cells of its contexts a few times a second; say: gets a
+    line for the person. The model is loaded when it is first asked for.
 
-    Contexts have one thread: a second one makes ratios no truer, and waits for the first where a core is taken.
+    audits: the state of every engine's map when it was closed
     """
 
     def __init__(
         self,
-        model: Model,
-        header: GgufHeader,
+        path: Path,
         settings: ContextSettings,
         values: Values,
         *,
@@ -42,10 +52,12 @@ class Bench:
         text: str = SAMPLE_TEXT,
         journal: Recording | None = None,
         tell_cells: Callable[[CellsSeen], None] | None = None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.model = model
-        self.header = header
-        self.settings = settings.model_copy(update={"n_threads": 1, "n_threads_batch": 1})
+        self.path = path
+        self.settings = settings
+        self.say = say
+        self.audits: list[str] = []
         self.values = values
         self.text = text
         self.seed = seed
@@ -54,6 +66,47 @@ class Bench:
         self._random = np.random.default_rng(seed)
         self._others: list[float] = []
         self._repeated = 0
+
+    @cached_property
+    def header(self) -> GgufHeader:
+        """Of the model's file. Raises UserError."""
+        return read_header(self.path)
+
+    @cached_property
+    def model(self) -> Model:
+        """Loaded once, closed by `close`. Raises UserError."""
+        return Model(self.path)
+
+    def close(self) -> None:
+        if "model" in self.__dict__:
+            self.model.close()
+
+    @contextmanager
+    def engine(
+        self, policy: CachePolicy = STEADY, folder: Path | None = None, settings: ContextSettings | None = None
+    ) -> Iterator[HeadlessEngine]:
+        """A fresh engine with the model loaded; its whole cache is audited at the end, then it is closed.
+
+        As in the window no garbage is looked for between two tokens.
+        """
+        headless, collects = HeadlessEngine(), gc.isenabled()
+        gc.disable()
+        try:
+            headless.do(UsePolicy(policy, folder))
+            headless.do(LoadModel(LocalFile(self.path), settings or self.settings))
+            yield headless
+            verification = session_of(headless).runtime.context.auditor.audit(whole=True)
+            wrong = f": {verification.detail}" if verification.state != "verified" else ""
+            self.audits.append(f"{verification.state}{wrong}")
+        finally:
+            headless.close()
+            if collects:
+                gc.enable()
+
+    @property
+    def audited(self) -> str:
+        """ "verified" when every engine was."""
+        return next((audit for audit in self.audits if audit != "verified"), "verified" if self.audits else "none")
 
     @contextmanager
     def context(self, *, inspect: bool = False, record: bool = False, **changes: object) -> Iterator[RawContext]:

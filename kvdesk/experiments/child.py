@@ -61,24 +61,20 @@ def child_main(parent: Parent, argv: Sequence[str]) -> int:
 
 def run(request: Request, say: Callable[[ExperimentEvent], None]) -> Iterator[ExperimentEvent]:
     """The events of a whole run; the last is the result, those of the cells go to `say`. Raises KvdeskError."""
-    from kvdesk.backends.local.llama.model import Model
-    from kvdesk.experiments.bench import Bench
+    from kvdesk.experiments.bench import ONE_THREAD, Bench
 
     experiment = experiment_by_id(request.experiment_id)
     path = Path(request.model)
     header = read_header(path)
-    settings = experiment.settings(request.values)
+    settings = experiment.settings(request.values).model_copy(update=ONE_THREAD)
+    text = read_text(Path(request.text_file)) if request.text_file else SAMPLE_TEXT
+    journal = load_journal(Path(request.journal_file))[1] if request.journal_file else None
+    bench = Bench(path, settings, request.values, seed=request.seed, text=text, journal=journal, tell_cells=say)
     needed = check_fits(header, settings)
     yield Progress(0, 1, tr("loading {name}").format(name=path.name))
-    model = Model(path)
     try:
-        if why_not := experiment.applies(model.facts):
+        if why_not := experiment.applies(bench.model.facts):
             raise UserError(why_not)
-        text = read_text(Path(request.text_file)) if request.text_file else SAMPLE_TEXT
-        journal = load_journal(Path(request.journal_file))[1] if request.journal_file else None
-        bench = Bench(
-            model, header, settings, request.values, seed=request.seed, text=text, journal=journal, tell_cells=say
-        )
         read, written = bench.speed()
         seconds = round(experiment.work(request.values).seconds(read, written), 1)
         yield Started(machine(), needed.total, seconds, read, written)
@@ -90,7 +86,7 @@ def run(request: Request, say: Callable[[ExperimentEvent], None]) -> Iterator[Ex
                 case Progress() | Sample():
                     yield told
     finally:
-        model.close()
+        bench.close()
 
 
 def read_text(path: Path) -> str:

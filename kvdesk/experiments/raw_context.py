@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from kvdesk.backends.local.llama.binding import engine_log, lib
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.llama.params import buffer_bytes, create, planned
+from kvdesk.backends.local.llama.params import buffer_bytes, planned
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.dump import parse_log
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import ContextError, RefusedCall
+from kvdesk.experiments.bare_context import BareContext
 from kvdesk.experiments.cell_watch import CellWatch
 from kvdesk.protocol import calls
 from kvdesk.protocol.experiment_cells import CellsSeen
@@ -45,11 +46,11 @@ class Answer(NamedTuple):
         return " ".join(said[0].split()) if self.rc != 0 and said else ""
 
 
-class RawContext:
-    """A `llama_context *`. inspect: have the engine tell its cells at each decode (`Answer.slot`).
+class RawContext(BareContext):
+    """A `BareContext` that may be watched. inspect: have the engine tell its cells at each decode (`Answer.slot`).
 
     tell_cells: gets its cells a few times a second (`CellWatch`); record: every call is written down (`recording`).
-    buffers: bytes of its buffers by name ("KV", "RS", "compute", "output"); said: the log of its making.
+    buffers: bytes of its buffers by name ("KV", "RS", "compute", "output")
 
     Raises ContextError.
     """
@@ -67,17 +68,8 @@ class RawContext:
         self._watch = None
         if tell_cells is not None or record:
             self._watch = CellWatch(planned(model, settings), tell_cells, record=record)
-        self._ctx, self.said = create(model, settings, int(inspect))
+        super().__init__(model, settings, level=int(inspect))
         self.buffers = buffer_bytes(self.said)
-        self.n_ctx = int(lib.llama_n_ctx(self._ctx))
-        self.n_batch = int(lib.llama_n_batch(self._ctx))
-        self.n_seq_max = int(lib.llama_n_seq_max(self._ctx))
-        self._batch = lib.llama_batch_init(self.n_batch, 0, 1)
-
-    @property
-    def ctx(self) -> Any:
-        """The `llama_context *`, for calls that are timed without anything around them; nobody watches those."""
-        return self._ctx
 
     def decode(
         self, tokens: Sequence[int], pos: Sequence[int], seq_id: int | Sequence[int] = 0, n_logits: int = 1
@@ -87,7 +79,6 @@ class RawContext:
         At most `n_batch` tokens: more would abort. What is wrong otherwise the engine says itself. Raises RefusedCall
         for positions that a model without RoPE has not learned.
         """
-        batch = self._batch
         assert len(tokens) <= self.n_batch
         n_positions = self._model.traits.n_positions
         if n_positions and not 0 <= min(pos) <= max(pos) < n_positions:  # a row of a table that is not there: it aborts
@@ -98,20 +89,15 @@ class RawContext:
                     "smaller parameters where there are any."
                 ).format(last=n_positions - 1, wanted=wanted)
             )
-        batch.n_tokens = len(tokens)
         ids = [seq_id] * len(tokens) if isinstance(seq_id, int) else seq_id
         for i, (token, at, owner) in enumerate(zip(tokens, pos, ids, strict=True)):
-            batch.token[i] = token
-            batch.pos[i] = at
-            batch.n_seq_id[i] = 1
-            batch.seq_id[i][0] = owner
-            batch.logits[i] = i >= len(tokens) - n_logits
+            self.put(i, token, at, owner, logits=i >= len(tokens) - n_logits)
         log = engine_log()
         log.capture_start(everything=True)
         start = time.perf_counter()
-        rc = int(lib.llama_decode(self._ctx, batch))
+        rc = self.run(len(tokens))
         if rc == 0:
-            lib.llama_synchronize(self._ctx)
+            lib.llama_synchronize(self.ctx)
         seconds = time.perf_counter() - start
         said = tuple(line.decode("utf-8", "replace").strip() for line in log.capture_stop())
         batch_said = _batch(tokens, pos, ids, n_logits)
@@ -138,7 +124,7 @@ class RawContext:
 
     def logits(self) -> NDArray[np.float32]:
         """After the last token of the last decode, which succeeded; shape (n_vocab,)."""
-        pointer = lib.llama_get_logits_ith(self._ctx, -1)
+        pointer = lib.llama_get_logits_ith(self.ctx, -1)
         return np.ctypeslib.as_array(pointer, shape=(self._model.vocab.n_tokens,)).copy()
 
     def all_logits(self, tokens: Sequence[int], first: int, start: int = 0) -> NDArray[np.float32]:
@@ -148,7 +134,7 @@ class RawContext:
         """
         n = len(tokens) - first
         _taken(self.decode(tokens, range(start, start + len(tokens)), n_logits=n), len(tokens))
-        pointer = lib.llama_get_logits(self._ctx)
+        pointer = lib.llama_get_logits(self.ctx)
         return np.ctypeslib.as_array(pointer, shape=(n, self._model.vocab.n_tokens)).copy()
 
     def likeliest(self) -> int:
@@ -157,25 +143,24 @@ class RawContext:
     def remove(self, seq_id: int, p0: int = -1, p1: int = -1) -> bool:
         """llama_memory_seq_rm. `seq_id` is -1 or below `n_seq_max`: with another llama.cpp would abort."""
         assert -1 <= seq_id < self.n_seq_max
-        done = bool(lib.llama_memory_seq_rm(lib.llama_get_memory(self._ctx), seq_id, p0, p1))
+        done = bool(lib.llama_memory_seq_rm(lib.llama_get_memory(self.ctx), seq_id, p0, p1))
         self._follow(lambda mirror: mirror.seq_rm(seq_id, p0, p1) == done, calls.seq_rm(seq_id, p0, p1))
         return done
 
     def clear(self, *, data: bool = False) -> None:
-        """llama_memory_clear: no cell is used. data: zero the buffers too."""
-        lib.llama_memory_clear(lib.llama_get_memory(self._ctx), data)
+        super().clear(data=data)
         self._follow(Mirror.clear, calls.clear(data=data))
 
     def copy(self, source: int, target: int, p0: int = -1, p1: int = -1) -> None:
         """llama_memory_seq_cp; of all positions, or of [p0, p1) in a unified cache."""
         assert 0 <= min(source, target) <= max(source, target) < self.n_seq_max
-        lib.llama_memory_seq_cp(lib.llama_get_memory(self._ctx), source, target, p0, p1)
+        lib.llama_memory_seq_cp(lib.llama_get_memory(self.ctx), source, target, p0, p1)
         call = calls.seq_cp(source, target, p0, p1)
         self._follow(partial(Mirror.seq_cp, src=source, dst=target, p0=p0, p1=p1), call)
 
     def shift(self, seq_id: int, p0: int, by: int) -> None:
         """llama_memory_seq_add of all positions from `p0` on. Raises RefusedCall where llama.cpp would abort."""
-        memory = lib.llama_get_memory(self._ctx)
+        memory = lib.llama_get_memory(self.ctx)
         if not lib.llama_memory_can_shift(memory):
             raise RefusedCall(tr("This model's positions cannot be moved."))
         lib.llama_memory_seq_add(memory, seq_id, p0, -1, by)
@@ -185,13 +170,13 @@ class RawContext:
     def span(self, seq_id: int) -> tuple[int, int]:
         """First and last position of a sequence, -1 and -1 where it has none."""
         assert 0 <= seq_id < self.n_seq_max
-        memory = lib.llama_get_memory(self._ctx)
+        memory = lib.llama_get_memory(self.ctx)
         return int(lib.llama_memory_seq_pos_min(memory, seq_id)), int(lib.llama_memory_seq_pos_max(memory, seq_id))
 
     def saved(self, seq_id: int) -> bytes:
         """The state of a sequence, to be put into `restore`."""
-        memory = ctypes.create_string_buffer(lib.llama_state_seq_get_size(self._ctx, seq_id))
-        n = lib.llama_state_seq_get_data(self._ctx, _bytes(memory), len(memory), seq_id)
+        memory = ctypes.create_string_buffer(lib.llama_state_seq_get_size(self.ctx, seq_id))
+        n = lib.llama_state_seq_get_data(self.ctx, _bytes(memory), len(memory), seq_id)
         return memory.raw[:n]
 
     def restore(self, seq_id: int, state: bytes, tokens: Sequence[int] = ()) -> None:
@@ -200,7 +185,7 @@ class RawContext:
         """
         assert 0 <= seq_id < self.n_seq_max
         memory = ctypes.create_string_buffer(state, len(state))
-        done = bool(lib.llama_state_seq_set_data(self._ctx, _bytes(memory), len(state), seq_id))
+        done = bool(lib.llama_state_seq_set_data(self.ctx, _bytes(memory), len(state), seq_id))
         call = calls.state_seq_set(seq_id)
         self._follow(lambda mirror: mirror.restore_seq(seq_id, state, tokens).ok == done, call)
         if not done:
@@ -209,16 +194,16 @@ class RawContext:
     def compact(self) -> tuple[float, int]:
         """The whole state saved and set again, which puts all used cells in front: seconds, bytes read and written."""
         start = time.perf_counter()
-        memory = ctypes.create_string_buffer(lib.llama_state_get_size(self._ctx))
-        n = lib.llama_state_get_data(self._ctx, _bytes(memory), len(memory))
-        if not lib.llama_state_set_data(self._ctx, _bytes(memory), n):
+        memory = ctypes.create_string_buffer(lib.llama_state_get_size(self.ctx))
+        n = lib.llama_state_get_data(self.ctx, _bytes(memory), len(memory))
+        if not lib.llama_state_set_data(self.ctx, _bytes(memory), n):
             raise ContextError(tr("llama.cpp did not take back the state of its own cache."))
         seconds = time.perf_counter() - start
         self._follow(lambda mirror: mirror.restore(memory.raw[:n], carry=True).ok, calls.state_set(n), seconds)
         return seconds, 2 * n
 
     def set_threads(self, n: int) -> None:
-        lib.llama_set_n_threads(self._ctx, n, n)
+        lib.llama_set_n_threads(self.ctx, n, n)
 
     @property
     def mirror(self) -> Mirror:
@@ -234,12 +219,6 @@ class RawContext:
     def _follow(self, call: Callable[[Mirror], bool | None], text: str = "", seconds: float = 0.0) -> None:
         if self._watch is not None:
             self._watch.follow(call, text, seconds)
-
-    def close(self) -> None:
-        if self._ctx:
-            lib.llama_batch_free(self._batch)
-            lib.llama_free(self._ctx)
-            self._ctx = None
 
 
 def _taken(answer: Answer, n: int) -> Answer:

@@ -70,7 +70,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     settings = bench.settings.model_copy(update={"n_ctx": bench.whole("n_ctx")})
     n_looks = bench.whole("looks")
     window_s = 60 * bench.values["minutes"] / n_looks
-    use = MixedUse(bench.header.path, settings, Random(bench.seed))
+    use = MixedUse(bench.path, settings, Random(bench.seed))
     with closing(use), bench.context(n_ctx=512, n_seq_max=1) as bare:
         weights, cell, me = _read_bytes(bench.header), use.cell_bytes, psutil.Process()
         source = np.ones(COPY_BYTES // 8)

@@ -35,6 +35,11 @@ MOST_ROUNDS = 2
 """So many times the rounds that were asked for are run on a machine that is too noisy to be sure."""
 
 
+def most_rounds(rounds: int) -> int:
+    """Rounds that are run at most. A single one is not repeated: it is one of many that are compared elsewhere."""
+    return MOST_ROUNDS * rounds if rounds > 1 else 1
+
+
 def median(values: Sequence[float]) -> float:
     return float(np.median(np.asarray(values, float)))
 

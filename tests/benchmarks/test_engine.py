@@ -35,13 +35,13 @@ def headless(model: Path) -> Iterator[HeadlessEngine]:
 
 
 def test_a_noisy_machine_is_measured_longer(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the ratio is sure, at most twice the rounds."""
+    """Until the ratio is sure, at most twice the rounds; a single round, as `--against` asks for, is measured once."""
     monkeypatch.setattr(engine, "READ", {48: 1})
-    for sure, n_rounds in ((0.0, 4), (float("inf"), 2)):
+    for rounds, sure, n_rounds, n_values in ((2, 0.0, 4, 8), (2, float("inf"), 2, 4), (1, 0.0, 1, 1)):
         monkeypatch.setattr(engine, "SURE", sure)
         told: list[str] = []
-        engine._prefill_speeds(headless, SETTINGS, 2, told.append)
-        assert len(told) == n_rounds
+        speeds = engine._prefill_speeds(headless, SETTINGS, rounds, told.append)
+        assert (len(told), len(speeds[48][0])) == (n_rounds, n_values)
 
 
 def test_prompts_are_as_long_as_is_said(headless: HeadlessEngine) -> None:
@@ -54,7 +54,7 @@ def test_prefill_is_measured_beside_llama_cpp_s_defaults(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "READ", {48: 2, 64: 1})
-    monkeypatch.setattr(engine, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(engine, "SURE", float("inf"))
     told: list[str] = []
     speeds = engine._prefill_speeds(headless, SETTINGS, 2, told.append)
     assert {n: (len(ours), len(theirs)) for n, (ours, theirs) in speeds.items()} == {48: (8, 8), 64: (4, 4)}

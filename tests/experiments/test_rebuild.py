@@ -12,7 +12,6 @@ from kvdesk.errors import ContextError
 from kvdesk.experiments import rebuild
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.raw_context import Answer, RawContext
-from kvdesk.library.gguf_header import read_header
 from kvdesk.protocol.experiment import Sample, chosen
 from kvdesk.settings import ContextSettings
 from tests.cache.models import write_model
@@ -32,12 +31,11 @@ def test_every_call_is_taken(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(RawContext, "decode", told)
     path = write_model(tmp_path / f"{kind}.gguf", kind)
-    model = Model(path)
+    bench = Bench(path, rebuild.EXPERIMENT.settings(VALUES), VALUES)
     try:
-        bench = Bench(model, read_header(path), rebuild.EXPERIMENT.settings(VALUES), VALUES)
         samples = [event for event in rebuild.EXPERIMENT.measure(bench) if isinstance(event, Sample)]
     finally:
-        model.close()
+        bench.close()
     assert set(codes) == {0}
     n_rounds = 1 + max(sample.round for sample in samples)
     assert len(samples) == 3 * len(rebuild.WAYS) * n_rounds

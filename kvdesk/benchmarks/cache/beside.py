@@ -16,12 +16,13 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from kvdesk.benchmarks.baselines import BareLoop
-from kvdesk.benchmarks.cache.scenario import STEADY, Bench, ended, of, text_of_tokens
+from kvdesk.benchmarks.cache.scenario import ended, of, text_of_tokens
 from kvdesk.benchmarks.engine import QUESTION
 from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.errors import UserError
-from kvdesk.experiments.statistics import MOST_ROUNDS, standard_error
+from kvdesk.experiments.bench import STEADY, Bench
+from kvdesk.experiments.statistics import most_rounds, standard_error
 from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies.batch_times import TILE
@@ -95,7 +96,7 @@ def in_empty_cache(bench: Bench) -> Outcome:
     with bench.engine(STEADY, settings=settings) as headless:
         text = text_of_tokens(headless, N_PROMPT)
         prompt = prompt_of(headless, asked(text, ONE_TOKEN))
-        while wanted(bench.rounds, [r.both for r in readings]):
+        while wanted(bench.whole("rounds"), [r.both for r in readings]):
             headless.do(RebuildContext(settings))
             _read_alone(headless, text)  # warms up; the engine learns what prompts take
             both = _read_both(headless, text)
@@ -122,7 +123,7 @@ def among_others(bench: Bench) -> Outcome:
         for command in others:
             headless.do(command)
         taken: list[Both] = []
-        while wanted(bench.rounds, taken):
+        while wanted(bench.whole("rounds"), taken):
             taken.append(_read_both(headless, text))
             bench.say(str(taken[-1]))
         bare = _bare(headless, settings)
@@ -145,7 +146,7 @@ def wanted(rounds: int, taken: Sequence[Both]) -> bool:
         return True
     judged = [both.over for both in taken], [max(both.beside.gaps_ms) for both in taken]
     sure = all(standard_error(values) <= SURE * statistics.median(values) for values in judged)
-    return not sure and len(taken) < MOST_ROUNDS * rounds
+    return not sure and len(taken) < most_rounds(rounds)
 
 
 def most_over_neighbours(chunks_ms: Sequence[float]) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 
-from kvdesk.benchmarks.cache.scenario import STEADY, Bench, branch_of, of, text_of_tokens
+from kvdesk.benchmarks.cache.scenario import branch_of, of, text_of_tokens
 from kvdesk.errors import UserError
+from kvdesk.experiments.bench import STEADY, Bench
 from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
@@ -41,7 +42,7 @@ def fragmented(bench: Bench) -> Outcome:
         alone = branch_of(other, chat, len(chat.messages))
         speeds: dict[str, list[float]] = {"compacted": [], "fresh": []}
         texts = []
-        for number in range(max(LEAST_PAIRS, bench.rounds) + 1):
+        for number in range(max(LEAST_PAIRS, bench.whole("rounds")) + 1):
             for name, one in (("compacted", chat), ("fresh", alone))[:: 1 if number % 2 else -1]:
                 stats = one.answer(f"Tell me more, part {number}.", MEASURED).stats
                 if number:  # the first reads the prompt

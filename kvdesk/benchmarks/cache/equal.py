@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 
-from kvdesk.benchmarks.cache.scenario import Bench
 from kvdesk.benchmarks.engine import QUESTION, REQUEST
 from kvdesk.benchmarks.interleaved import in_turns
+from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.statistics import against, last_over_first, spread
 from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.settings import CachePolicy, Sampling
@@ -49,7 +49,7 @@ def seeds(bench: Bench) -> Outcome:
     six = [f"Request {n}. {REQUEST}" for n in range(1, 7)]
     with bench.engine(CachePolicy()) as headless:
         in_turns(headless, [f"Request 0. {REQUEST}"], SEEDS)  # warms up
-        rounds = [in_turns(headless, six, SEEDS) for _ in range(bench.rounds)]
+        rounds = [in_turns(headless, six, SEEDS) for _ in range(bench.whole("rounds"))]
     ratio, machine = last_over_first(rounds)
     return Outcome(
         {"last_over_first_over_spread_of_a_bare_loop": Threshold(ratio / machine, 1.05, at_least=False)},

@@ -13,10 +13,11 @@ import numpy as np
 
 from kvdesk.backends.local.operations.compacting import compact
 from kvdesk.benchmarks.by_ids import Answer, ByIds, Logits
-from kvdesk.benchmarks.cache.scenario import STEADY, Bench, same
+from kvdesk.benchmarks.cache.scenario import same
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import ROUNDING, divergence
 from kvdesk.chat import ConversationId
+from kvdesk.experiments.bench import STEADY, Bench
 from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.cache import UsePolicy

@@ -7,10 +7,11 @@ import statistics
 import time
 from contextlib import ExitStack
 
-from kvdesk.benchmarks.cache.scenario import STEADY, Bench, of
+from kvdesk.benchmarks.cache.scenario import of
 from kvdesk.benchmarks.engine import QUESTION
 from kvdesk.benchmarks.requests import asked
 from kvdesk.errors import UserError
+from kvdesk.experiments.bench import STEADY, Bench
 from kvdesk.experiments.busy import busy_processes
 from kvdesk.experiments.statistics import ratio_at_least
 from kvdesk.experiments.threshold import Outcome
@@ -52,7 +53,7 @@ def _under_load(bench: Bench, n_busy: int) -> Outcome:
         for way in speeds:
             _slice_tok_s(engines[way])  # warms up; the policy looks around
         orders = itertools.cycle(itertools.permutations(speeds))  # so that none always follows the same other
-        for order in itertools.islice(orders, SLICES * bench.rounds):
+        for order in itertools.islice(orders, SLICES * bench.whole("rounds")):
             for way in order:
                 speeds[way].append(_slice_tok_s(engines[way]))
         reason = session_of(engines[FOLLOWING]).runtime.threads.reason

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 
-from kvdesk.benchmarks.cache.scenario import Bench, branch_of, fresh, same, text_of_tokens, tokens_of
+from kvdesk.benchmarks.cache.scenario import branch_of, fresh, same, text_of_tokens, tokens_of
+from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.settings import Sampling
@@ -20,7 +21,7 @@ def system_prompt(bench: Bench) -> Outcome:
     with bench.engine() as headless:
         system = text_of_tokens(headless, N_SYSTEM)
         HeadlessChat(headless).answer("Hello.", ANSWER)  # warms up
-        for _ in range(bench.rounds):
+        for _ in range(bench.whole("rounds")):
             first = HeadlessChat(headless, system)
             one = first.answer("Who wrote this down?", ANSWER).stats
             before = _used(headless)

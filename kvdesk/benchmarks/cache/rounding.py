@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 
-from kvdesk.benchmarks.cache.scenario import Bench, fresh, of, text_of_tokens
+from kvdesk.benchmarks.cache.scenario import fresh, of, text_of_tokens
 from kvdesk.cache.compare import Verdict
+from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import Verified, VerifyConversation

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kvdesk.benchmarks.cache import beside, compact, equal, exact, load, prefix, rounding, swap, together
-from kvdesk.benchmarks.cache.scenario import Bench
 from kvdesk.errors import KvdeskError, UserError
+from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.threshold import Outcome
 from kvdesk.settings import ContextSettings
 
@@ -47,7 +47,7 @@ def run(
     for name in only or SCENARIOS:
         say(f"{name}: {(SCENARIOS[name].__doc__ or name).splitlines()[0]}")
         used = settings.model_copy(update={"exact": True}) if name in TEXTS else settings
-        scenarios[name] = result = _measure(Bench(path, used, rounds, say), SCENARIOS[name])
+        scenarios[name] = result = _measure(Bench(path, used, {"rounds": rounds}, say=say), SCENARIOS[name])
         figures |= {f"{name}.{figure}": value for figure, value in result["figures"].items()}  # type: ignore[attr-defined]
     return {"passed": all(s["passed"] for s in scenarios.values()), "figures": figures, "scenarios": scenarios}
 

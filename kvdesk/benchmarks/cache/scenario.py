@@ -1,67 +1,21 @@
-"""The parts of the scenarios of `kvdesk bench cache`: fresh engines that are audited when done, and outcomes.
+"""The parts of the scenarios of `kvdesk bench cache`: conversations, fresh starts, and how answers ended.
 
 Owns no measurement.
 """
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeVar
 
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.experiments.threshold import Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
-from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.chat import CloseConversation, Generate, LoadModel, LocalFile, TurnEnded
+from kvdesk.protocol.chat import CloseConversation, Generate, TurnEnded
 from kvdesk.protocol.messages import Event
-from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+from kvdesk.settings import Sampling
 
 E = TypeVar("E", bound=Event)
-STEADY = CachePolicy(follow_load=False)
-"""The number of threads stays: it changes the order of sums, and these scenarios compare texts token for token."""
-
-
-@dataclass(slots=True)
-class Bench:
-    """One scenario's surroundings. `audits`: the state of every engine's map when it was done with."""
-
-    path: Path
-    settings: ContextSettings
-    rounds: int
-    say: Callable[[str], None]
-    audits: list[str] = field(default_factory=list)
-
-    @contextmanager
-    def engine(
-        self, policy: CachePolicy = STEADY, folder: Path | None = None, settings: ContextSettings | None = None
-    ) -> Iterator[HeadlessEngine]:
-        """A fresh engine with the model loaded; its whole cache is audited at the end, then it is closed.
-
-        As in the window no garbage is looked for between two tokens.
-        """
-        headless, collects = HeadlessEngine(), gc.isenabled()
-        gc.disable()
-        try:
-            headless.do(UsePolicy(policy, folder))
-            headless.do(LoadModel(LocalFile(self.path), settings or self.settings))
-            yield headless
-            verification = session_of(headless).runtime.context.auditor.audit(whole=True)
-            wrong = f": {verification.detail}" if verification.state != "verified" else ""
-            self.audits.append(f"{verification.state}{wrong}")
-        finally:
-            headless.close()
-            if collects:
-                gc.enable()
-
-    @property
-    def audited(self) -> str:
-        """ "verified" when every engine was."""
-        return next((audit for audit in self.audits if audit != "verified"), "verified" if self.audits else "none")
 
 
 def tokens_of(headless: HeadlessEngine, chat: HeadlessChat) -> list[int]:

@@ -8,7 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kvdesk.benchmarks.cache.scenario import STEADY, Bench, fresh, same, text_of_tokens
+from kvdesk.benchmarks.cache.scenario import fresh, same, text_of_tokens
+from kvdesk.experiments.bench import STEADY, Bench
 from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
@@ -24,7 +25,7 @@ def memory(bench: Bench) -> Outcome:
     """Saved in memory."""
     with bench.engine() as headless:
         chat = _long_chat(headless)
-        backs = [_out_and_back(headless, chat) for _ in range(bench.rounds)]
+        backs = [_out_and_back(headless, chat) for _ in range(bench.whole("rounds"))]
         ended, tokens = fresh(headless, chat, BRIEF)
     return _outcome("prefill_over_memory", 50, ended.stats.ttft_ms, backs, chat, tokens)
 
@@ -33,7 +34,7 @@ def disk(bench: Bench) -> Outcome:
     """Saved on disk, and read back past the system's own cache where it lets us."""
     with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as name, bench.engine(FROM_DISK, Path(name)) as headless:
         chat = _long_chat(headless)
-        backs = [_out_and_back(headless, chat, Path(name)) for _ in range(bench.rounds)]
+        backs = [_out_and_back(headless, chat, Path(name)) for _ in range(bench.whole("rounds"))]
         ended, tokens = fresh(headless, chat, BRIEF)
     return _outcome("prefill_over_disk", 20, ended.stats.ttft_ms, backs, chat, tokens)
 
@@ -45,7 +46,7 @@ def restart(bench: Bench) -> Outcome:
         folder = Path(name)
         with bench.engine(STEADY, folder) as headless:
             chat = _long_chat(headless)
-        for _ in range(bench.rounds):
+        for _ in range(bench.whole("rounds")):
             _forget_pages(folder)
             with bench.engine(STEADY, folder) as headless:
                 chat.headless = headless

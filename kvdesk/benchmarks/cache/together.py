@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from kvdesk.benchmarks.baselines import BareLoop
-from kvdesk.benchmarks.cache.scenario import Bench, ended, of
+from kvdesk.benchmarks.cache.scenario import ended, of
 from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
+from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.statistics import ratio_at_least
 from kvdesk.experiments.threshold import Outcome
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
@@ -41,7 +42,7 @@ def four(bench: Bench) -> Outcome:
         try:
             HeadlessChat(headless).answer("Hello.", ANSWER)  # warms up
             bare.together_tok_s(prompts, ANSWER.max_tokens)
-            for number in range(PAIRS * bench.rounds):
+            for number in range(PAIRS * bench.whole("rounds")):
                 if number % 2:
                     together.append(_at_once(headless))
                 bare_together.append(bare.together_tok_s(prompts, ANSWER.max_tokens))

@@ -10,9 +10,9 @@ import pytest
 
 from kvdesk.benchmarks.cache import run
 from kvdesk.benchmarks.cache.run import SCENARIOS
-from kvdesk.benchmarks.cache.scenario import Bench
 from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.cli import bench
+from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.threshold import Outcome
 from kvdesk.settings import ContextSettings
 from tests.cache.models import write_model

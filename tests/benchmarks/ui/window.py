@@ -17,7 +17,7 @@ from kvdesk.app.application import Parts, build
 from kvdesk.chat import TurnStats
 from kvdesk.cli.bench import UI_ROWS
 from kvdesk.errors import UserError
-from kvdesk.experiments.statistics import MOST_ROUNDS, SURE, error, ratio, ratio_at_least
+from kvdesk.experiments.statistics import SURE, error, most_rounds, ratio, ratio_at_least
 from kvdesk.experiments.threshold import Threshold
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded
@@ -159,7 +159,8 @@ def run(
     """Run everything, or the rows of `only`, on the settings file that is in force; returns figures, the values behind
     them, and whether each bar was reached. Raises UserError.
 
-    `rounds`: at least; open and closed are compared until the ratio is sure, at most twice as many.
+    `rounds`: at least; open and closed are compared until the ratio is sure, at most `most_rounds`. In a single round,
+    as those of `--against` are, each is measured once.
     """
     wanted = set(only) or set(UI_ROWS)
     long, texts = (
@@ -229,10 +230,10 @@ def _decoding(driven: _DrivenWindow, name: str, rounds: int, say: Callable[[str]
         f"{state}_{what}": [] for what in ("tok_s", "ui_thread_cores") for state in ("open", "closed")
     }
     found |= {"stalls_ms": [], "longest_stall_ms": [], "refreshes_per_s": []}
-    for number in range(MOST_ROUNDS * rounds + 1):  # the first round warms up
+    for number in range(most_rounds(rounds) + 1):  # the first round warms up
         if number > rounds and error(found["open_tok_s"], found["closed_tok_s"]) <= SURE:
             break
-        for shown in (True, False, False, True) if number % 2 else (False, True, True, False):
+        for shown in _order(number, rounds):
             driven.set_inspector(shown)
             cpu, wall = time.thread_time(), time.perf_counter()
             speed = driven.answer().decode_tok_s
@@ -260,13 +261,19 @@ def _decoding(driven: _DrivenWindow, name: str, rounds: int, say: Callable[[str]
 def _beside_lab(driven: _DrivenWindow, rounds: int, say: Callable[[str], None]) -> dict[bool, list[float]]:
     """tok/s of answers while the laboratory is shown (True) or their chat, in turns; until their ratio is sure."""
     speeds: dict[bool, list[float]] = {True: [], False: []}
-    for number in range(MOST_ROUNDS * rounds):
+    for number in range(most_rounds(rounds)):
         if number >= rounds and error(speeds[True], speeds[False]) <= SURE:
             break
-        for on_lab in (True, False, False, True) if number % 2 else (False, True, True, False):
+        for on_lab in _order(number, rounds):
             speeds[on_lab].append(driven.answer(on_lab=on_lab).decode_tok_s)
         say(f"lab shown, round {number + 1}: {_so_far(speeds[True], speeds[False])}")
     return speeds
+
+
+def _order(number: int, rounds: int) -> tuple[bool, ...]:
+    """With it (True) and without: twice each in a round, who begins changes; once each in a single round."""
+    order = (True, False, False, True) if number % 2 else (False, True, True, False)
+    return order if rounds > 1 else order[:2]
 
 
 def _so_far(ours: Sequence[float], theirs: Sequence[float]) -> str:
