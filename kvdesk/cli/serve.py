@@ -70,6 +70,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--no-shared-prefixes", action="store_true", help=tr("requests with different keys share no cells of the cache")
     )
+    parser.add_argument("--alias", default="", metavar="NAME", help=tr("what the model is called in answers"))
     options.add_model(parser)
     options.add_context(parser)
     sampling_options.add_sampling(parser, {"max_tokens": tr("as long as the context")})
@@ -105,6 +106,7 @@ def _serve(args: argparse.Namespace) -> int:
         tuple(args.allow_origin),
         tuple(args.allow_host),
         share_prefixes=not args.no_shared_prefixes,
+        alias=args.alias,
         max_tokens=args.max_tokens or 0,
     )
     check(config)

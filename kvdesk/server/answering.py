@@ -13,6 +13,7 @@ from kvdesk.protocol.chat import (
     EngineDied,
     Generate,
     Overflowed,
+    PrefillProgress,
     TextDelta,
     TokenLogprobs,
     TurnEnded,
@@ -39,6 +40,7 @@ class Choice:
     stats: TurnStats = NO_STATS
     finish: str | None = None  # as the protocol calls it
     began: bool = False
+    prompt: tuple[int, int] = 0, 0  # tokens of it, and those of them that the cache had
     over_full: tuple[int, int] | None = None  # its prompt did not fit: tokens that it needs, and those that fit
 
     @property
@@ -49,7 +51,7 @@ class Choice:
         """Take an event over. Raises ApiError where the answer failed."""
         match event:
             case TurnStarted():
-                self.began = True
+                self.began, self.prompt = True, (event.prompt_tokens, event.reused_tokens)
             case TextDelta():
                 self.texts.append(event.text)
                 self.tokens += event.tokens
@@ -116,6 +118,14 @@ class Answering:
         """Wait for all answers. Raises ApiError."""
         async for _ in self.events():
             pass
+
+
+def progress(choice: Choice, event: TurnStarted | PrefillProgress) -> dict[str, Any]:
+    """How far the prompt is read, as llama-server tells it with `return_progress`."""
+    total, cached = choice.prompt
+    read = event.done if isinstance(event, PrefillProgress) else 0
+    ms = read / event.tok_s * 1e3 if isinstance(event, PrefillProgress) and event.tok_s else 0.0
+    return {"total": total, "cache": cached, "processed": cached + read, "time_ms": round(ms)}
 
 
 def usage(choices: Sequence[Choice]) -> dict[str, Any]:

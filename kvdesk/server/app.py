@@ -135,7 +135,13 @@ class Endpoints:
             "n_params": model.n_params,
             "size": model.size_bytes,
         }
-        return {"id": model.name, "object": "model", "created": int(time.time()), "owned_by": "kvdesk", "meta": meta}
+        return {
+            "id": self._service.model_name,
+            "object": "model",
+            "created": int(time.time()),
+            "owned_by": "kvdesk",
+            "meta": meta,
+        }
 
 
 def _piece(piece: bytes) -> str | list[int]:

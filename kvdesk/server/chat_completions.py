@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -12,9 +12,9 @@ from starlette.responses import Response
 
 from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.protocol.cache import ANSWER_ID
-from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import Generate, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.server.answer_reader import AnswerDelta, AnswerReader, delta_as_json
-from kvdesk.server.answering import Choice, timings, usage
+from kvdesk.server.answering import Choice, progress, timings, usage
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.completion import FINGERPRINT, Service, chat_logprobs, key_of
 from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens
@@ -45,8 +45,6 @@ class ChatCompletion:
     def __init__(self, service: Service, request: ChatRequest, http: Request) -> None:
         self._service, self._request = service, request
         n_ctx = service.n_ctx
-        model = service.state.model
-        assert model is not None
         self._sharing = service.sharing(key_of(http))
         self._tools = tools_of(request)
         if request.functions is not None:
@@ -55,6 +53,9 @@ class ChatCompletion:
             raise ApiError(400, "modalities: only text is supported.", "modalities", "unsupported_value")
         if request.top_logprobs is not None and not request.logprobs:
             raise ApiError(400, "top_logprobs needs logprobs.", "top_logprobs", "invalid_value")
+        if request.continue_final_message and request.add_generation_prompt:
+            said = "continue_final_message and add_generation_prompt exclude each other"
+            raise ApiError(400, f"{said}.", "continue_final_message", "invalid_value")
         sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
         choice = choice_of(request, has_schema=bool(sampling.json_schema))
         self._offered = callable_tools(request, choice)
@@ -62,6 +63,8 @@ class ChatCompletion:
         client = service.client(http, reuse=request.cache_prompt)
         conversation = new_conversation_id()
         asked = messages_of(request.messages, conversation)
+        if [message.role for message in asked[-2:]] == ["assistant", "assistant"]:
+            raise ApiError(400, "messages: at most one answer can be at the end.", "messages", "invalid_value")
         *_, self._chain = chains(asked, self._tools, self._sharing)
         messages = with_tokens(asked, service.answers, self._tools, self._sharing)
         continued = None
@@ -86,7 +89,7 @@ class ChatCompletion:
         self._common = {
             "id": f"{ANSWER_ID}{conversation}",  # its cells are leased under this name
             "created": int(time.time()),
-            "model": model.name,
+            "model": service.model_name,
             "system_fingerprint": FINGERPRINT,
         }
 
@@ -127,7 +130,7 @@ class ChatCompletion:
                 delta = delta_as_json(self._read(reader, choice, event))
                 match event:
                     case TurnStarted():
-                        yield self._chunk(choice, {"role": "assistant", "content": ""})
+                        yield self._chunk(choice, {"role": "assistant", "content": None})
                     case TextDelta():
                         if delta or event.logprobs:
                             yield self._chunk(choice, delta, event=event)
@@ -136,6 +139,8 @@ class ChatCompletion:
                             yield self._chunk(choice, delta)
                         self._remember(choice, reader)
                         yield self._chunk(choice, {}, finish=self._finish(choice, reader))
+                if self._request.return_progress and isinstance(event, TurnStarted | PrefillProgress):
+                    yield self._chunk(choice, {}, more={"prompt_progress": progress(choice, event)})
         if self._request.usage_in_stream:
             counted = {"usage": usage(answering.choices), "timings": timings(answering.choices[0].stats)}
             yield sse({"object": "chat.completion.chunk", **self._common, "choices": [], **counted})
@@ -158,12 +163,18 @@ class ChatCompletion:
         return AnswerDelta()
 
     def _chunk(
-        self, choice: Choice, delta: dict[str, Any], *, event: TextDelta | None = None, finish: str | None = None
+        self,
+        choice: Choice,
+        delta: dict[str, Any],
+        *,
+        event: TextDelta | None = None,
+        finish: str | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> bytes:
         one: dict[str, Any] = {"index": choice.index, "delta": delta, "finish_reason": finish}
         if self._request.logprobs:
             one["logprobs"] = chat_logprobs(event.logprobs) if event is not None else None
-        chunk = {"object": "chat.completion.chunk", **self._common, "choices": [one]}
+        chunk = {"object": "chat.completion.chunk", **self._common, "choices": [one], **(more or {})}
         if finish is not None:
             chunk["timings"] = timings(choice.stats)
         if self._request.usage_in_stream:

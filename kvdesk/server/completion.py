@@ -48,6 +48,11 @@ class Service:
         return self.bridge.state
 
     @property
+    def model_name(self) -> str:
+        """What the model is called in answers."""
+        return self.config.alias or (self.state.model.name if self.state.model is not None else "")
+
+    @property
     def n_ctx(self) -> int:
         """Of one sequence. Raises ApiError where there is no model to ask."""
         state = self.state

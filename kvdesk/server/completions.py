@@ -26,8 +26,6 @@ class Completion:
     def __init__(self, service: Service, request: CompletionRequest, http: Request) -> None:
         self._service, self._request = service, request
         n_ctx = service.n_ctx
-        model = service.state.model
-        assert model is not None
         if request.echo:
             raise ApiError(400, "The field echo is not supported.", "echo", "unsupported_parameter")
         if request.best_of not in (None, 1, request.n):
@@ -55,7 +53,7 @@ class Completion:
             "id": f"cmpl-{uuid.uuid4().hex}",
             "object": "text_completion",
             "created": int(time.time()),
-            "model": model.name,
+            "model": service.model_name,
             "system_fingerprint": FINGERPRINT,
         }
 

@@ -57,6 +57,7 @@ class ServerConfig:
     origins        of pages that a browser may ask from, such as http://localhost:3000; "*" is all
     names          host names that clients may know this computer by, beside addresses and localhost
     share_prefixes False: requests with different keys, and the chats, share no cells
+    alias          what the model is called in answers; "": as its file says
     max_tokens     most tokens of an answer whose request does not say; 0: as many as the context holds
     """
 
@@ -66,6 +67,7 @@ class ServerConfig:
     origins: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     share_prefixes: bool = True
+    alias: str = ""
     max_tokens: int = 0
     limits: Limits = field(default_factory=Limits)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +31,10 @@ _ROLES: Final[dict[str, Role]] = {
     "user": "user",
     "assistant": "assistant",
     "tool": "tool",
+    "function": "tool",
 }
+_OWN_ROLE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,31}")
+"""Any other role: the chat template gets it as it is, and says what it thinks of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +85,12 @@ def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -
     messages = []
     for i, one in enumerate(given):
         at = f"messages.{i}"
-        role = _ROLES.get(str(one.get("role")))
-        if role is None:
-            known = ", ".join(_ROLES)
-            raise ApiError(400, f"{at}.role: it is one of {known}.", f"{at}.role", "invalid_value")
-        fields: dict[str, Any] = {}
+        named = one.get("role")
+        if not isinstance(named, str) or (named not in _ROLES and not _OWN_ROLE.fullmatch(named)):
+            said = "it is a name of at most 32 letters, such as system, user, assistant or tool"
+            raise ApiError(400, f"{at}.role: {said}.", f"{at}.role", "invalid_value")
+        role = _ROLES.get(named, "user")
+        fields: dict[str, Any] = {} if named in _ROLES else {"role": named}
         if role == "assistant" and one.get("tool_calls"):
             fields["tool_calls"] = _tool_calls(one["tool_calls"], at)
         elif role == "tool":

@@ -133,7 +133,9 @@ class Sampled(Body):
 
 
 class ChatRequest(Sampled):
-    """`/v1/chat/completions`. `messages` are read by `kvdesk.server.conversation`. `functions` are what tools were."""
+    """`/v1/chat/completions`. `messages` are read by `kvdesk.server.conversation`. `functions` are what tools were;
+    `continue_final_message` is what happens anyway to an answer at the end.
+    """
 
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=MOST_MESSAGES)
     max_completion_tokens: Whole | None = Field(None, ge=-1)
@@ -146,6 +148,9 @@ class ChatRequest(Sampled):
     reasoning_effort: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     enable_thinking: bool | None = None
+    continue_final_message: bool = False
+    add_generation_prompt: bool = False
+    return_progress: bool = False
     functions: list[Any] | None = None
     modalities: list[str] | None = None
 

@@ -37,3 +37,19 @@ def test_a_content_that_is_missing_or_none_is_refused(message: dict[str, Any]) -
     with pytest.raises(ApiError) as refused:
         texts(message)
     assert refused.value.param == "messages.0.content"
+
+
+@pytest.mark.parametrize(
+    ("role", "taken", "fields"), [("critic", "user", '{"role": "critic"}'), ("function", "tool", '{"name": "look"}')]
+)
+def test_a_role_of_the_clients_own_reaches_the_template(role: str, taken: str, fields: str) -> None:
+    message = {"role": role, "content": "No.", **({"name": "look"} if role == "function" else {})}
+    (found,) = messages_of([message], new_conversation_id())
+    assert (found.role, found.text, found.fields) == (taken, "No.", fields)
+
+
+@pytest.mark.parametrize("role", [None, 5, "", "<|im_end|>", "a" * 33])
+def test_a_role_that_is_no_name_is_refused(role: object) -> None:
+    with pytest.raises(ApiError) as refused:
+        messages_of([{"role": role, "content": "x"}], new_conversation_id())
+    assert refused.value.param == "messages.0.role"

@@ -10,10 +10,13 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
+from kvdesk.host.host import Host
 from kvdesk.protocol import wire
 from kvdesk.protocol.cache import CacheView
 from kvdesk.protocol.messages import Event
-from kvdesk.server.config import host_allowed, is_loopback
+from kvdesk.server.config import ServerConfig, host_allowed, is_loopback
+from kvdesk.server.server import Server
+from kvdesk.settings import Sampling
 from tests.server.conftest import INSPECT, KEY, Running
 
 CHAT = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 4}
@@ -90,10 +93,12 @@ def test_a_page_of_a_browser_is_refused(http: httpx.Client) -> None:
         (b"[]", 400),
         (b"null", 400),
         (b'{"messages": []}', 400),
-        (b'{"messages": [{"role": "wizard", "content": "x"}]}', 400),
+        (b'{"messages": [{"role": "<wizard>", "content": "x"}]}', 400),
         (b'{"messages": [{"role": "user", "content": 5}]}', 400),
         (b'{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}', 400),
         (b'{"messages": [{"role": "user", "content": "x"}], "temperature": NaN}', 400),
+        (b'{"messages": [{"role": "assistant", "content": "x"}, {"role": "assistant", "content": "y"}]}', 400),
+        (json.dumps({**CHAT, "add_generation_prompt": True, "continue_final_message": True}).encode(), 400),
         (b'{"messages": [{"role": "user", "content": "x"}], "n": 0}', 400),
         (b'{"messages": [{"role": "user", "content": "x"}], "functions": []}', 400),
         (b"[" * 100_000, 400),
@@ -137,6 +142,30 @@ def test_usage_and_timings_are_the_engine_s(http: httpx.Client) -> None:
     afresh = http.post("/v1/chat/completions", json={**body, "cache_prompt": False}).json()
     assert afresh["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
     assert afresh["choices"][0]["message"] == first["choices"][0]["message"]
+
+
+def test_the_progress_of_a_prompt_streams_where_it_is_asked_for(http: httpx.Client) -> None:
+    messages = [{"role": "user", "content": "Seven ships sail. " * 60}]  # several batches
+    asked = {"messages": messages, "max_tokens": 2, "stream": True, "return_progress": True, "cache_prompt": False}
+    lines = http.post("/v1/chat/completions", json=asked).text.splitlines()
+    chunks = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+    found = [chunk["prompt_progress"] for chunk in chunks if "prompt_progress" in chunk]
+    assert len(found) > 2
+    assert found[0]["processed"] == found[0]["cache"] == 0
+    assert found[-1]["processed"] == found[-1]["total"] > 200
+    assert [one["processed"] for one in found] == sorted({one["processed"] for one in found})
+
+
+def test_a_model_answers_under_the_name_that_it_was_given(engine: Host) -> None:
+    named = Server(engine, ServerConfig(port=0, alias="the-best"), Sampling())
+    named.start()
+    try:
+        found = httpx.get(f"{named.url}/models").json()
+        answer = httpx.post(f"{named.url}/chat/completions", json={**CHAT, "max_tokens": 1}, timeout=60.0).json()
+    finally:
+        named.close()
+    assert [one["id"] for one in found["data"]] == ["the-best"]
+    assert answer["model"] == "the-best"
 
 
 def test_slots_and_metrics_count_and_tell_nothing_else(http: httpx.Client, inspector: httpx.Client) -> None:

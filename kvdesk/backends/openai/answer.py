@@ -82,7 +82,7 @@ class Answer:
             self.finish = finish
         if not isinstance(said, dict):
             return ""
-        text, thought = said.get("content"), said.get("reasoning_content") or said.get("reasoning")
+        text, thought = _joined(said.get("content"), said.get("reasoning_content") or said.get("reasoning"))
         if not isinstance(text, str | None) or not isinstance(thought, str | None):
             raise Nonsense(data)
         return self._marked(text or "", thought or "")
@@ -181,3 +181,19 @@ def _number(value: object, name: str) -> int:
 def _speed(value: Mapping[str, Any], name: str) -> float:
     found = value.get(name)
     return float(found) if isinstance(found, int | float) and 0 < found < 1e9 else 0.0
+
+
+def _joined(content: object, thought: object) -> tuple[object, object]:
+    """Text and reasoning, which some servers send as a list of parts (Mistral: `text`, `thinking`)."""
+    if not isinstance(content, list):
+        return content, thought
+    texts, thoughts = [], [thought] if isinstance(thought, str) else []
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict) and "thinking" in part:
+            inner, _ = _joined(part["thinking"], None)
+            thoughts.append(inner if isinstance(inner, str) else "")
+        elif isinstance(part, dict) and isinstance(text := part.get("text"), str):
+            texts.append(text)
+    return "".join(texts), "".join(thoughts)

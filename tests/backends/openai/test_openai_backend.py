@@ -304,6 +304,17 @@ def test_reasoning_in_a_field_of_its_own_is_marked_and_not_sent_back(heard: Hear
     assert body["messages"][-1] == {"role": "assistant", "content": "On cliffs."}
 
 
+def test_a_content_that_is_a_list_of_parts_is_text_and_reasoning(heard: Heard, server: ScriptedServer) -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Birds…"}]}
+    parts = event({"choices": [{"delta": {"content": [thought, {"type": "text", "text": "On "}]}}]})
+    server.says(parts, chunk("cliffs.", "stop"), DONE)
+    heard.connect(server)
+    command = ask()
+    heard.send(command)
+    assert heard.ended(command).state == "complete"
+    assert heard.text(command) == "<think>\nBirds…\n</think>\n\nOn cliffs."
+
+
 def test_progress_of_a_prompt_and_the_end_at_a_limit(heard: Heard, server: ScriptedServer) -> None:
     progress = {"total": 100, "cache": 20, "processed": 60, "time_ms": 400}
     server.says(
