@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from PySide6.QtCore import QByteArray, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtGui import QIcon, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from kvdesk.paths import resources_dir
@@ -17,20 +18,28 @@ _BUBBLE: Final = "#16181d"
 def line_icon(name: str, colour: str, disabled: str | None = None) -> QIcon:
     """The icon `name` in `colour`; an empty icon where the file is missing: a window without icons still works."""
     icon = QIcon()
+    for mode, ink in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, disabled or colour)):
+        for image in _drawn(name, ink):
+            icon.addPixmap(QPixmap.fromImage(image), mode)
+    return icon
+
+
+@cache
+def _drawn(name: str, ink: str) -> tuple[QImage, ...]:
+    """The icon in each of its sizes. Images and not icons are kept: they may outlive the application."""
     file = resources_dir() / "icons" / f"{name}.svg"
     if not file.is_file():
-        return icon
-    source = file.read_text(encoding="utf-8")
-    for mode, ink in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, disabled or colour)):
-        renderer = QSvgRenderer(QByteArray(source.replace("currentColor", ink).encode()))
-        for pixels in (16, 20, 32, 40, 64):
-            pixmap = QPixmap(pixels, pixels)
-            pixmap.fill(Qt.GlobalColor.transparent)
-            painter = QPainter(pixmap)
-            renderer.render(painter)
-            painter.end()
-            icon.addPixmap(pixmap, mode)
-    return icon
+        return ()
+    renderer = QSvgRenderer(QByteArray(file.read_text(encoding="utf-8").replace("currentColor", ink).encode()))
+    images = []
+    for pixels in (16, 20, 32, 40, 64):
+        image = QImage(pixels, pixels, QImage.Format.Format_ARGB32_Premultiplied)
+        image.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(image)
+        renderer.render(painter)
+        painter.end()
+        images.append(image)
+    return tuple(images)
 
 
 def application_icon() -> QIcon:
