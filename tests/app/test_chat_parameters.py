@@ -1,4 +1,4 @@
-"""The parameters of a chat with nothing scripted: window, engine, database, embedded model; and after a restart."""
+"""The parameters of a chat with nothing scripted: window, engine, database, tiny model; and after a restart."""
 
 from __future__ import annotations
 
@@ -61,9 +61,10 @@ class Editor:
 
 
 def test_what_is_said_before_is_what_the_next_answer_costs(
-    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talking_file: Path
 ) -> None:
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    monkeypatch.setattr(paths, "embedded_model", lambda: talking_file)
     save_settings(SETTINGS, paths.settings_file())
     app = App(qtbot)
     window = app.parts.window

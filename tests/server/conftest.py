@@ -1,16 +1,18 @@
-"""One server on the embedded model for all tests here: an engine on a thread of its own, HTTP over a real socket."""
+"""One server for all tests here: an engine on a thread of its own, HTTP over a real socket. It has the tiny model of
+`tests.backends.local.talking`, and in the matrix the embedded one too.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx2 as httpx
 import openai
 import pytest
 
-from kvdesk import paths
 from kvdesk.backends.local.engine import Engine
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache, Audited, ContextReady
@@ -19,6 +21,7 @@ from kvdesk.protocol.messages import Event
 from kvdesk.server.config import Key, Limits, ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling
+from tests.backends.local.conftest import CHATTING
 
 KEY, INSPECT = Key("sk-test-plain-key", "plain"), Key("sk-test-inspect-key", "inspector", inspect=True)
 SETTINGS = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=128, n_ubatch=64, n_threads=1, n_threads_batch=1)
@@ -62,11 +65,10 @@ class Running:
         return found[0]
 
 
-@pytest.fixture(scope="session")
-def engine() -> Iterator[Host]:
-    """The embedded model, running."""
-    model = paths.embedded_model()
-    assert model is not None
+@pytest.fixture(scope="session", params=CHATTING)
+def engine(request: pytest.FixtureRequest, talking_file: Path, model_file: Path) -> Iterator[Host]:
+    """A model, running."""
+    model = talking_file if request.param == "tiny" else model_file
     ready = threading.Event()
 
     def take() -> None:

@@ -29,7 +29,7 @@ def whole(conversation: Conversation) -> dict[str, Any]:
     return {field.name: getattr(conversation, field.name) for field in fields(conversation)}
 
 
-@hypothesis.settings(max_examples=100)
+@hypothesis.settings(max_examples=40)
 @given(several())
 def test_a_round_trip_loses_nothing(path: Path, there: list[Conversation]) -> None:
     assert export.write(path, JSON, there) == len(there)

@@ -130,7 +130,7 @@ PARTS = (
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(st.lists(st.sampled_from(PARTS), max_size=40), st.integers(1, 200))
 def test_an_answer_that_grows_is_split_as_if_it_were_whole(lines: list[str], step: int) -> None:
     source = "\n".join(lines)
