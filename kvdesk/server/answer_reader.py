@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kvdesk.call_format import CallFormat
+from kvdesk.call_text import held_back
 from kvdesk.reasoning import ReasoningMarks, SaidStart, parts_of
-from kvdesk.tool_calls import CallReader, ToolCall, held_back
+from kvdesk.tool_calls import CallReader, ToolCall
 
 _LETTERS: Final = string.ascii_letters + string.digits
 
