@@ -97,8 +97,5 @@ class Idle:
         if first[:held] != sequence.tokens or not more or not fits or len(more) > context.n_batch:
             return False
         with self._journal.purpose(who, tr("prefilled ahead, between answers")):
-            if context.decode(Batch.of(sequence.seq_id, held, more), "prefill").rc == 0:
-                self._cache_manager.append_decoded(sequence, more)
-            else:
-                self._cache_manager.adopt_unfinished(sequence, more)
+            self._cache_manager.decode([(sequence, Batch.of(sequence.seq_id, held, more))], "prefill")
         return True

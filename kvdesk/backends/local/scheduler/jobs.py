@@ -134,10 +134,9 @@ def _refill(
             while len(sequence.tokens) < n:
                 first = len(sequence.tokens)
                 part = h.tokens[first : first + n_piece()]
-                if context.decode(Batch.of(sequence.seq_id, first, part), "prefill").rc != 0:
-                    cache_manager.adopt_unfinished(sequence, part)
+                batch = Batch.of(sequence.seq_id, first, part)
+                if cache_manager.decode([(sequence, batch)], "prefill").rc != 0:
                     return
-                cache_manager.append_decoded(sequence, part)
                 found["read"] += len(part)
                 yield Working(tr("Reading conversations again"), done - n + len(sequence.tokens), total)
         finally:
