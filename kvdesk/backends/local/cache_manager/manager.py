@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.prefix_lookup import PrefixLookup
+from kvdesk.backends.local.cache_manager.probe import Probe
 from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import (
     ALL_EXACT,
@@ -62,6 +63,7 @@ class CacheManager:
         self.swapper = swapper
         self._pool = SequencePool(context.n_seq_max)
         self._prefixes = PrefixLookup(context, self._pool)
+        self.probe = Probe(context, self._pool)
         self.shared_cells = SharedCells(context, self._pool)
         self._eviction_reasons = dict(eviction_reasons or {})
         self.one_buffer = context.memory.mirror.geometry.n_stream == 1

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
+from kvdesk.backends.local.cache_manager.compacting import compact
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
+from kvdesk.backends.local.cache_manager.probe import Asked
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT, CacheSequence
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.probe import Asked, can_probe, next_logits
-from kvdesk.backends.local.operations.compacting import compact
 from kvdesk.backends.local.operations.undo import UndoBlobs
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compare import compare_logits, compare_snapshots
@@ -218,11 +218,10 @@ class CacheOperations:
         """The next token of the sequences that hold something; of none where there is no room to ask."""
         asked: dict[int, Asked] = {}
         for sequence in [s for s in self._cache_manager.pool if s.tokens][:MOST_MEASURED]:
-            spare = self._cache_manager.pool.free
-            if not can_probe(self._context, spare):
+            if not self._cache_manager.probe.possible:
                 break
             try:
-                asked[sequence.seq_id] = next_logits(self._context, sequence.seq_id, spare[0], sequence.tokens[-1])
+                asked[sequence.seq_id] = self._cache_manager.probe.next_logits(sequence)
             except KvdeskError:
                 continue
         return asked

@@ -6,10 +6,10 @@ Owns when something is due. The judgement is `kvdesk.policies.compaction_gain`. 
 
 from __future__ import annotations
 
+from kvdesk.backends.local.cache_manager.compacting import close_holes
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.operations.compacting import close_holes
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.cache.batch import Batch
