@@ -217,10 +217,9 @@ class CacheManager:
         sequence = _own(sequence)
         sequence.tokens, sequence.exact = list(tokens), exact
 
-    def adopt_map(self, shifted: int = ALL_EXACT) -> None:
-        """After operations by hand: every sequence holds what the map says it holds, up to the first hole.
-
-        `shifted`: positions from there on were moved, so no other sequence may reuse them.
+    def follow_map(self, shifted: int = ALL_EXACT) -> None:
+        """After a verb of `HandCells` or an unexpected error: every sequence has what the map shows, up to the first
+        hole. `shifted`: positions from there on were moved, so no other sequence may reuse them.
         """
         if shifted < ALL_EXACT and self._context.traits.quantized_k:
             self._round_again()
@@ -483,6 +482,16 @@ class CacheManager:
         if why:
             raise UserError(why)
         return saved.n_bytes
+
+    def carry_in(self, sequence: CacheSequence, blob: Blob, tokens: Sequence[int], exact: int) -> bool:
+        """Put the state of these tokens, of another context, into an empty sequence. False: llama.cpp does not take it.
+
+        Changes the cache. Raises RefusedCall, EngineError.
+        """
+        done = self._context.states.seq_set(sequence.seq_id, blob, tokens)
+        if done:
+            self.adopt(sequence, tokens, exact)
+        return done
 
     def save_all(self) -> None:
         """Before the engine closes: the state of every conversation to disk, so that it answers at once next time."""

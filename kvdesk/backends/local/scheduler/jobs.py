@@ -121,8 +121,7 @@ def _refill(
         cache_manager.mark_busy(sequence)
         cache_manager.set_texts(sequence, h.texts)
         try:
-            if h.blob and context.states.seq_set(sequence.seq_id, h.blob, h.tokens):
-                cache_manager.adopt(sequence, h.tokens, h.exact)
+            if h.blob and cache_manager.carry_in(sequence, h.blob, h.tokens, h.exact):
                 found["carried"] += n
                 yield Working(tr("Carrying conversations over"), done, total)
             else:

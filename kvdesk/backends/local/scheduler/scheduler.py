@@ -189,7 +189,7 @@ class Scheduler:
             return True
         except Exception as error:  # noqa: BLE001 - a full disk, for one: it costs this answer and no other
             self.abandon(command, "failed", unexpected(error))
-            cache_manager.adopt_map()
+            cache_manager.follow_map()
             return True
         cache_manager.mark_busy(sequence)
         reused = acquired.n_tokens
