@@ -6,6 +6,7 @@ Owns the loop over `llama_decode`; what is in the cache is the cache manager's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -74,22 +75,11 @@ class ByIds:
 
         Changes the cache. Raises DecodeError.
         """
-        tokens: list[int] = []
-        pos: list[int] = []
-        seq_ids: list[tuple[int]] = []
-        output: list[bool] = []
-        rows: list[int] = []
-        sequences = [self.lease(name) for name, _ in parts]
-        for sequence, (_, more) in zip(sequences, parts, strict=True):
-            start, n = len(sequence.tokens), len(more)
-            tokens += more
-            pos += range(start, start + n)
-            seq_ids += [(sequence.seq_id,)] * n
-            output += [False] * (n - 1) + [True]
-            rows.append(len(tokens) - 1)
-        rc = self.context.decode(Batch(tokens, pos, seq_ids, output)).rc
-        if rc != 0:
-            raise DecodeError(rc, f"A batch of {len(tokens)} tokens was not decoded (code {rc}).")
-        for sequence, (_, more) in zip(sequences, parts, strict=True):
-            self.cache_manager.append_decoded(sequence, more)
-        return [self.context.logits(row) for row in rows]
+        leased = [(self.lease(name), more) for name, more in parts]
+        batches = [(s, Batch.of(s.seq_id, len(s.tokens), more, "last")) for s, more in leased]
+        decoded = self.cache_manager.decode(batches)
+        if decoded.rc != 0:
+            n = decoded.batch.n_tokens
+            raise DecodeError(decoded.rc, f"A batch of {n} tokens was not decoded (code {decoded.rc}).")
+        ends = accumulate(len(more) for _, more in parts)
+        return [self.context.logits(end - 1) for end in ends]

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.backends.local.cache_manager.compacting import compact
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
@@ -24,7 +25,6 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.operations.compacting import compact
 from kvdesk.cache.blob import Section, parse_state
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.geometry import Geometry

@@ -252,7 +252,7 @@ class Engine:
                 self._emit(tokenized(self.session.loaded.prompts if self.session is not None else None, command))
             case VerifyConversation():
                 loaded, runtime = self._require().loaded, self._require().runtime
-                job = verify(runtime.context, runtime.cache_manager, loaded.noise, command.conversation, self._emit)
+                job = verify(runtime.cache_manager, loaded.noise, command.conversation, self._emit)
                 self._jobs.append((command, job))
             case TakeRecording():
                 self._emit(RecordingTaken(self._require().runtime.recording()))

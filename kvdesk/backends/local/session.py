@@ -138,9 +138,9 @@ class Session:
         self.runtime = self._new_runtime(self.runtime.context.settings, self.runtime.estimate)
 
     def recover(self) -> None:
-        """After an error nobody expected: what each sequence holds is what the map says it holds."""
+        """After an unexpected error: every sequence has what the map shows."""
         if self.runtime.context.is_open:
-            self.runtime.cache_manager.adopt_map()
+            self.runtime.cache_manager.follow_map()
 
     def close(self) -> None:
         """Save the conversations' states, free the context, then the model."""

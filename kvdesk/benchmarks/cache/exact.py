@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kvdesk.backends.local.operations.compacting import compact
+from kvdesk.backends.local.cache_manager.compacting import compact
 from kvdesk.benchmarks.by_ids import Answer, ByIds, Logits
 from kvdesk.benchmarks.cache.scenario import same
 from kvdesk.cache.compaction import Layout

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from kvdesk.backends.local.cache_manager.sequences import SequencePool
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.chat import ConversationId
+from kvdesk.errors import RefusedCall
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import OperationDone, UsePolicy, VerifyConversation
 from kvdesk.protocol.chat import LoadModel, LocalFile
@@ -214,3 +216,16 @@ def test_branches_are_kept_while_a_seq_id_is_free_and_then_the_reason_is_said(he
     reasons = [e.reason for e in headless.events if isinstance(e, OperationDone)]
     assert "its seq_id is needed to compute in" in reasons
     audited(headless)
+
+
+def test_a_reserved_seq_id_goes_to_no_conversation() -> None:
+    pool, (one, other) = SequencePool(2), (ConversationId("one"), ConversationId("other"))
+    with pool.reserved() as spare:
+        leased = pool.lease(one)
+        assert leased is not None
+        assert (pool.free, leased.seq_id, pool.lease(other)) == ((), 1, None)
+        with pytest.raises(RefusedCall), pool.reserved():
+            pass
+    leased = pool.lease(other)
+    assert leased is not None
+    assert leased.seq_id == spare == 0

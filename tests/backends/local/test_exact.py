@@ -13,10 +13,10 @@ from typing import cast
 import numpy as np
 import pytest
 
+from kvdesk.backends.local.cache_manager.compacting import compact
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.operations.compacting import compact
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.benchmarks.by_ids import ByIds
 from kvdesk.cache.batch import Batch

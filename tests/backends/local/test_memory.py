@@ -84,7 +84,8 @@ def test_decodes_are_told_before_their_cells_change(context: Context) -> None:
         assert context.memory.begin(0, first, 3) == 3
         token = 5
         for _ in range(3):
-            token = context.advance(token, sampler)
+            assert context.memory.advance(token)
+            token = context.sample(sampler, 0)
         context.memory.settle()
     context.memory.seq_rm(0, 6, -1)
     sampler.close()

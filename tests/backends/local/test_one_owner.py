@@ -1,8 +1,9 @@
-"""The cache manager alone changes sequences: no other module of the package assigns to one."""
+"""The cache manager alone changes sequences and moves cells: no other module assigns to one or calls llama.cpp."""
 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -20,6 +21,9 @@ READERS = [
 FIELDS = {field.name for field in fields(LeasedSequence)}
 OTHERS = {"self", "run"}  # objects of other classes with such attributes; `run` is one of `llama.memory`
 CHANGES = {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"}  # methods of a list
+
+MOVES = re.compile(r"\.seq_(rm|cp|keep|add|set)$|context\.decode$|memory\.(clear|decode|advance|flush)$|states\.set$")
+"""Calls of `MirroredMemory`, `Context` and `StateTransfer` that move cells."""
 
 
 def changes(source: str) -> list[str]:
@@ -49,6 +53,22 @@ def test_nobody_else_changes_a_sequence() -> None:
     assert len(READERS) > 50
     found = {file.name: changes(file.read_text(encoding="utf-8")) for file in READERS}
     assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def moves(source: str) -> list[str]:
+    """Calls of the source that move cells."""
+    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [ast.unparse(call) for call in calls if MOVES.search(ast.unparse(call))]
+
+
+def test_nobody_else_moves_a_cell() -> None:
+    local = OWNER.parent
+    may = {OWNER, local / "llama", local / "preflight_child.py"}  # a child that tries a model has a context of its own
+    readers = [file for file in local.rglob("*.py") if not may & {file, *file.parents}]
+    assert len(readers) > 30
+    assert {file.name: found for file in readers if (found := moves(file.read_text(encoding="utf-8")))} == {}
+    ways = "context.memory.seq_rm(0); memory.clear(); self._context.decode(b); context.states.set(b); states.seq_set(b)"
+    assert len(moves(ways)) == 5
 
 
 def test_nobody_else_knows_the_class_that_changes() -> None:

@@ -157,7 +157,7 @@ def continued(headless: HeadlessEngine, prompt: list[int], n: int) -> list[int]:
         if len(tokens) < n:
             context.decode(Batch((tokens[-1],), (len(prompt) + len(tokens) - 1,), ((0,),), (True,)))
     sampler.close()
-    headless.engine.session.runtime.cache_manager.adopt_map()
+    headless.engine.session.runtime.cache_manager.follow_map()
     return tokens
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
-from kvdesk.backends.local.llama.sampler import Sampler as EngineSampler
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.errors import DecodeError, UserError
@@ -246,14 +245,14 @@ def test_a_stop_before_the_next_token_tells_no_empty_text(
 ) -> None:
     chat, answer = HeadlessChat(headless), new_message_id()
     message = Message(new_message_id(), chat.id, None, "user", "Count from one to twenty.")
-    context = headless.engine.session.runtime.context
-    advance = context.advance
+    memory = headless.engine.session.runtime.context.memory
+    advance = memory.advance
 
-    def stop_and_advance(token: int, sampler: EngineSampler) -> int:
+    def stop_and_advance(token: int) -> bool:
         headless.engine.request_stop(answer)
-        return advance(token, sampler)
+        return advance(token)
 
-    monkeypatch.setattr(context, "advance", stop_and_advance)
+    monkeypatch.setattr(memory, "advance", stop_and_advance)
     events = headless.do(Generate(chat.id, answer, (message,), GREEDY))
     assert of(events, TurnEnded)[0].state == "stopped"
     assert [len(delta.tokens) for delta in of(events, TextDelta)] == [1], "the one that the prefill gave"

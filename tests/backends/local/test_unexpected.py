@@ -81,7 +81,7 @@ def test_a_job_that_fails_ends_by_itself(headless: HeadlessEngine, monkeypatch: 
     chat.answer("Hello", SHORT)
     fail: Callable[..., None] = full_disk
     with monkeypatch.context() as patch:
-        patch.setattr("kvdesk.backends.local.scheduler.jobs.fresh_logits", fail)
+        patch.setattr("kvdesk.backends.local.cache_manager.probe.Probe.fresh_logits", fail)
         with pytest.raises(UserError, match=FULL):
             headless.do(VerifyConversation(chat.id))
     assert not headless.engine.busy

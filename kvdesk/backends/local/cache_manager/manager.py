@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.prefix_lookup import PrefixLookup
+from kvdesk.backends.local.cache_manager.probe import Probe
 from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import (
     ALL_EXACT,
@@ -25,10 +26,12 @@ from kvdesk.backends.local.cache_manager.sequences import (
 from kvdesk.backends.local.cache_manager.shared_cells import SharedCells
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
+from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
-from kvdesk.errors import PromptError, UserError
+from kvdesk.errors import KvdeskError, PromptError, UserError
 from kvdesk.policies.swap import eviction_order
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client
@@ -60,6 +63,7 @@ class CacheManager:
         self.swapper = swapper
         self._pool = SequencePool(context.n_seq_max)
         self._prefixes = PrefixLookup(context, self._pool)
+        self.probe = Probe(context, self._pool)
         self.shared_cells = SharedCells(context, self._pool)
         self._eviction_reasons = dict(eviction_reasons or {})
         self.one_buffer = context.memory.mirror.geometry.n_stream == 1
@@ -174,35 +178,48 @@ class CacheManager:
             "in use. Its text stays; a larger n_seq_max keeps more branches in the cache."
         ).format(n_seq_max=self._context.n_seq_max)
 
-    # --- what a sequence is known to hold: changes no cell ------------------------------------------------------------
+    # --- decode: changes the cache ------------------------------------------------------------------------------------
 
-    def append_decoded(self, sequence: CacheSequence, tokens: Sequence[int]) -> None:
-        """These tokens were decoded behind what the sequence holds."""
-        _own(sequence).tokens += tokens
+    def decode(self, parts: Sequence[tuple[CacheSequence, Batch]], kind: DecodeKind = "decode") -> PendingDecode:
+        """Decode one batch made of a batch for each sequence, at its end. Changes the cache.
+
+        Whatever the return code, each sequence has the tokens that were placed. Raises RefusedCall and DecodeError as
+        `MirroredMemory.decode` does.
+        """
+        try:
+            decoded = self._context.decode(Batch.joined([batch for _, batch in parts]), kind)
+        except KvdeskError:
+            self._append_placed(parts)
+            raise
+        if decoded.rc == 0:
+            for sequence, batch in parts:
+                _own(sequence).tokens += batch.tokens
+        else:
+            self._append_placed(parts)
+        return decoded
+
+    def begin(self, sequence: CacheSequence, most: int) -> int:
+        """Prepare for `advance`. Returns for how many tokens; see `MirroredMemory.begin`."""
+        return self._memory.begin(sequence.seq_id, len(sequence.tokens), most)
+
+    def advance(self, sequence: CacheSequence, token: int) -> bool:
+        """Decode one token after `begin`. False: it was stopped. Changes the cache. Raises DecodeError."""
+        if self._memory.advance(token):
+            _own(sequence).tokens.append(token)
+            return True
+        self._append_placed([(sequence, Batch.of(sequence.seq_id, len(sequence.tokens), (token,)))])
+        return False
+
+    # --- what a sequence is known to hold: changes no cell ------------------------------------------------------------
 
     def adopt(self, sequence: CacheSequence, tokens: Sequence[int], exact: int = ALL_EXACT) -> None:
         """The sequence holds these tokens now. `exact`: see `CacheSequence`."""
         sequence = _own(sequence)
         sequence.tokens, sequence.exact = list(tokens), exact
 
-    def adopt_unfinished(self, sequence: CacheSequence, tokens: Sequence[int]) -> None:
-        """A decode of these tokens failed or was stopped: finished ubatches are in the cache, as llama.cpp tells.
-
-        A state that cannot give back a part is emptied: llama.cpp moves its position before it computes and cannot take
-        that back (`Mirror._stopped`), so nothing tells what it holds.
-        """
-        held = self._memory.seq_pos_max(sequence.seq_id) + 1
-        if held > len(sequence.tokens) and not self._context.can("partial seq_rm"):
-            self.truncate(
-                sequence, 0, tr("it was stopped in the middle, and no part of this model's state can be removed")
-            )
-            return
-        _own(sequence).tokens = [*sequence.tokens, *tokens][:held]
-
-    def adopt_map(self, shifted: int = ALL_EXACT) -> None:
-        """After operations by hand: every sequence holds what the map says it holds, up to the first hole.
-
-        `shifted`: positions from there on were moved, so no other sequence may reuse them.
+    def follow_map(self, shifted: int = ALL_EXACT) -> None:
+        """After a verb of `HandCells` or an unexpected error: every sequence has what the map shows, up to the first
+        hole. `shifted`: positions from there on were moved, so no other sequence may reuse them.
         """
         if shifted < ALL_EXACT and self._context.traits.quantized_k:
             self._round_again()
@@ -466,6 +483,16 @@ class CacheManager:
             raise UserError(why)
         return saved.n_bytes
 
+    def carry_in(self, sequence: CacheSequence, blob: Blob, tokens: Sequence[int], exact: int) -> bool:
+        """Put the state of these tokens, of another context, into an empty sequence. False: llama.cpp does not take it.
+
+        Changes the cache. Raises RefusedCall, EngineError.
+        """
+        done = self._context.states.seq_set(sequence.seq_id, blob, tokens)
+        if done:
+            self.adopt(sequence, tokens, exact)
+        return done
+
     def save_all(self) -> None:
         """Before the engine closes: the state of every conversation to disk, so that it answers at once next time."""
         for sequence in sorted(self._pool, key=lambda s: s.last_used):
@@ -488,6 +515,21 @@ class CacheManager:
         return ""
 
     # --- private ------------------------------------------------------------------------------------------------------
+
+    def _append_placed(self, parts: Sequence[tuple[CacheSequence, Batch]]) -> None:
+        """A decode failed or was stopped: llama.cpp reports which finished ubatches are in the cache.
+
+        A state that cannot give back a part is emptied: llama.cpp moves its position before it computes and cannot take
+        that back (`Mirror._stopped`), so its content is unknown.
+        """
+        for sequence, batch in parts:
+            held = self._memory.seq_pos_max(sequence.seq_id) + 1
+            if held > len(sequence.tokens) and not self._context.can("partial seq_rm"):
+                self.truncate(
+                    sequence, 0, tr("it was stopped in the middle, and no part of this model's state can be removed")
+                )
+            else:
+                _own(sequence).tokens = [*sequence.tokens, *batch.tokens][:held]
 
     def _round_again(self) -> None:
         """A K-shift dequantizes the whole of a quantized K and rounds it again, rows that do not move too

@@ -9,13 +9,16 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal, NamedTuple, Protocol
 
 from kvdesk.chat import ConversationId, MessageId
+from kvdesk.errors import RefusedCall
 from kvdesk.protocol.cache import Lease, MessageSpan
 from kvdesk.protocol.chat import Client
+from kvdesk.translation import tr
 
 MIN_REUSE_TOKENS = 16
 """Shorter common beginnings are not copied, shorter branches and states are not kept."""
@@ -97,7 +100,7 @@ class Sequences(Protocol):
 
     @property
     def free(self) -> tuple[int, ...]:
-        """The seq_ids that are not leased, ascending."""
+        """The seq_ids that are neither leased nor reserved, ascending."""
 
     def leases(self) -> tuple[Lease, ...]:
         """As told to the window; sequences in which a conversation goes on come first."""
@@ -143,6 +146,7 @@ class SequencePool:
     def __init__(self, n_seq_max: int) -> None:
         self._n = n_seq_max
         self._all: list[LeasedSequence] = []
+        self._reserved: set[int] = set()
         self._clock = 0
 
     def get(self, conversation: ConversationId) -> LeasedSequence | None:
@@ -156,8 +160,20 @@ class SequencePool:
 
     @property
     def free(self) -> tuple[int, ...]:
-        leased = {s.seq_id for s in self._all}
-        return tuple(s for s in range(self._n) if s not in leased)
+        taken = {s.seq_id for s in self._all} | self._reserved
+        return tuple(s for s in range(self._n) if s not in taken)
+
+    @contextmanager
+    def reserved(self) -> Iterator[int]:
+        """The lowest free seq_id, which no conversation gets until the end. Raises RefusedCall if none is free."""
+        free = self.free
+        if not free:
+            raise RefusedCall(tr("No seq_id is free to compute in."))
+        self._reserved.add(free[0])
+        try:
+            yield free[0]
+        finally:
+            self._reserved.discard(free[0])
 
     def leases(self) -> tuple[Lease, ...]:
         going_on_first = sorted(self._all, key=lambda s: s.inactive)

@@ -127,10 +127,6 @@ class Context:
             self.auditor.rebuild()
         return self.memory.decode(batch, kind)
 
-    def advance(self, token: int, sampler: Sampler) -> int:
-        """Decode `token` after `memory.begin`; the token sampled then, -1 if stopped. Raises DecodeError."""
-        return sampler.sample(self._ctx, 0) if self.memory.advance(token) else -1
-
     def sample(self, sampler: Sampler, row: int | None = None) -> int:
         """Sample from the logits of batch entry `row` of the last decode; the last one that has logits by default.
 

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
+from kvdesk.backends.local.cache_manager.compacting import compact
+from kvdesk.backends.local.cache_manager.hand_cells import HandCells
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
-from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT, CacheSequence
+from kvdesk.backends.local.cache_manager.probe import Asked
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.probe import Asked, can_probe, next_logits
-from kvdesk.backends.local.operations.compacting import compact
 from kvdesk.backends.local.operations.undo import UndoBlobs
-from kvdesk.cache.batch import Batch
 from kvdesk.cache.compare import compare_logits, compare_snapshots
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
@@ -52,9 +52,8 @@ MOST_MEASURED = 4
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """The sequence of the conversation that the operation names; bytes of K and V that moved; what llama.cpp answered,
-    where that is told; whether the sequence holds nothing any more; whether the cache changed; the position from which
-    on cells were moved, so that no other sequence may reuse them; a sentence for the person.
+    """The sequence of the conversation that the operation names; bytes of K and V that moved; the answer of
+    llama.cpp, if it is shown; whether the sequence is empty now; whether the cache changed; a sentence for the person.
     """
 
     seq_id: int = -1
@@ -62,7 +61,6 @@ class _Done:
     answer: str = ""
     emptied: bool = False
     changed: bool = True
-    moved_from: int = ALL_EXACT
     note: str = ""
 
 
@@ -96,7 +94,8 @@ class CacheOperations:
         self._cost = cost
         self._noise = noise
         self._emit = emit
-        self.blobs = UndoBlobs(context, cache_manager)
+        self._cells = HandCells(context, cache_manager)
+        self.blobs = UndoBlobs(self._cells)
 
     def ends(self, operation: HandOperation) -> Callable[[CacheSequence], bool]:
         """Whether the answer of a sequence cannot go on after the operation."""
@@ -129,7 +128,6 @@ class CacheOperations:
             told.call = operation.call(done.seq_id) + done.answer
             told.emptied, told.note = done.emptied, done.note
             journal.end(told)
-            self._cache_manager.adopt_map(done.moved_from)
             if kept is not None and done.changed:
                 self.blobs.keep(told.number, kept)
             told.undoable = told.number in self.blobs.numbers
@@ -140,23 +138,23 @@ class CacheOperations:
     # --- each -----------------------------------------------------------------------------------------------------
 
     def _do(self, operation: HandOperation) -> _Done:
-        context, memory = self._context, self._context.memory
+        cells = self._cells
         match operation:
             case RemoveRange(seq_id, p0, p1):
                 return self._remove(seq_id, p0, p1)
             case KeepOnly(seq_id):
-                memory.seq_keep(seq_id)
+                cells.keep_only(seq_id)
                 return _Done()
             case CopySequence(src, conversation, p0, p1):
                 return self._copy(src, conversation, p0, p1)
             case ShiftPositions(seq_id, p0, p1, shift):
-                memory.seq_add(seq_id, p0, p1, shift)
-                return _Done(moved_from=max(0, min(p0, p0 + shift)))
+                cells.shift(seq_id, p0, p1, shift)
+                return _Done()
             case ClearCache():
-                memory.clear()
+                cells.clear()
                 return _Done(emptied=True)
             case Compact(layout, hot):
-                n_bytes = compact(context, self._cost, layout, hot)
+                n_bytes = compact(self._context, self._cost, layout, hot)
                 return _Done(bytes_moved=n_bytes)
             case SwapOut(conversation):
                 sequence = self._leased(conversation)
@@ -174,7 +172,7 @@ class CacheOperations:
 
     def _remove(self, seq_id: int, p0: int, p1: int) -> _Done:
         memory = self._context.memory
-        if not memory.seq_rm(seq_id, p0, p1):
+        if not self._cells.remove(seq_id, p0, p1):
             raise RefusedCall(tr("Only a whole conversation can be removed: no part of this model's state can."))
         empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and memory.seq_pos_max(seq_id) < 0)
         return _Done(emptied=empty)
@@ -186,11 +184,7 @@ class CacheOperations:
         if source is not None:
             self._cache_manager.touch(source)
         target = self._cache_manager.lease(conversation)
-        self._cache_manager.truncate(target, 0, tr("its place was taken by a copy"))
-        self._context.memory.seq_cp(src, target.seq_id, p0, p1)
-        if source is not None:
-            # a recurrent state cannot tell what it holds; `adopt_map` follows for the others
-            self._cache_manager.adopt(target, source.tokens, source.exact)
+        self._cells.copy(src, target, p0, p1)
         return _Done(target.seq_id)
 
     def _try(self, seq_id: int, pos: int) -> _Done:
@@ -199,7 +193,7 @@ class CacheOperations:
         token = max(0, self._context.model.vocab.bos)
         changed = True
         try:
-            rc = context.decode(Batch.of(seq_id, pos, (token,)), "check").rc
+            rc = self._cells.decode(seq_id, pos, token).rc
         except DecodeError as error:
             problem = context.memory.last_record.problem
             if problem is None:
@@ -218,11 +212,10 @@ class CacheOperations:
         """The next token of the sequences that hold something; of none where there is no room to ask."""
         asked: dict[int, Asked] = {}
         for sequence in [s for s in self._cache_manager.pool if s.tokens][:MOST_MEASURED]:
-            spare = self._cache_manager.pool.free
-            if not can_probe(self._context, spare):
+            if not self._cache_manager.probe.possible:
                 break
             try:
-                asked[sequence.seq_id] = next_logits(self._context, sequence.seq_id, spare[0], sequence.tokens[-1])
+                asked[sequence.seq_id] = self._cache_manager.probe.next_logits(sequence)
             except KvdeskError:
                 continue
         return asked

@@ -6,16 +6,10 @@ Owns these states; the oldest are dropped first. Runs on the engine's thread.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
-from kvdesk.backends.local.cache_manager.sequences import CacheSequence
-from kvdesk.backends.local.llama import state
-from kvdesk.backends.local.llama.context import Context
-from kvdesk.cache.snapshot import CacheMap
-from kvdesk.cache.spread import spread_blob, spread_size
+from kvdesk.backends.local.cache_manager.hand_cells import CacheCopy, HandCells
 from kvdesk.chat import ConversationId
-from kvdesk.errors import KvdeskError, UserError
+from kvdesk.errors import UserError
 from kvdesk.library.estimate import total_bytes
 from kvdesk.translation import tr
 
@@ -25,22 +19,12 @@ SHARE = 32
 A cache larger than that is not copied."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kept:
-    """The cache at one moment: its state, the maps (for token ids and ages) and who had which sequence."""
-
-    blob: memoryview
-    maps: tuple[CacheMap, ...]
-    leases: tuple[CacheSequence, ...]
-
-
 class UndoBlobs:
     """The blobs of one context, by the number of the operation that came after each."""
 
-    def __init__(self, context: Context, cache_manager: CacheManager) -> None:
-        self._context = context
-        self._cache_manager = cache_manager
-        self._kept: OrderedDict[int, Kept] = OrderedDict()
+    def __init__(self, cells: HandCells) -> None:
+        self._cells = cells
+        self._kept: OrderedDict[int, CacheCopy] = OrderedDict()
         self.most_bytes = min(MOST_BYTES, total_bytes() // SHARE)
 
     @property
@@ -53,18 +37,11 @@ class UndoBlobs:
         """Of all blobs."""
         return sum(len(kept.blob) for kept in self._kept.values())
 
-    def take(self) -> Kept | None:
+    def take(self) -> CacheCopy | None:
         """The cache as it is now; None where it cannot be saved or is too large. Applies what is pending."""
-        context = self._context
-        if context.states.size() > self.most_bytes:
-            return None
-        try:
-            blob = context.states.get()
-        except KvdeskError:
-            return None
-        return Kept(blob, context.memory.snapshot().maps, self._cache_manager.copies())
+        return self._cells.save(self.most_bytes)
 
-    def keep(self, number: int, kept: Kept) -> None:
+    def keep(self, number: int, kept: CacheCopy) -> None:
         """Operation `number` was made after `kept`."""
         self._kept[number] = kept
         while self.n_bytes > self.most_bytes:
@@ -89,26 +66,7 @@ class UndoBlobs:
                     number=number
                 )
             )
-        lost = self._set(kept)
-        self._cache_manager.restore_leases(kept.leases)
+        lost = self._cells.restore(kept, self.most_bytes)
         for later in [n for n in self._kept if n >= number]:
             del self._kept[later]
         return lost
-
-    def _set(self, kept: Kept) -> str:
-        """With the holes between its cells, as far as there is memory for the state that brings them back."""
-        states, memory = self._context.states, self._context.memory
-        geometry = memory.mirror.geometry
-        if all(stream.used == stream.high_water for cache in kept.maps for stream in cache.streams):
-            states.set(kept.blob, known=kept.maps)
-            return ""
-        if spread_size(kept.blob, kept.maps, geometry) > self.most_bytes:
-            states.set(kept.blob, known=kept.maps)
-            return tr(
-                "Cells and positions are restored, but not the holes between the cells: they take too much memory."
-            )
-        spread = spread_blob(kept.blob, kept.maps, geometry, make_room=state.room)
-        states.set(spread.blob, known=spread.maps)
-        for seq_id, first in spread.fillers:
-            memory.seq_rm(seq_id, first, -1)
-        return ""

@@ -7,9 +7,9 @@ cells of earlier positions gives sums in another order than a fresh start. llama
 
 from __future__ import annotations
 
+from kvdesk.backends.local.cache_manager.compacting import close_holes
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.operations.compacting import close_holes
 from kvdesk.policies.compaction_gain import SpanCost
 from kvdesk.translation import tr
 

@@ -6,10 +6,10 @@ Owns when something is due. The judgement is `kvdesk.policies.compaction_gain`. 
 
 from __future__ import annotations
 
+from kvdesk.backends.local.cache_manager.compacting import close_holes
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.operations.compacting import close_holes
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.cache.batch import Batch
@@ -97,8 +97,5 @@ class Idle:
         if first[:held] != sequence.tokens or not more or not fits or len(more) > context.n_batch:
             return False
         with self._journal.purpose(who, tr("prefilled ahead, between answers")):
-            if context.decode(Batch.of(sequence.seq_id, held, more), "prefill").rc == 0:
-                self._cache_manager.append_decoded(sequence, more)
-            else:
-                self._cache_manager.adopt_unfinished(sequence, more)
+            self._cache_manager.decode([(sequence, Batch.of(sequence.seq_id, held, more))], "prefill")
         return True

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.probe import fresh_logits, next_logits
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import Blob
@@ -26,7 +25,6 @@ from kvdesk.translation import tr
 
 
 def verify(
-    context: Context,
     cache_manager: CacheManager,
     noise: tuple[float, float],
     conversation: ConversationId,
@@ -45,11 +43,10 @@ def verify(
     cache_manager.free_a_sequence()
     if not pool.free:
         raise UserError(tr("All sequences are in use: close a conversation, so that one is free to compute in."))
-    tokens, spare = list(sequence.tokens), pool.free[0]
+    tokens = list(sequence.tokens)
     what, start = tr("Verifying: computing the conversation again"), time.perf_counter()
-    held = next_logits(context, sequence.seq_id, spare, tokens[-1]).logits
-    behind = not context.can("partial seq_rm")
-    for result in fresh_logits(context, tokens, spare, behind=behind):
+    held = cache_manager.probe.next_logits(sequence).logits
+    for result in cache_manager.probe.fresh_logits(tokens):
         if isinstance(result, int):
             yield Working(what, result, len(tokens))
         else:
@@ -124,8 +121,7 @@ def _refill(
         cache_manager.mark_busy(sequence)
         cache_manager.set_texts(sequence, h.texts)
         try:
-            if h.blob and context.states.seq_set(sequence.seq_id, h.blob, h.tokens):
-                cache_manager.adopt(sequence, h.tokens, h.exact)
+            if h.blob and cache_manager.carry_in(sequence, h.blob, h.tokens, h.exact):
                 found["carried"] += n
                 yield Working(tr("Carrying conversations over"), done, total)
             else:
@@ -134,10 +130,9 @@ def _refill(
             while len(sequence.tokens) < n:
                 first = len(sequence.tokens)
                 part = h.tokens[first : first + n_piece()]
-                if context.decode(Batch.of(sequence.seq_id, first, part), "prefill").rc != 0:
-                    cache_manager.adopt_unfinished(sequence, part)
+                batch = Batch.of(sequence.seq_id, first, part)
+                if cache_manager.decode([(sequence, batch)], "prefill").rc != 0:
                     return
-                cache_manager.append_decoded(sequence, part)
                 found["read"] += len(part)
                 yield Working(tr("Reading conversations again"), done - n + len(sequence.tokens), total)
         finally:

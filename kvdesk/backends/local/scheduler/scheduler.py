@@ -189,7 +189,7 @@ class Scheduler:
             return True
         except Exception as error:  # noqa: BLE001 - a full disk, for one: it costs this answer and no other
             self.abandon(command, "failed", unexpected(error))
-            cache_manager.adopt_map()
+            cache_manager.follow_map()
             return True
         cache_manager.mark_busy(sequence)
         reused = acquired.n_tokens
@@ -319,22 +319,17 @@ class Scheduler:
         self._threads.choose(1)
         self._may_abort = self._aborts_tokens
         left = request.command.sampling.max_tokens - request.n_new
-        n = context.memory.begin(sequence.seq_id, len(sequence.tokens), min(left, MOST_IN_BURST))
+        n = cache_manager.begin(sequence, min(left, MOST_IN_BURST))
         if not n:
             return False
         is_eog, sampler, stops, clock = request.vocab.is_eog, request.sampler, request.stops, time.perf_counter
         answer, stopping = request.command.answer, self._stopping
         token, until, before, now = generated[-1], request.tell_at, request.last_at, 0.0
-        decoded: list[int] = []
-        failure, stopped = None, False
         try:
             for _ in range(n):
-                new = context.advance(token, sampler)
+                new = context.sample(sampler, 0) if cache_manager.advance(sequence, token) else -1
                 if new < 0:
-                    stopped = sampler.dead_end is None
-                    decoded += () if stopped else (token,)
                     break
-                decoded.append(token)
                 token = new
                 if is_eog(token):
                     break
@@ -347,13 +342,8 @@ class Scheduler:
                     break  # the next token would be farther from the time than this one
                 before = now
         except KvdeskError as error:
-            failure = error
-        cache_manager.append_decoded(sequence, decoded)
-        if failure is not None:
-            self.finish(request, "failed", str(failure))
+            self.finish(request, "failed", str(error))
             return True
-        if stopped:
-            cache_manager.adopt_unfinished(sequence, [token])
         request.last_at = now or request.last_at
         if is_eog(token) or sampler.dead_end is not None:
             self.finish(request, *request.ending)
@@ -465,21 +455,19 @@ class Scheduler:
         return sentence
 
     def _decode(self, batches: Sequence[tuple[Request, Batch]]) -> None:
-        """Decode, note what is in the cache now, sample."""
+        """Decode, then sample."""
         n_tokens = sum(len(batch.tokens) for _, batch in batches)
         self._threads.choose(n_tokens)
         self._may_abort = self._aborts_tokens or n_tokens > len(batches)
         kind: DecodeKind = "prefill" if any(request.prefilling for request, _ in batches) else "decode"
         try:
-            decoded = self._context.decode(Batch.joined([batch for _, batch in batches]), kind)
+            decoded = self._cache_manager.decode([(request.sequence, batch) for request, batch in batches], kind)
         except KvdeskError as error:
             self._not_decoded(batches, -1, error)
             return
         if decoded.rc != 0:
             self._not_decoded(batches, decoded.rc, None)
             return
-        for request, batch in batches:
-            self._cache_manager.append_decoded(request.sequence, batch.tokens)
         row = -1
         for request, batch in batches:
             row += len(batch.tokens)
@@ -495,8 +483,7 @@ class Scheduler:
 
     def _not_decoded(self, batches: Sequence[tuple[Request, Batch]], rc: int, failure: KvdeskError | None) -> None:
         """End the requests, unless the decode was stopped (rc 2): then the next step ends those asked to stop."""
-        for request, batch in batches:
-            self._cache_manager.adopt_unfinished(request.sequence, batch.tokens)
+        for request, _ in batches:
             request.reused = min(request.reused, request.position)
         for request, batch in batches:
             if failure is not None:

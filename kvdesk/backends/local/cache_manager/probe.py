@@ -1,0 +1,95 @@
+"""Next-token logits of a sequence as it is in the cache, without touching it: they are read from a copy.
+
+Owns how they are read. The copy has a reserved seq_id. The map is afterwards as it was, but for the head. Runs on the
+engine's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence, SequencePool
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.batch import Batch
+from kvdesk.errors import DecodeError, RefusedCall, UserError
+from kvdesk.translation import tr
+
+Logits = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Logits of shape (n_vocab,), and ms of the one-token decode that gave them."""
+
+    logits: Logits
+    ms: float
+
+
+class Probe:
+    """Reads next-token logits on one context. `pool`: where the seq_id of a copy is reserved."""
+
+    def __init__(self, context: Context, pool: SequencePool) -> None:
+        self._context = context
+        self._pool = pool
+
+    @property
+    def possible(self) -> bool:
+        """Whether a seq_id is free for the copy, and a cell for its last token. Read-only."""
+        free = self._pool.free
+        return bool(free) and self._context.memory.has_room(free[0], 1)
+
+    def next_logits(self, sequence: CacheSequence) -> Asked:
+        """Logits after the last token of the sequence: on a copy that token is decoded once more.
+
+        Where no part of a sequence can be removed (recurrent states) it is decoded behind itself: other logits, but the
+        same ones for the same state. Changes nothing but the head. Raises RefusedCall, DecodeError.
+        """
+        context, memory = self._context, self._context.memory
+        last = memory.seq_pos_max(sequence.seq_id)
+        if last < 0:
+            raise RefusedCall(tr("Sequence {seq_id} holds nothing that could be asked.").format(seq_id=sequence.seq_id))
+        with self._pool.reserved() as spare:
+            memory.seq_cp(sequence.seq_id, spare)
+            try:
+                again = context.can("partial seq_rm") and memory.seq_rm(spare, last, -1)
+                pos = last if again else last + 1
+                decoded = context.decode(Batch.of(spare, pos, sequence.tokens[-1:], "last"), "check")
+                _expect(decoded.rc)
+                return Asked(context.logits(), decoded.ms[0])
+            finally:
+                memory.seq_rm(spare, -1, -1)
+
+    def fresh_logits(self, tokens: Sequence[int]) -> Iterator[int | Logits]:
+        """Logits after `tokens`, recomputed: yields how many are in the cache, at last the logits.
+
+        They are those that `next_logits` compares with. Between steps the seq_id stays reserved; its cells are removed
+        at the end, also when the iterator is closed before. Raises DecodeError, RefusedCall; UserError when the cache
+        has no room.
+        """
+        context, behind = self._context, not self._context.can("partial seq_rm")
+        with self._pool.reserved() as spare:
+            if not context.memory.has_room(spare, len(tokens) + int(behind)):
+                raise UserError(tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=len(tokens)))
+            body = tokens if behind else tokens[:-1]
+            try:
+                for start in range(0, len(body), context.n_batch):
+                    part = body[start : start + context.n_batch]
+                    if (rc := context.decode(Batch.of(spare, start, part), "check").rc) != 0:
+                        if rc == 2:
+                            return
+                        _expect(rc)
+                    yield start + len(part)
+                last = Batch.of(spare, len(body), tokens[-1:], "last")
+                _expect(context.decode(last, "check").rc)
+                yield context.logits()
+            finally:
+                context.memory.seq_rm(spare, -1, -1)
+
+
+def _expect(rc: int) -> None:
+    if rc != 0:
+        raise DecodeError(rc, tr("llama.cpp could not compute the next token (code {rc}).").format(rc=rc))
