@@ -20,8 +20,11 @@ from kvdesk.ui.widgets.theme import Theme
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
 
-UNSTYLED = frozenset({"cache", "chat", "chat_list", "composer", "models", "parameters", "settings", "shell"})
-"""Folders whose tests look at no size and no colour, but for those that use `styled`."""
+UNSTYLED = frozenset(
+    {"cache", "chat", "chat_list", "composer", "lab", "messages", "models", "parameters", "server", "settings", "shell"}
+    | {"test_branches_shown", "test_chat", "test_input_methods", "test_operations", "test_timeline"}
+)
+"""Folders and modules whose tests look at no size and no colour, but for those that use `styled`."""
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +42,7 @@ def no_stray_widgets(qapp: QApplication) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_sheet(request: pytest.FixtureRequest) -> None:
-    if request.path.parent.name in UNSTYLED and "styled" not in request.fixturenames:
+    if UNSTYLED & {request.path.parent.name, request.path.stem} and "styled" not in request.fixturenames:
         request.getfixturevalue("unstyled")
 
 

@@ -13,6 +13,7 @@ from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import ONE, message
 
+pytestmark = pytest.mark.usefixtures("styled")  # where messages lie
 N = 300
 
 
@@ -68,8 +69,11 @@ def test_only_messages_near_what_is_seen_have_widgets(view: ChatView, qtbot: QtB
     assert view.widgets[0].message.id == "m0", "and are made where one scrolls"
     qtbot.wait(300)
     assert len(view.widgets) < 130
-    tops = [widget.y() for widget in view.widgets]
-    assert tops == sorted(tops)
+
+    def tops() -> list[int]:
+        return [widget.y() for widget in view.widgets]
+
+    qtbot.waitUntil(lambda: tops() == sorted(tops()))  # those made last have their place
     assert all(a.geometry().bottom() < b.y() for a, b in zip(view.widgets, view.widgets[1:], strict=False))
 
 
