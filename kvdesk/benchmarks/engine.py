@@ -50,7 +50,7 @@ LLAMA_DEFAULTS = {"n_batch": 2048, "n_ubatch": 512, "exact": False}
 """llama_context_default_params (llama-context.cpp)."""
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night. "
 MOST_TURNS, LEAST_TURNS = 5, 2
-"""Answers of each contender in a context; between them, as many as take TURNS_S."""
+"""Answers of each contender in a context; between them, as many as take TURNS_S; in a single round the least."""
 TURNS_S = 2.5
 SETTLED_S = 0.3
 """Between two answers. What one leaves to be done after it is the next one's load otherwise, and that follows the load:
@@ -244,7 +244,8 @@ def _decode_speeds(
     memory lies is worth more than what runs in it differ by. "safe" is the engine in a child process (safe mode).
     """
     n = SHORT.max_tokens
-    turns = max(LEAST_TURNS, min(MOST_TURNS, round(TURNS_S * _engine_tok_s(headless, watched=False) / n)))
+    most = MOST_TURNS if rounds > 1 else LEAST_TURNS
+    turns = max(LEAST_TURNS, min(most, round(TURNS_S * _engine_tok_s(headless, watched=False) / n)))
     prompt = _prompt(headless, QUESTION)
     names = ["engine", "bare", "llama", "watched", "safe"]
     safe = HeadlessEngine(make_backend=ProcessBackend)
