@@ -129,11 +129,11 @@ def _cause(held: list[int], prompt: list[int], same: int, text: Text, facts: Fac
         (facts.recurrent, Cause.RECURRENT),
         (facts.window_lost, Cause.WINDOW),
         (same == len(prompt), Cause.REGENERATED),
-        (facts.thinking, Cause.THINKING),
         (bool(facts.edited), Cause.EDITED),
+        (_same_text(held[same:], prompt[same:], text), Cause.RETOKENIZED),  # reasoning that is kept, as other tokens
+        (facts.thinking, Cause.THINKING),
         (bool(facts.template), Cause.TEMPLATE),
         (bool(facts.evicted), Cause.EVICTED),
-        (_same_text(held[same:], prompt[same:], text), Cause.RETOKENIZED),
     )
     return next((cause for applies, cause in cuts if applies), Cause.UNKNOWN)
 

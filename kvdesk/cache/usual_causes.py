@@ -30,8 +30,10 @@ _THINKING: Final = re.compile(r"</?think(?:ing)?>|\[/?THINK\]|reasoning")
 
 def usual_cause(held: str, prompt: str) -> str:
     """The sentence for the first cause that fits; "" where none does. The texts around the first difference: of what
-    the cache held, and of the prompt.
+    the cache held, and of the prompt. The same text in other tokens has none.
     """
+    if held.startswith(prompt) or prompt.startswith(held):
+        return ""
     causes = (
         (_THINKING, tr("Usual cause: the chat template, or the program, leaves out the reasoning of earlier answers.")),
         (

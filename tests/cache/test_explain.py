@@ -39,6 +39,7 @@ def text(token: int) -> str:
         ([1, 2], [1, 4], Facts(template="today's date"), Cause.TEMPLATE, (1, 1, 1, 1)),
         ([1, 2], [1, 4], Facts(evicted="window"), Cause.EVICTED, (1, 1, 1, 1)),
         ([3, 1, 2], [3, 5, 6, 2], Facts(), Cause.RETOKENIZED, (1, 3, 2, 1)),
+        ([3, 1, 2], [3, 5, 6, 2], Facts(thinking=True), Cause.RETOKENIZED, (1, 3, 2, 1)),
         ([1, 2], [1, 4], Facts(), Cause.UNKNOWN, (1, 1, 1, 1)),
     ],
 )

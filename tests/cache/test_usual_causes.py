@@ -17,6 +17,7 @@ from kvdesk.cache.usual_causes import usual_cause
         ("session_id: 3f2a9c0d1e4b", "session_id: 9b1c77aa02de", "identifier"),
         ("<think>\nWell", "The answer", "reasoning"),
         ('{"name": "read", "description": "x"}', '{"name": "write", "description": "y"}', "tools"),
+        ("<think>\nWell", "<think>\nWell, then", ""),
         ("a plain text", "another plain text", ""),
         ("The year was long ago", "It is 14:03 now", ""),
     ],

@@ -47,6 +47,12 @@ def reuse_reason(
     common = common_prefix(held, prompt)
     reuses = alike is None and (command.client is None or command.client.reuse)  # what is alike was never to be shared
     began_again = reuses and reused == 0 and min(common, len(prompt) - 1) > 0
+    cause = ""
+    if command.client is not None and common < min(len(held), len(prompt)):
+        around = slice(max(0, common - AROUND), common + AROUND)
+        cause = usual_cause(*("".join(map(model.vocab.label, tokens[around])) for tokens in (held, prompt)))
+        if cause and changed >= 0 and messages[changed].role == "assistant":
+            changed = -1  # what differs first comes before: with other tools an answer is not known as it was written
     facts = Facts(
         evicted=cache_manager.pop_eviction_reason(sequence.conversation),
         edited=_name_of(changed, messages) if changed >= 0 else "",
@@ -58,11 +64,7 @@ def reuse_reason(
     )
     cache_manager.set_texts(sequence, texts)
     explanation = explain(held, prompt, model.vocab.label, facts, reused)
-    cause = ""
-    if command.client is not None and explanation.position >= 0:
-        around = slice(max(0, common - AROUND), common + AROUND)
-        cause = usual_cause(*("".join(map(model.vocab.label, tokens[around])) for tokens in (held, prompt)))
-    return " ".join(part for part in (explanation.sentence, cause) if part)
+    return " ".join(part for part in (explanation.sentence, cause if explanation.position >= 0 else "") if part)
 
 
 def _has_reasoning(message: Message) -> bool:
