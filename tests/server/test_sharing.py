@@ -62,6 +62,26 @@ def test_why_names_the_difference_and_its_usual_cause(running: Running) -> None:
     assert "cannot be cut" not in why, "ten tokens alike are too few to share"
 
 
+def test_why_names_the_tools_in_another_order_with_a_call_in_the_history(running: Running) -> None:
+    tools = [{"type": "function", "function": {"name": name, "description": "x"}} for name in ("look", "find")]
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Where is it?"}], "tools": tools}
+    with running.http(INSPECT) as client, client.stream("GET", "/kv/events") as stream:
+        lines = stream.iter_lines()
+        with running.http() as other:
+            called = {**asked, "tool_choice": "required", "parallel_tool_calls": False, "max_tokens": 40}
+            first = other.post("/v1/chat/completions", json=called, timeout=60.0)
+            assert first.status_code == 200, first.text
+            given = first.json()["choices"][0]["message"]
+            result = {"role": "tool", "content": "here", "tool_call_id": given["tool_calls"][0]["id"]}
+            asked["messages"] += [given, result]
+            for offered in (tools, tools[::-1]):
+                body = {**asked, "tools": offered, "max_tokens": 1}
+                other.post("/v1/chat/completions", json=body, timeout=60.0).raise_for_status()
+        why = next(islice(whys(lines), 2, None))
+    assert "tools" in why
+    assert "message was changed" not in why
+
+
 def test_requests_take_no_more_sequences_than_there_are(running: Running) -> None:
     with running.http(INSPECT) as client:
         chats = {lease.conversation for lease in leases(client) if not lease.client}  # of other tests: they go last

@@ -99,6 +99,8 @@ class PromptBuilder:
         texts = {m.id: m.text for m in messages}
         places = []
         for span, message in rendering.places:
+            if message not in texts:
+                continue  # kvdesk's own, which tells of tools
             first, end = bisect_right(ends, span.start), bisect_left(ends, span.end) + 1
             lead = max(0, texts[message].rfind(rendering.text[span.start : span.end]))  # a folded system prompt: none
             chars = tuple(min(max(0, at - span.start), span.end - span.start) + lead for at in ends[first:end])
