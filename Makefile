@@ -1,7 +1,7 @@
 # Two lines matter: `make run` and `make test`. packaging/setup.py does the set-up for both, once.
 PYTHON ?= python3
 
-.PHONY: run setup test lint lint-style lint-format lint-types lint-imports lint-translations check stress soak lock selftest screenshots screenshots-check lab-figures
+.PHONY: run setup test lint lint-style lint-format lint-types lint-imports lint-translations check real stress soak lock selftest screenshots screenshots-check lab-figures
 .PHONY: package package-test translations
 
 run:
@@ -81,6 +81,10 @@ endif
 ifneq ($(or $(filter-out matrix,$(ROWS)),$(if $(ROWS),,all)),)
 	$(PYTEST) -m stress -rA --timeout 7200 $(patsubst %,tests/stress/test_%.py,$(filter-out matrix,$(ROWS)))
 endif
+
+# `make real MODELS=DIR`: what a tiny model cannot prove, and the peers, on the GGUF files of a folder.
+real: setup
+	KVDESK_REAL_MODELS="$(abspath $(MODELS))" $(PYTEST) -m real -rA --timeout 7200 tests/real
 
 soak: setup
 	$(PYTEST) -m soak -rA --timeout 7200 tests/stress

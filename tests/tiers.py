@@ -12,8 +12,8 @@ from typing import Final
 
 import pytest
 
-UNIT, INTEGRATION, MATRIX = "unit", "integration", "matrix"
-TIERS: Final = (UNIT, INTEGRATION, MATRIX, "stress", "soak")
+UNIT, INTEGRATION, MATRIX, REAL = "unit", "integration", "matrix", "real"
+TIERS: Final = (UNIT, INTEGRATION, MATRIX, REAL, "stress", "soak")
 """From the one that runs first to the one that runs least."""
 
 PLACES: Final = {
@@ -31,6 +31,7 @@ PLACES: Final = {
     "tests/experiments": INTEGRATION,
     "tests/library/test_preflight.py": INTEGRATION,
     "tests/packaging/test_translations.py": INTEGRATION,
+    "tests/real": REAL,
     "tests/server": INTEGRATION,
     "tests/stress": MATRIX,
     "tests/stress/test_kill.py": INTEGRATION,
