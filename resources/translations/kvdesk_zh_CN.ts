@@ -3184,10 +3184,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>保存对话的内存 (MB)</translation>
     </message>
     <message>
-        <source>Memory kept for the next state that is saved, moved or audited; for a minute</source>
-        <translation>为下一次保存、移动或核对状态保留的内存；保留一分钟</translation>
-    </message>
-    <message>
         <source>Memory of K and V: used, of what is allocated</source>
         <translation>K 和 V 的内存：已分配中的已用部分</translation>
     </message>
@@ -3540,6 +3536,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>这个对话中没有有多个回答的问题。“重新回答”可以再生成一个。</translation>
     </message>
     <message>
+        <source>No seq_id is free to compute in.</source>
+        <translation>没有空闲的 seq_id 可用于计算。</translation>
+    </message>
+    <message>
         <source>No sequence holds a cell yet.</source>
         <translation>还没有序列占用单元。</translation>
     </message>
@@ -3618,6 +3618,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>None of the suspects makes equal requests slower: at most the last takes {most} times the first ({name}), and {record} times where earlier tokens are kept and sent again.</source>
         <translation>没有一个嫌疑会使相同的请求变慢：最后一个最多是第一个的 {most} 倍（{name}）；保留并重新发送之前的 token 时为 {record} 倍。</translation>
+    </message>
+    <message>
+        <source>None of the tools that may be called were offered.</source>
+        <translation>允许调用的工具都没有提供。</translation>
     </message>
     <message>
         <source>None yet: Run makes the first one.</source>
@@ -6062,8 +6066,8 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>单元图会跟随变化。选择一次操作可查看其后的单元图。</translation>
     </message>
     <message>
-        <source>The memory is without saved states, undo and transfer buffers, which fill up to limits of their own, and without the first {warm:.0%} of the time.</source>
-        <translation>内存不包括保存的状态、撤销和传输缓冲区（它们会增长到各自的上限），也不包括最初 {warm:.0%} 的时间。</translation>
+        <source>The memory is without saved states and undo, which fill up to limits of their own, and without the first {warm:.0%} of the time.</source>
+        <translation>内存不包括保存的状态和撤销（它们会增长到各自的上限），也不包括最初 {warm:.0%} 的时间。</translation>
     </message>
     <message>
         <source>The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the context hold.</source>
@@ -6248,8 +6252,8 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>单元图采用 llama-cpp-python {mirrored_binding}（llama.cpp {mirrored_commit}）的规则；当前版本是 {version}。目前引擎自身的数值一致，但每个单元的位置没有得到证明。</translation>
     </message>
     <message>
-        <source>The same answer, bit for bit, as if the prompt was computed without the cache; off, answers may differ by rounding. Prompts are then read a third slower, and one thread writes answers (0.7 of the speed on two cores)</source>
-        <translation>无论是否使用缓存，回答都逐位相同；关闭时，回答可能因舍入而不同。开启后读取提示词慢三分之一，并由一个线程生成回答（在双核上速度为 0.7 倍）</translation>
+        <source>The same answer, bit for bit, as if the prompt was computed without the cache (not with weights of Q4_0, Q5_0, Q8_0, IQ4_NL, f16, bf16 or f32). Off, answers may differ by rounding. Prompts are read a third slower, and one thread writes answers (0.7 of the speed on two cores)</source>
+        <translation>无论是否使用缓存，回答都逐位相同（权重类型为 Q4_0、Q5_0、Q8_0、IQ4_NL、f16、bf16 或 f32 时除外）。关闭时，回答可能因舍入而不同。开启后读取提示词慢三分之一，并由一个线程生成回答（在双核上速度为 0.7 倍）</translation>
     </message>
     <message>
         <source>The same bytes, moved in other ways</source>
@@ -6698,6 +6702,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>This answer repeats itself. Esc stops it.</source>
         <translation>这个回答在重复自己。按 Esc 停止。</translation>
+    </message>
+    <message>
+        <source>This benchmark is for developers: it runs in a checkout of kvdesk&apos;s source only.</source>
+        <translation>此基准测试供开发者使用：只能在 kvdesk 源代码的检出目录中运行。</translation>
     </message>
     <message>
         <source>This chat has no answer to continue.</source>
@@ -8100,10 +8108,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>schema 应为对象、true 或 false</translation>
     </message>
     <message>
-        <source>a server, such as http://localhost:8080</source>
-        <translation>服务器，例如 http://localhost:8080</translation>
-    </message>
-    <message>
         <source>a simulation: the pages that a paged allocator would hold for the same content</source>
         <translation>模拟：分页分配器存储相同内容会占用的页</translation>
     </message>
@@ -8358,10 +8362,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>beside one busy process</source>
         <translation>旁边有一个繁忙的进程</translation>
-    </message>
-    <message>
-        <source>beside so many busy processes (default 0 1 2)</source>
-        <translation>同时有这么多个忙碌的进程（默认 0 1 2）</translation>
     </message>
     <message>
         <source>between tokens P50</source>
@@ -8760,8 +8760,8 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>以 .json、.md 或 .html 结尾</translation>
     </message>
     <message>
-        <source>engine: prefill and decode speed, equal requests, reuse, memory; cache: equal requests, sharing, swapping, batching, load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real window, on whatever display there is); serve: what HTTP costs, and several clients at once; peers: beside other programs (`kvdesk bench peers --help`)</source>
-        <translation>engine：预填充和解码速度、相同的请求、复用、内存；cache：相同的请求、共享、换出换入、批处理、负载、整理、精确性；ui：绘制、卡顿和检查器的开销（真实的窗口，使用现有的显示器）；serve：HTTP 的开销和多个客户端同时请求；peers：与其他程序相比（`kvdesk bench peers --help`）</translation>
+        <source>engine: prefill and decode speed, equal requests, reuse, memory; cache: equal requests, sharing, swapping, batching, load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real window, on whatever display there is); serve: what HTTP costs, and several clients at once; peers: beside other programs (`kvdesk bench peers --help`); ui and peers need a checkout of the source</source>
+        <translation>engine：预填充和解码速度、相同的请求、复用、内存；cache：相同的请求、共享、换出换入、批处理、负载、整理、精确性；ui：绘制、卡顿和检查器的开销（真实的窗口，使用现有的显示器）；serve：HTTP 的开销和多个客户端同时请求；peers：与其他程序相比（`kvdesk bench peers --help`）；ui 和 peers 需要源代码的检出目录</translation>
     </message>
     <message>
         <source>equations</source>
@@ -8780,12 +8780,12 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>全部保留</translation>
     </message>
     <message>
-        <source>everything measured as one JSON object on standard output</source>
-        <translation>把测到的所有数据作为一个 JSON 对象写到标准输出</translation>
-    </message>
-    <message>
         <source>exact</source>
         <translation>精确</translation>
+    </message>
+    <message>
+        <source>exact answers: new tokens must not come before older ones</source>
+        <translation>精确回答：新的 token 不能位于较早的 token 之前</translation>
     </message>
     <message>
         <source>exact: every logit is the same</source>
@@ -8838,6 +8838,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>filled again</source>
         <translation>再次填充</translation>
+    </message>
+    <message>
+        <source>film two chats that answer at once</source>
+        <translation>录制两个同时回答的对话</translation>
     </message>
     <message>
         <source>first</source>
@@ -9114,10 +9118,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>how many sequences hold the cell</source>
         <translation>有多少个序列占用该单元</translation>
-    </message>
-    <message>
-        <source>how often everything is measured (default {n})</source>
-        <translation>每项测量多少次（默认 {n}）</translation>
     </message>
     <message>
         <source>id reused, from 0, nothing removed</source>
@@ -9446,10 +9446,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>kvdesk and its parts</source>
         <translation>kvdesk 及其组成部分</translation>
-    </message>
-    <message>
-        <source>kvdesk beside other programs that run the same model: llama-cpp-python&apos;s Llama, its own server where what that needs is installed, and every OpenAI-compatible server whose address is given. Each row of the table is measured on all of them in turn; it says how many times as fast kvdesk is, with the 95 % interval. A server must already run, with the same model: nothing is built or downloaded. Run it on a quiet machine.</source>
-        <translation>把 kvdesk 与运行同一模型的其他程序相比：llama-cpp-python 的 Llama、它自带的服务器（如果所需的包已安装），以及给出地址的每个兼容 OpenAI 的服务器。表中每一行都在所有程序上轮流测量，给出 kvdesk 快多少倍及其 95 % 置信区间。服务器必须已经在运行并使用同一模型：不会编译或下载任何东西。请在空闲的电脑上运行。</translation>
     </message>
     <message>
         <source>kvdesk chats</source>
@@ -10064,10 +10060,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>之前的内容都不保留</translation>
     </message>
     <message>
-        <source>nothing is begun after so many minutes (default {n})</source>
-        <translation>这么多分钟之后不再开始新的测量（默认 {n}）</translation>
-    </message>
-    <message>
         <source>nothing of it can be reused</source>
         <translation>没有可以复用的内容</translation>
     </message>
@@ -10154,10 +10146,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>one token, {size:,} over {least:,} cells</source>
         <translation>一个 token，{size:,} 与 {least:,} 个单元之比</translation>
-    </message>
-    <message>
-        <source>only these rows: {rows}</source>
-        <translation>只测这些行：{rows}</translation>
     </message>
     <message>
         <source>only this one, by its id or whole title; may be repeated</source>
@@ -11034,10 +11022,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>移除末尾后的中间位置</translation>
     </message>
     <message>
-        <source>the model on servers that have several</source>
-        <translation>有多个模型的服务器上使用的模型</translation>
-    </message>
-    <message>
         <source>the most repetitions are fewer than the least</source>
         <translation>最多重复次数小于最少重复次数</translation>
     </message>
@@ -11298,10 +11282,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>训练长度 {n} 个 token</translation>
     </message>
     <message>
-        <source>transfer buffers</source>
-        <translation>传输缓冲区</translation>
-    </message>
-    <message>
         <source>turn</source>
         <translation>轮次</translation>
     </message>
@@ -11424,6 +11404,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>what it says</source>
         <translation>引擎的说明</translation>
+    </message>
+    <message>
+        <source>what the model is called in answers</source>
+        <translation>回答中显示的模型名称</translation>
     </message>
     <message>
         <source>what was moved is read again: exact answers were chosen</source>
@@ -12266,10 +12250,6 @@ next valid position {end}</source>
     <message>
         <source>{n} px</source>
         <translation>{n} 像素</translation>
-    </message>
-    <message>
-        <source>{n} rounds on the quiet machine, at most {minutes} minutes</source>
-        <translation>在空闲的电脑上测 {n} 轮，最多 {minutes} 分钟</translation>
     </message>
     <message>
         <source>{n} rounds were added, and the intervals are as wide as that made them.</source>
