@@ -76,7 +76,7 @@ endif
 
 stress: setup
 ifneq ($(or $(filter matrix,$(ROWS)),$(if $(ROWS),,all)),)
-	$(PYTEST) $(SHARED) -m matrix --timeout 600
+	$(PYTEST) $(SHARED) -m 'matrix and not stress and not soak' --timeout 600
 endif
 ifneq ($(or $(filter-out matrix,$(ROWS)),$(if $(ROWS),,all)),)
 	$(PYTEST) -m stress -rA --timeout 7200 $(patsubst %,tests/stress/test_%.py,$(filter-out matrix,$(ROWS)))
