@@ -135,7 +135,8 @@ def members(text: str, at: int) -> tuple[list[tuple[str, int, int | None]], int 
 
 
 def literal(text: str, at: int, quotes: tuple[str, str]) -> tuple[Any, int]:
-    """A value that shows by itself where it ends, such as `["a", 1]`, with these quotation marks too; and its end.
+    """The literal at this place, such as `["a", 1]`, and where it ends. quotes: more quotation marks, begin and end.
+
     Raises Wait, No.
     """
     if at >= len(text):

@@ -4,7 +4,7 @@ A frozen dataclass is an object of its fields, a tuple an array. Reading is stri
 not know, and gives a missing field its default, so that files and processes of another version can be read. The
 imports are few, since children start with this.
 
-Several dataclasses in one place are told apart by a field `kind` with the tag of each (`decode_one_of`).
+`decode_one_of` reads one of several dataclasses: a field `kind` has the tag of each.
 """
 
 from __future__ import annotations

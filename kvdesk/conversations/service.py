@@ -329,7 +329,7 @@ class ConversationService:
         self.queued.send_due()
 
     def apply(self, event: Event) -> None:
-        """Take an event over, and tell what it changed. Text is told by `turns.tell_growth`, once for many events."""
+        """Apply an event and notify listeners of its changes. Those of text wait for `turns.tell_growth`."""
         match event:
             case TextDelta():
                 self._state.answers.append(event)

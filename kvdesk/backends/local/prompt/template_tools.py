@@ -1,4 +1,4 @@
-"""Messages for a template that knows no tools, calls or results of tools: they are told in texts."""
+"""Messages for a template without tools, calls or results of tools: these are written as text."""
 
 from __future__ import annotations
 
