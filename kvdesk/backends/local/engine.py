@@ -142,12 +142,13 @@ class Engine:
 
     def step(self) -> None:
         """Do one small piece of work: start a turn, go on with a job, or decode the next batch of all turns."""
-        self._end_stopped_waiting()
+        if self._waiting:
+            self._end_stopped_waiting()
         running, ended = len(self._scheduler), False
         if self._waiting and not self._job and not self._blocked:
             self._start_next()
         elif running:
-            reading = self._scheduler.n_prefilling
+            reading = self._scheduler.n_prefilling if self._blocked else 0
             self._scheduler.step()
             ended = len(self._scheduler) < running
             self._blocked = self._blocked and not ended and reading == self._scheduler.n_prefilling

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
-from kvdesk.backends.local.llama import auditor, self_check, state
+from kvdesk.backends.local.llama import auditor, mirrored_memory, self_check, state
 from kvdesk.backends.local.llama import context as context_module
 from kvdesk.backends.local.llama.binding import EngineVersion, engine_log, lib
 from kvdesk.backends.local.llama.context import MAPS, Context
@@ -66,8 +66,9 @@ def verified(context: Context) -> None:
     assert context.auditor.audit().state == "verified", context.memory.verification.detail
 
 
-def test_decodes_are_told_before_their_cells_change(context: Context) -> None:
+def test_decodes_are_told_before_their_cells_change(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """One token after another, told late: the journal still has every cell that was removed since."""
+    monkeypatch.setattr(mirrored_memory, "SETTLE_S", 1e9)
     journal = OperationJournal(context, lambda _: None)
     told: list[MirroredDecode] = []
 
@@ -80,11 +81,9 @@ def test_decodes_are_told_before_their_cells_change(context: Context) -> None:
     sampler = Sampler(SamplingPlan(Sampling(temperature=0)), context.model.vocab)
     context.decode(text(4))
     for _ in range(2):
-        first = context.memory.seq_pos_max(0) + 1
-        assert context.memory.begin(0, first, 3) == 3
-        token = 5
-        for _ in range(3):
-            assert context.memory.advance(token)
+        first, token = context.memory.seq_pos_max(0) + 1, 5
+        for pos in range(first, first + 3):
+            assert context.decode(Batch.of(0, pos, (token,), "last")).rc == 0
             token = context.sample(sampler, 0)
         context.memory.settle()
     context.memory.seq_rm(0, 6, -1)

@@ -245,14 +245,15 @@ def test_a_stop_before_the_next_token_tells_no_empty_text(
 ) -> None:
     chat, answer = HeadlessChat(headless), new_message_id()
     message = Message(new_message_id(), chat.id, None, "user", "Count from one to twenty.")
-    memory = headless.engine.session.runtime.context.memory
-    advance = memory.advance
+    context = headless.engine.session.runtime.context
+    decode = context.decode
 
-    def stop_and_advance(token: int) -> bool:
-        headless.engine.request_stop(answer)
-        return advance(token)
+    def stop_and_decode(batch: Batch, kind: DecodeKind = "decode") -> PendingDecode:
+        if kind == "decode":
+            headless.engine.request_stop(answer)
+        return decode(batch, kind)
 
-    monkeypatch.setattr(memory, "advance", stop_and_advance)
+    monkeypatch.setattr(context, "decode", stop_and_decode)
     events = headless.do(Generate(chat.id, answer, (message,), GREEDY))
     assert of(events, TurnEnded)[0].state == "stopped"
     assert [len(delta.tokens) for delta in of(events, TextDelta)] == [1], "the one that the prefill gave"

@@ -187,7 +187,8 @@ class CacheManager:
         `MirroredMemory.decode` does.
         """
         try:
-            decoded = self._context.decode(Batch.joined([batch for _, batch in parts]), kind)
+            whole = parts[0][1] if len(parts) == 1 else Batch.joined([batch for _, batch in parts])
+            decoded = self._context.decode(whole, kind)
         except KvdeskError:
             self._append_placed(parts)
             raise
@@ -197,18 +198,6 @@ class CacheManager:
         else:
             self._append_placed(parts)
         return decoded
-
-    def begin(self, sequence: CacheSequence, most: int) -> int:
-        """Prepare for `advance`. Returns for how many tokens; see `MirroredMemory.begin`."""
-        return self._memory.begin(sequence.seq_id, len(sequence.tokens), most)
-
-    def advance(self, sequence: CacheSequence, token: int) -> bool:
-        """Decode one token after `begin`. False: it was stopped. Changes the cache. Raises DecodeError."""
-        if self._memory.advance(token):
-            _own(sequence).tokens.append(token)
-            return True
-        self._append_placed([(sequence, Batch.of(sequence.seq_id, len(sequence.tokens), (token,)))])
-        return False
 
     # --- what a sequence is known to hold: changes no cell ------------------------------------------------------------
 
@@ -329,6 +318,11 @@ class CacheManager:
             assert evicted is not None
             self.evict(evicted, tr("its cells are needed: {reason}").format(reason=reason))
         return True
+
+    def room_at(self, sequences: Sequence[CacheSequence]) -> int:
+        """How many tokens there is room for at the end of each of these sequences, with none evicted. Read-only."""
+        free = [self._memory.free_cells(sequence.seq_id) for sequence in sequences]
+        return min(free) // len(sequences) if self.one_buffer else min(free)
 
     # --- the beginning of a prompt ------------------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ class BatchBuffer:
         self.raw = lib.llama_batch_init(n_tokens, 0, n_seq_max)
         raw = self.raw
         self._columns = raw.token, raw.pos, raw.n_seq_id, raw.seq_id, raw.logits  # a new pointer at each look-up
-        self._token, self._pos = raw.token, raw.pos
         self._alone: tuple[int, ...] = ()  # the one sequence of the first entry; () where it has several
 
     def fill(self, batch: Batch) -> None:
@@ -34,10 +33,6 @@ class BatchBuffer:
             n_seq_id[i] = len(seqs)
             for j, s in enumerate(seqs):
                 seq_id[i][j] = s
-
-    def replace_token(self, token: int, pos: int) -> None:
-        """Where one token was written last: another one of the same sequence, with logits as that one had."""
-        self._token[0], self._pos[0] = token, pos
 
     def close(self) -> None:
         lib.llama_batch_free(self.raw)

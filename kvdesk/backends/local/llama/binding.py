@@ -77,11 +77,6 @@ class EngineLog:
         lines, self._captured = self._captured or [], None
         return lines
 
-    @property
-    def n_captured(self) -> int:
-        """Lines since `capture_start`."""
-        return len(self._captured or ())
-
     def problems(self, most: int = 12) -> str:
         """The last warnings and errors, one a line: the detail of a failed call."""
         return "\n".join(list(self._recent)[-most:])

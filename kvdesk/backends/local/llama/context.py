@@ -154,7 +154,8 @@ class Context:
     def _checked(self, row: int | None) -> int:
         """A batch entry that has logits, by default the last one. Raises RefusedCall."""
         rows = self.memory.rows
-        row = max(rows, default=-1) if row is None else row
+        if row is None:
+            row = max(rows, default=-1)
         self.memory.guards.row(row, rows)
         return row
 

@@ -16,24 +16,6 @@ DecodeKind = Literal["prefill", "decode", "check", "flush"]
 """What a decode is for: a prompt, an answer, a look at logits, pending K-shifts and copies."""
 
 
-class OpenRun:
-    """Calls that go on: tokens of one sequence, one after another from position `pos` on, each placed (rc 0).
-
-    ms       wall times; `ends`: time.perf_counter() at the end of each
-    n_lines  how many lines the engine has printed until the end of the last one
-    """
-
-    __slots__ = ("ends", "ms", "n_lines", "pos", "seq_id", "tokens")
-
-    def __init__(self, seq_id: int, pos: int) -> None:
-        self.seq_id = seq_id
-        self.pos = pos
-        self.tokens: list[int] = []
-        self.ms: list[float] = []
-        self.ends: list[float] = []
-        self.n_lines = 0
-
-
 class PendingDecode(NamedTuple):
     """Calls that the mirror has not followed yet.
 
@@ -58,6 +40,44 @@ class PendingDecode(NamedTuple):
     def each(self) -> bool:
         """Whether every token was a call of its own, of one sequence, and was placed."""
         return self.rc == 0 and len(self.batch.tokens) == len(self.ms) and len(self.batch.seq_ids[0]) == 1
+
+    def follows(self, other: PendingDecode) -> bool:
+        """Whether both are one token each of the same sequence, this one right behind the other."""
+        return (
+            self.each
+            and other.each
+            and self.batch.seq_ids[0] == other.batch.seq_ids[0]
+            and self.batch.pos[0] == other.batch.pos[-1] + 1
+            and (self.kind, self.n_threads) == (other.kind, other.n_threads)
+        )
+
+
+def joined(decodes: Sequence[PendingDecode]) -> list[PendingDecode]:
+    """The same calls in order, as one value where each token follows the one before it in its sequence."""
+    runs: list[list[PendingDecode]] = []
+    for decode in decodes:
+        if runs and decode.follows(runs[-1][-1]):
+            runs[-1].append(decode)
+        else:
+            runs.append([decode])
+    return [run[0] if len(run) == 1 else _one(run) for run in runs]
+
+
+def _one(run: Sequence[PendingDecode]) -> PendingDecode:
+    (batch, kind, rc, _, _, n_threads, _, _), last = run[0], run[-1].last
+    tokens = [token for decode in run for token in decode.batch.tokens]
+    output = [wanted for decode in run for wanted in decode.batch.output]
+    pos = range(batch.pos[0], batch.pos[0] + len(tokens))
+    return PendingDecode(
+        Batch(tokens, pos, [batch.seq_ids[0]] * len(tokens), output),
+        kind,
+        rc,
+        [ms for decode in run for ms in decode.ms],
+        [at for decode in run for at in decode.at_s],
+        n_threads,
+        [line for decode in run for line in decode.lines],
+        last,
+    )
 
 
 class MirroredDecode(NamedTuple):

@@ -6,7 +6,7 @@ user's terms. Must never call the engine. All `file:line` references are llama.c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from kvdesk.backends.local.llama.capabilities import capabilities
 from kvdesk.backends.local.llama.params import ggml_type
@@ -49,13 +49,18 @@ class Guards:
 
     def batch(self, batch: Batch) -> None:
         """llama_decode: sizes (llama-context.cpp:1785, :1787), tokens, positions, sequences."""
-        n = batch.n_tokens
-        if n == 1 and self._plain(*batch):
-            return
+        tokens, pos, seq_ids, output = batch
+        n = len(tokens)
+        if n == len(pos) == len(seq_ids) == len(output) == 1 == len(seq_ids[0]) and (
+            0 <= tokens[0] < self._traits.n_vocab
+            and 0 <= pos[0] < self._n_positions
+            and 0 <= seq_ids[0][0] < self._n_seq_max
+        ):
+            return  # the next token of an answer: nothing can be wrong with it
         g = self._traits.geometry
         if n == 0:
             raise RefusedCall(tr("The batch is empty."))
-        if not len(batch.pos) == len(batch.seq_ids) == len(batch.output) == n:
+        if not len(pos) == len(seq_ids) == len(output) == n:
             raise RefusedCall(tr("The batch must have one position, one set of sequences and one flag for each token."))
         if n > g.n_batch:
             raise RefusedCall(tr("The batch has {n} tokens, but n_batch is {n_batch}.").format(n=n, n_batch=g.n_batch))
@@ -65,21 +70,21 @@ class Guards:
                     n_ubatch=g.n_ubatch
                 )
             )
-        for token, pos, seq_ids in zip(batch.tokens, batch.pos, batch.seq_ids, strict=True):
-            self._entry(token, pos)
-            if not seq_ids:
+        for token, at, ids in zip(tokens, pos, seq_ids, strict=True):
+            self._entry(token, at)
+            if not ids:
                 raise RefusedCall(tr("A token of the batch belongs to no sequence."))
-            for seq_id in seq_ids:
+            for seq_id in ids:
                 self.seq(seq_id)
         model = self._traits.model
-        if not model.together and len({frozenset(seq_ids) for seq_ids in batch.seq_ids}) > 1:
+        if not model.together and len({frozenset(ids) for ids in seq_ids}) > 1:
             raise RefusedCall(
                 tr(
                     "With this architecture llama.cpp writes the states of several sequences in one batch to "
                     "wrong places, and aborts: each sequence needs a batch of its own."
                 )
             )
-        if not model.shared and any(len(seq_ids) > 1 for seq_ids in batch.seq_ids):
+        if not model.shared and any(len(ids) > 1 for ids in seq_ids):
             raise RefusedCall(
                 tr(
                     "With this architecture llama.cpp writes beyond its memory where a token of a batch belongs "
@@ -103,17 +108,6 @@ class Guards:
                     pos=pos, n_positions=n_positions
                 )
             )
-
-    def _plain(
-        self, tokens: Sequence[int], pos: Sequence[int], seq_ids: Sequence[tuple[int, ...]], output: Sequence[bool]
-    ) -> bool:
-        """Whether the one token is the next of an answer: nothing can be wrong with it. The rules are in `batch`."""
-        return (
-            len(pos) == len(seq_ids) == len(output) == 1 == len(seq_ids[0])
-            and 0 <= tokens[0] < self._traits.n_vocab
-            and 0 <= pos[0] < self._n_positions
-            and 0 <= seq_ids[0][0] < self._n_seq_max
-        )
 
     def seq_cp(self, src: int, dst: int, p0: int, p1: int) -> None:
         """Between streams only everything (llama-kv-cache.cpp:506); never a part of a recurrent state."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from kvdesk.backends.local.llama.batch_buffer import BatchBuffer
 from kvdesk.backends.local.llama.binding import StopFlag, engine_log, lib
-from kvdesk.backends.local.llama.decodes import DecodeKind, MirroredDecode, OpenRun, PendingDecode
+from kvdesk.backends.local.llama.decodes import DecodeKind, MirroredDecode, PendingDecode, joined
 from kvdesk.backends.local.llama.flush import pending, plan_flush
 from kvdesk.backends.local.llama.guards import Guards
 from kvdesk.backends.local.llama.traits import Traits
@@ -27,14 +27,9 @@ from kvdesk.errors import DecodeError, RefusedCall
 from kvdesk.protocol import calls
 from kvdesk.translation import tr
 
-SETTLE_S = 0.06
-"""Seconds that a decode may wait for the mirror to follow."""
-RUN_S = 0.25
-"""The same for the tokens of one answer while nobody looks at the cache."""
-PUBLISH_S = 0.25
-"""Seconds after which the decodes of an answer are published; at once when one took SLOW times what it used to."""
-SLOW = 1.3
-_ROW_0 = frozenset({0})
+SETTLE_S = 0.25
+"""Seconds that decodes of answers may wait until the mirror follows and they are published."""
+_NO_ROWS, _ROW_0 = frozenset[int](), frozenset({0})
 
 
 class MirroredMemory:
@@ -69,11 +64,9 @@ class MirroredMemory:
         self._mirror.capture = inspect > 1
         self._unsettled: list[PendingDecode] = []
         self._unpublished: list[MirroredDecode] = []
-        self._published_at = self._usual_ms = 0.0
-        self._run_now: OpenRun | None = None
         self._settle_at = self._called_at = 0.0
         self._batch = BatchBuffer(int(lib.llama_n_batch(ctx)), int(lib.llama_n_seq_max(ctx)))
-        self._spare = 0  # cells that are certainly free in a unified cache without a small window
+        self._spare = [0] * traits.geometry.n_stream  # cells that are certainly free for a sequence of the stream
         self._small_window = 0 < traits.geometry.n_window < traits.geometry.n_cells
         stop.install(ctx)
 
@@ -93,7 +86,7 @@ class MirroredMemory:
 
     def changed_since(self, operation: int) -> bool:
         """Whether there was an operation after this one. Read-only."""
-        return bool(self._unsettled or self._run_now) or self._mirror.operation != operation
+        return bool(self._unsettled) or self._mirror.operation != operation
 
     def snapshot(self) -> CacheSnapshot:
         """The cells as the mirror has them, with how far they are proven. Read-only."""
@@ -112,8 +105,6 @@ class MirroredMemory:
         cache, *windows = self._mirror.caches[: 2 if self._small_window else 1]
         stream, cells = cache.stream_of(seq_id), cache.cells_of(seq_id)
         waiting = sum(cache.stream_of(ids[0]) == stream for w in self._unsettled for ids in w.batch.seq_ids)
-        if self._run_now is not None and cache.stream_of(self._run_now.seq_id) == stream:
-            waiting += len(self._run_now.tokens)
         free = cells.size - cells.used - waiting
         if any(window.cells_of(seq_id).shares for window in windows):
             self.settle()
@@ -124,10 +115,11 @@ class MirroredMemory:
 
     def has_room(self, seq_id: int, n_tokens: int) -> bool:
         """Whether `free_cells` are enough for so many tokens. Read-only."""
-        if self._spare >= n_tokens:
+        stream = seq_id if len(self._spare) > 1 else 0
+        if self._spare[stream] >= n_tokens:
             return True
         free = self.free_cells(seq_id)
-        self._spare = free if self._mirror.geometry.n_stream == 1 and not self._small_window else 0
+        self._spare[stream] = 0 if self._small_window else free
         return free >= n_tokens
 
     def seq_pos_min(self, seq_id: int) -> int:
@@ -172,52 +164,6 @@ class MirroredMemory:
             else:
                 self.rows = frozenset(i for i, wanted in enumerate(batch.output) if wanted)
         return decoded
-
-    def begin(self, seq_id: int, pos: int, most: int) -> int:
-        """Prepare for `advance`: one token after another of `seq_id`, whose next position is `pos`.
-
-        Returns for how many tokens, `most` or fewer, there is room; 0 where decodes must be made one by one: every cell
-        is printed, or nothing is, or something is pending. Raises RefusedCall for a sequence that does not exist.
-        """
-        self.guards.seq(seq_id)
-        n = min(most, self._mirror.geometry.n_ctx_seq - pos, self.free_cells(seq_id))
-        if self._n_positions:
-            n = min(n, self._n_positions - pos)
-        return n if n > 0 and self._begin_run(seq_id, pos) else 0
-
-    def advance(self, token: int) -> bool:
-        """Decode `token` at the next position of the sequence that has begun. False: it was stopped. Changes the cache.
-
-        The shortest way from token to token; `begin` tells how often it may be called. Raises DecodeError as `decode`.
-        """
-        run = self._run_now
-        assert run is not None
-        self._batch.replace_token(token, run.pos + len(run.tokens))
-        start = time.perf_counter()
-        rc = int(lib.llama_decode(self.ctx, self._batch.raw))
-        end = time.perf_counter()
-        ms = (end - start) * 1e3
-        if rc == 0:
-            run.tokens.append(token)
-            run.ms.append(ms)
-            run.ends.append(end)
-            run.n_lines = self._log.n_captured
-            self._spare -= 1
-            self.rows = _ROW_0
-            return True
-        self.rows = frozenset()
-        lines = self._close_run(run)[run.n_lines :]
-        batch = Batch.of(run.seq_id, run.pos + len(run.tokens), (token,), "last")
-        last = {run.seq_id: self.seq_pos_max(run.seq_id)}
-        self._unsettled.append(
-            PendingDecode(batch, "decode", rc, (ms,), (time.monotonic(),), self.n_threads, lines, last)
-        )
-        self.settle()
-        if rc != 2:
-            raise DecodeError(
-                rc, tr("llama.cpp could not process a token (code {rc}).").format(rc=rc), self._log.problems()
-            )
-        return False
 
     def flush(self) -> None:
         """Apply pending K-shifts and copies between streams now. Changes K and V, and no position.
@@ -314,20 +260,16 @@ class MirroredMemory:
         and following costs five times what it costs for the second of a group. Whoever looks at `mirror`,
         `verification` or `snapshot` sees everything settled.
         """
-        if self._run_now is not None:
-            self._close_run(self._run_now)
         waiting, self._unsettled = self._unsettled, []
-        for decode in waiting:
+        for decode in joined(waiting):
             self._follow(decode)
 
     def publish(self) -> None:
         """Hand every decode so far to `on_decoded`: in groups too, for the reason that `settle` gives."""
         self.settle()
         decodes, self._unpublished = self._unpublished, []
-        if decodes:
-            self._published_at, self._usual_ms = decodes[-1].at_s[-1], max(decodes[-1].ms)
-            if self.on_decoded is not None:
-                self.on_decoded(decodes)
+        if decodes and self.on_decoded is not None:
+            self.on_decoded(decodes)
 
     # --- for saved states and audits ----------------------------------------------------------------------------------
 
@@ -338,7 +280,7 @@ class MirroredMemory:
 
     def after_call(self, call: str, found: Difference | None = None) -> None:
         """An operation was made and mirrored: remember it and compare the positions of all sequences."""
-        self._spare = 0
+        self._spare = [0] * len(self._spare)
         ms = (time.perf_counter() - self._called_at) * 1e3
         self._verifier.note(self.mirror.operation, call)
         self._verifier.conclude(self.mirror.operation, found or self.compare_positions())
@@ -362,7 +304,7 @@ class MirroredMemory:
 
     def forget_logits(self) -> None:
         """The logits of the last decode are lost: llama.cpp would abort where somebody samples from them."""
-        self.rows = frozenset()
+        self.rows = _NO_ROWS
 
     def apply_pending_unmirrored(self) -> None:
         """Like `flush`, but asking the engine, not the mirror, where there is room. The mirror does not follow.
@@ -387,47 +329,35 @@ class MirroredMemory:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _begin_run(self, seq_id: int, pos: int) -> bool:
-        """Prepare the batch, and go on with the run that there is where that is possible. See `begin`."""
-        if self._inspect != 1 or self._verifier.mismatch:
-            return False
-        run = self._run_now
-        goes_on = run is not None and run.seq_id == seq_id and run.pos + len(run.tokens) == pos
-        if run is not None and goes_on and run.ends and time.perf_counter() - run.ends[0] < RUN_S:
-            return True
-        self.settle()
-        if goes_on and self._mirror.seq_pos_max(seq_id) != self.seq_pos_max(seq_id):
-            found = Difference(f"last position of sequence {seq_id}", str(pos - 1), str(self.seq_pos_max(seq_id)))
-            self._verifier.conclude(self._mirror.operation, found)
-        if pending(self._mirror) or self._verifier.mismatch:
-            return False
-        self._batch.fill(Batch.of(seq_id, pos, (0,), "last"))
-        self._run_now = OpenRun(seq_id, pos)
-        self._log.capture_start()
-        return True
-
     def _decode(self, batch: Batch, kind: DecodeKind) -> PendingDecode:
         """llama_decode of a batch that was checked. Changes the cache."""
-        if self._run_now is not None:
-            self.settle()
+        n = len(batch.tokens)
         self._batch.fill(batch)
-        self._spare -= batch.n_tokens
-        self.rows = frozenset()
+        self._spend(batch)
+        self.rows = _NO_ROWS
         self._log.capture_start()
         start = time.perf_counter()
-        rc = int(lib.llama_decode(self.ctx, self._batch.raw))
+        rc: int = lib.llama_decode(self.ctx, self._batch.raw)
         now = time.perf_counter()
         lines = self._log.capture_stop()
-        settles = rc != 0 or now >= self._settle_at or kind != "decode" or self._inspect > 1
-        last = {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids} if settles else None
-        n_threads = self.n_threads if len(batch.tokens) == 1 else self.n_threads_batch
         ms, at_s = (now - start) * 1e3, time.monotonic()
+        waits = rc == 0 and now < self._settle_at and kind == "decode" and self._inspect <= 1
+        last = None if waits else {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids}
+        n_threads = self.n_threads if n == 1 else self.n_threads_batch
         decoded = PendingDecode(batch, kind, rc, (ms,), (at_s,), n_threads, lines, last)
         self._unsettled.append(decoded)
-        if settles:
-            self.settle()
+        if not waits:
+            self.publish()
             self._settle_at = now + SETTLE_S
         return decoded
+
+    def _spend(self, batch: Batch) -> None:
+        """Of the cells that are certainly free the batch takes some."""
+        if len(self._spare) == 1:
+            self._spare[0] -= len(batch.tokens)
+            return
+        for ids in batch.seq_ids:
+            self._spare[ids[0]] -= 1
 
     def _decode_unstoppably(self, batch: Batch, kind: DecodeKind) -> PendingDecode:
         """`_decode` that cannot be stopped: a K-shift that was stopped half-way would be applied again."""
@@ -436,18 +366,6 @@ class MirroredMemory:
             return self._decode(batch, kind)
         finally:
             self.stop.install(self.ctx)
-
-    def _close_run(self, run: OpenRun) -> list[bytes]:
-        """End the run and follow it. Returns its lines, and those of a decode that failed after it."""
-        self._run_now = None
-        lines = self._log.capture_stop()
-        if run.tokens:
-            monotonic = time.monotonic() - time.perf_counter()
-            at_s = [end + monotonic for end in run.ends]
-            batch = Batch.of(run.seq_id, run.pos, run.tokens, "all")
-            lines_of_run = lines[: run.n_lines]
-            self._follow(PendingDecode(batch, "decode", 0, run.ms, at_s, self.n_threads, lines_of_run, None))
-        return lines
 
     def _follow(self, decode: PendingDecode) -> None:
         """Move the mirror as the engine moved, and compare."""
@@ -467,7 +385,7 @@ class MirroredMemory:
             if record.n_decodes < len(ms):
                 tokens = Batch.of(batch.seq_ids[0][0], batch.pos[part.start], batch.tokens[part], "all")
                 n_lines = len(lines) if n == len(ms) else sum(1 + len(slot.spans) for slot in record.slots)
-                self._compared(record, tokens, lines[:n_lines], last)
+                self._compared(record, tokens, lines[:n_lines], last if n == len(ms) else None)
                 lines = lines[n_lines:]
                 mirrored = MirroredDecode(record, tokens, kind, ms[part], at_s[part], n_threads)
             else:
@@ -476,8 +394,6 @@ class MirroredMemory:
             self._unpublished.append(mirrored)
             if not appends:
                 self.publish()
-        if appends and (at_s[-1] - self._published_at >= PUBLISH_S or max(ms) > SLOW * self._usual_ms):
-            self.publish()
 
     def _compared(
         self, record: DecodeRecord, batch: Batch, lines: Sequence[bytes], last: Mapping[int, int] | None

@@ -100,10 +100,14 @@ class Request:
         """The next `most` tokens to be read, up to a pause, or the token sampled last. Logits where the prompt ends."""
         start, left = len(self.sequence.tokens), self.n_to_read
         if not left:
-            return Batch.of(self.sequence.seq_id, start, self.generated[-1:], "last")
+            return self.next_token()
         end = min([start + most, *(at for at in self.pauses if at > start)])
         tokens = (self.known if self.generated else self.prompt)[start:end]
         return Batch.of(self.sequence.seq_id, start, tokens, "last" if len(tokens) == left else "none")
+
+    def next_token(self) -> Batch:
+        """The token sampled last, where only that is missing."""
+        return Batch.of(self.sequence.seq_id, len(self.sequence.tokens), self.generated[-1:], "last")
 
     def sampled(self, token: int, now: float) -> None:
         """`token` is part of the answer; it was sampled at `now`."""

@@ -43,7 +43,6 @@ from kvdesk.protocol.chat import Generate, MessagesEvicted, Overflowed, TurnEnde
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 
-MOST_IN_BURST = 64
 _log = logging.getLogger(__name__)
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
@@ -215,26 +214,30 @@ class Scheduler:
         return True
 
     def step(self) -> None:
-        """Decode the next batch of all requests; sample for those whose prompt is read."""
+        """Decode the next batch of all requests; sample for those whose prompt is read. While all of them write, one
+        batch follows another until their text is sent: what is in the next one is known.
+        """
         if self.closing:
             self.end_all(tr(CLOSED), "interrupted")
         elif not self._stopping.isdisjoint(self._answers):
             self.end_stopped()
         if not self._requests:
             return
-        if len(self._requests) == 1:
-            request = self._requests[0]
-            if request.n_new and not request.prefilling and self._burst(request):
-                return
-            batches = [(request, request.next_batch(self.n_piece()))]
-        else:
-            batches = self._compose()
-        fitting: list[tuple[Request, Batch]] = []
-        for request, batch in batches:
-            if self._has_room(request, len(batch.tokens), sum(len(b.tokens) for _, b in fitting)):
-                fitting.append((request, batch))
-        if fitting:
-            self._decode(fitting)
+        batches = self._fitting()
+        if not batches:
+            return
+        n_tokens = sum(len(batch.tokens) for _, batch in batches)
+        self._threads.choose(n_tokens)
+        self._may_abort = self._aborts_tokens or n_tokens > len(batches)
+        reads = any(request.prefilling for request, _ in batches)
+        n_left = 1 if reads or len(batches) < len(self._requests) else self._n_steps()
+        while self._decode(batches, "prefill" if reads else "decode") and n_left > 1:
+            if self.closing or not self._stopping.isdisjoint(self._answers):
+                break
+            n_left -= 1
+            if len(batches) > 1:
+                self._n_decoded += 1
+            batches = [(request, request.next_token()) for request, _ in batches]
 
     def end_stopped(self) -> None:
         """End the requests that were asked to stop."""
@@ -310,48 +313,6 @@ class Scheduler:
         self._expected.discard(answer)
         self._stopping.discard(answer)
 
-    def _burst(self, request: Request) -> bool:
-        """Decode token after token of the only request, until its text is to be sent. False: not possible."""
-        if not self._has_room(request, 1):
-            return True
-        context, cache_manager = self._context, self._cache_manager
-        sequence, generated = request.sequence, request.generated
-        self._threads.choose(1)
-        self._may_abort = self._aborts_tokens
-        left = request.command.sampling.max_tokens - request.n_new
-        n = cache_manager.begin(sequence, min(left, MOST_IN_BURST))
-        if not n:
-            return False
-        is_eog, sampler, stops, clock = request.vocab.is_eog, request.sampler, request.stops, time.perf_counter
-        answer, stopping = request.command.answer, self._stopping
-        token, until, before, now = generated[-1], request.tell_at, request.last_at, 0.0
-        try:
-            for _ in range(n):
-                new = context.sample(sampler, 0) if cache_manager.advance(sequence, token) else -1
-                if new < 0:
-                    break
-                token = new
-                if is_eog(token):
-                    break
-                now = clock()
-                generated.append(token)
-                request.untold.append(token)
-                if stops is not None and stops.add(token):
-                    break
-                if now + (now - before) / 2 > until or answer in stopping or self.closing:
-                    break  # the next token would be farther from the time than this one
-                before = now
-        except KvdeskError as error:
-            self.finish(request, "failed", str(error))
-            return True
-        request.last_at = now or request.last_at
-        if is_eog(token) or sampler.dead_end is not None:
-            self.finish(request, *request.ending)
-            return True
-        self.events.tell(request)
-        self._end_if_due(request)
-        return True
-
     def _acquire(self, command: Generate, sequence: CacheSequence, prompt: list[int]) -> Acquired:
         """What the cache has of the prompt; nothing where the client wants all of it read."""
         if command.client is not None and not command.client.reuse:
@@ -363,6 +324,24 @@ class Scheduler:
         held = common_prefix(own.tokens, prompt) if own is not None else 0
         wanted = max(held, MIN_REUSE_TOKENS)
         return any(t.prefilling and common_prefix(t.prompt, prompt) - t.position > wanted for t in self._requests)
+
+    def _fitting(self) -> list[tuple[Request, Batch]]:
+        """What is decoded next, of the requests that have room for it."""
+        if len(self._requests) == 1:
+            request = self._requests[0]
+            batches = [(request, request.next_batch(self.n_piece() if request.prefilling else 1))]
+        else:
+            batches = self._compose()
+        fitting: list[tuple[Request, Batch]] = []
+        for request, batch in batches:
+            if self._has_room(request, len(batch.tokens), sum(len(b.tokens) for _, b in fitting)):
+                fitting.append((request, batch))
+        return fitting
+
+    def _n_steps(self) -> int:
+        """How many tokens each request can write before one of them needs room."""
+        left = min(self._context.n_ctx_seq - request.position for request in self._requests)
+        return min(left, self._cache_manager.room_at([request.sequence for request in self._requests]))
 
     def _compose(self) -> list[tuple[Request, Batch]]:
         """Tokens of answers and chunks of prompts take turns (`kvdesk.policies.batching`)."""
@@ -454,32 +433,28 @@ class Scheduler:
         self._emit(Overflowed(command.conversation, command.answer, command.overflow, sentence, step.newly_evicted))
         return sentence
 
-    def _decode(self, batches: Sequence[tuple[Request, Batch]]) -> None:
-        """Decode, then sample."""
-        n_tokens = sum(len(batch.tokens) for _, batch in batches)
-        self._threads.choose(n_tokens)
-        self._may_abort = self._aborts_tokens or n_tokens > len(batches)
-        kind: DecodeKind = "prefill" if any(request.prefilling for request, _ in batches) else "decode"
+    def _decode(self, batches: Sequence[tuple[Request, Batch]], kind: DecodeKind) -> bool:
+        """Decode, then sample. Whether all requests go on and no text was sent."""
         try:
             decoded = self._cache_manager.decode([(request.sequence, batch) for request, batch in batches], kind)
         except KvdeskError as error:
             self._not_decoded(batches, -1, error)
-            return
+            return False
         if decoded.rc != 0:
             self._not_decoded(batches, decoded.rc, None)
-            return
-        row = -1
+            return False
+        step_s, row, n_running = decoded.ms[0] / 1e3, -1, len(self._requests)
         for request, batch in batches:
             row += len(batch.tokens)
-            if not request.n_new:
+            if kind == "prefill" and not request.n_new:
                 request.clocks.beside |= len(batches) > 1
-                self.events.tell_progress(request, decoded.ms[0] / 1e3)
+                self.events.tell_progress(request, step_s)
             if batch.output[-1]:
                 self._sample(request, row)
         for request in self._requests:
-            if request.position in request.pauses:
+            if request.pauses and request.position in request.pauses:
                 self._cache_manager.swapper.checkpoint(request.sequence)
-        self.events.tell_all(self._requests)
+        return not self.events.tell_all(self._requests, step_s) and len(self._requests) == n_running
 
     def _not_decoded(self, batches: Sequence[tuple[Request, Batch]], rc: int, failure: KvdeskError | None) -> None:
         """End the requests, unless the decode was stopped (rc 2): then the next step ends those asked to stop."""
@@ -504,10 +479,6 @@ class Scheduler:
             self.finish(request, *request.ending)
             return
         request.sampled(token, now)
-        self._end_if_due(request)
-
-    def _end_if_due(self, request: Request) -> None:
-        """End the request where its text has a stop string, or has come to its limit."""
         if request.stops is not None and request.stops.found:
             self.finish(request, "complete", finish="stop string")
         elif request.n_new >= request.command.sampling.max_tokens:

@@ -32,6 +32,7 @@ class Threads:
         self._policy = ThreadPolicy(default_threads(), settings.n_threads)
         self._own_s = time.process_time()
         self._told_at = time.monotonic()
+        self._chosen_for = 0, False  # tokens, and `follow`; until the policy learns more
 
     def choose(self, n_tokens: int) -> None:
         """Set the threads for the next decode, of so many tokens."""
@@ -39,6 +40,9 @@ class Threads:
             self._memory.publish()  # what was decoded meanwhile may have decided it
         now = time.monotonic()
         others = self._meter.read(now)
+        if others is None and self._chosen_for == (n_tokens, self.follow):
+            return
+        self._chosen_for = n_tokens, self.follow
         if others is not None:
             self._policy.load(now, others)
             self._tell(now, others)
@@ -53,6 +57,7 @@ class Threads:
 
     def decoded(self, decode: MirroredDecode) -> None:
         """Let the policy learn how long decodes took."""
+        self._chosen_for = 0, False
         if not self.follow or decode.kind == "flush" or decode.record.rc != 0:
             return
         n = decode.n_tokens
