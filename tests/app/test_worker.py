@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk import paths
 from kvdesk.app.worker import Worker
 from kvdesk.backends.local.engine import Engine
-from kvdesk.backends.local.scheduler.scheduler import Scheduler
+from kvdesk.backends.local.scheduler.running import Running
 from kvdesk.chat import ConversationId, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.host import subscription
 from kvdesk.host.host import MOST_DEATHS
@@ -69,16 +69,16 @@ def generate(text: str) -> Generate:
 def test_after_the_loop_died_the_model_is_loaded_again_and_what_waited_is_answered(
     heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step, n_steps = Scheduler.step, 0
+    step, n_steps = Running.step, 0
 
-    def dies_at_the_third(runner: Scheduler) -> None:
+    def dies_at_the_third(runner: Running) -> None:
         nonlocal n_steps
         n_steps += 1
         if n_steps == 3:
             raise ZeroDivisionError("injected")
         step(runner)
 
-    monkeypatch.setattr(Scheduler, "step", dies_at_the_third)
+    monkeypatch.setattr(Running, "step", dies_at_the_third)
     model = paths.embedded_model()
     assert model is not None
     first, second = generate("Where do puffins live?"), generate("And gulls?")

@@ -1,8 +1,9 @@
-"""The engine: commands in, events out, one small step at a time. Owns the session, the turns that wait and the jobs.
+"""The engine: commands in, events out, one small step at a time. Owns the session.
 
 Runs on one thread, the only one that touches llama.cpp; only `request_stop`, `request_cancel` and `request_close` may
-be called from others. Knows no Qt and no database. The way of a text: `handle(Generate)` -> queue -> `Scheduler.start`
-(template, tokens, common prefix) -> `Scheduler.step` after step (prefill in chunks, then a token each) -> `finish`.
+be called from others. Knows no Qt and no database. The way of a text: `handle(Generate)` -> `Scheduler.add`
+-> `Running.start` (template, tokens, common prefix) -> `Running.step` after step (prefill in chunks, then a token each)
+-> `finish`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -35,7 +34,7 @@ from kvdesk.backends.local.scheduler.previews import (
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.backends.local.scheduler.scheduler import Scheduler
 from kvdesk.backends.local.session import EnginePolicy, Session, open_session
-from kvdesk.chat import MessageId, MessageState
+from kvdesk.chat import MessageId
 from kvdesk.errors import KvdeskError, UserError, unexpected
 from kvdesk.protocol.cache import (
     AuditCache,
@@ -65,7 +64,6 @@ from kvdesk.protocol.chat import (
     ModelLoaded,
     ModelLoading,
     PreviewTurn,
-    Working,
 )
 from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
@@ -102,14 +100,8 @@ class Engine:
         self.session: Session | None = None
         self._cache_operations: CacheOperations | None = None
         self._own = EnginePolicy()
-        self._scheduler = Scheduler(emit, self._on_complete)
+        self._scheduler = Scheduler(emit, self._on_complete, self._fail)
         self._idle: Idle | None = None
-        self._waiting: deque[tuple[Generate, float]] = deque()
-        self._blocked = False  # the first that waits found no room; it is tried again when a turn has ended
-        self._job: tuple[Command, Iterator[Working]] | None = None
-        self._jobs: deque[tuple[Command, Iterator[Working]]] = deque()
-        self._cancelled = False
-        self._loaded = (0.0, 0.0)  # when the last model began to be loaded, and was (time.perf_counter)
         self._watchers: set[str] = set()
         self._shown_operation = -1
         self._shown_at = 0.0
@@ -122,7 +114,7 @@ class Engine:
 
     def request_cancel(self) -> None:
         """End what `Working` tells of. May be called from other threads."""
-        self._cancelled = True
+        self._scheduler.request_cancel()
 
     def request_close(self) -> None:
         """Stop the load or the decode that runs now. May be called from other threads; `close` must follow."""
@@ -131,7 +123,7 @@ class Engine:
     @property
     def busy(self) -> bool:
         """Whether `step` has something to do."""
-        return bool(self._waiting or self._scheduler or self._job or self._jobs)
+        return self._scheduler.busy
 
     def handle(self, command: Command, at_s: float | None = None) -> None:
         """Carry out a command given at `at_s` (time.perf_counter). What fails becomes `CommandFailed`."""
@@ -142,22 +134,8 @@ class Engine:
 
     def step(self) -> None:
         """Do one small piece of work: start a turn, go on with a job, or decode the next batch of all turns."""
-        if self._waiting:
-            self._end_stopped_waiting()
-        running, ended = len(self._scheduler), False
-        if self._waiting and not self._job and not self._blocked:
-            self._start_next()
-        elif running:
-            reading = self._scheduler.n_prefilling if self._blocked else 0
-            self._scheduler.step()
-            ended = len(self._scheduler) < running
-            self._blocked = self._blocked and not ended and reading == self._scheduler.n_prefilling
-        elif self._job or self._jobs:
-            self._work()
-            ended = self._job is None
-        else:
-            self._blocked = False
-        self._show(now=ended)
+        session = self.session
+        self._show(now=self._scheduler.step(session.runtime.operation_journal if session is not None else None))
 
     @property
     def idle_work_due(self) -> bool:
@@ -175,7 +153,7 @@ class Engine:
     def close(self, note: str = "") -> None:
         """End the running turn, free context, then model."""
         try:
-            self._end_all(note or tr(CLOSED))
+            self._scheduler.end_all(note or tr(CLOSED))
         finally:
             engine_log().listener = None
             session, self.session = self.session, None
@@ -191,8 +169,8 @@ class Engine:
         again: list[Command] = [UsePolicy(self._own.policy, self._own.folder)]
         again += [Watch(True, watcher) for watcher in self._watchers]
         for step in (
-            self._end_job,
-            partial(self._scheduler.give_up, note),
+            self._scheduler.jobs.end,
+            partial(self._scheduler.running.give_up, note),
             session.discard if session else lambda: None,
         ):
             try:
@@ -202,7 +180,7 @@ class Engine:
         if session is not None:
             again.append(LoadModel(LocalFile(session.loaded.header.path), session.runtime.context.settings))
         self.session = None
-        return (*again, *(command for command, _ in self._waiting))
+        return (*again, *self._scheduler.waiting)
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
@@ -211,12 +189,11 @@ class Engine:
             case LoadModel():
                 began = time.perf_counter()
                 self._load(command)
-                self._loaded = began, time.perf_counter()
+                self._scheduler.loaded = began, time.perf_counter()
             case RebuildContext():
                 self._rebuild(command)
             case Generate():
-                self._scheduler.expect(command.answer)
-                self._waiting.append((command, at_s))
+                self._scheduler.add(command, at_s)
             case Forget() | DropMessages() | CloseConversation():
                 self._forget(command)
             case AuditCache():
@@ -253,8 +230,9 @@ class Engine:
                 self._emit(tokenized(self.session.loaded.prompts if self.session is not None else None, command))
             case VerifyConversation():
                 loaded, runtime = self._require().loaded, self._require().runtime
-                job = verify(runtime.cache_manager, loaded.noise, command.conversation, self._emit)
-                self._jobs.append((command, job))
+                n_piece = self._scheduler.running.n_job_piece
+                job = verify(runtime.cache_manager, loaded.noise, command.conversation, n_piece, self._emit)
+                self._scheduler.jobs.add(command, job)
             case TakeRecording():
                 self._emit(RecordingTaken(self._require().runtime.recording()))
 
@@ -270,9 +248,8 @@ class Engine:
 
         def on_progress(progress: float) -> bool:
             self._emit(ModelLoading(source, progress))
-            self._scheduler.end_stopped()  # turns wait for the load, but not to be stopped
-            self._end_stopped_waiting()
-            return not self._scheduler.closing
+            self._scheduler.end_stopped()  # requests wait for the load, but not to be stopped
+            return not self._scheduler.running.closing
 
         old = self.session
         before = old.runtime if old else None
@@ -283,7 +260,7 @@ class Engine:
                 self._emit,
                 old,
                 on_progress,
-                on_replace=lambda: self._end_all(
+                on_replace=lambda: self._scheduler.end_all(
                     tr("Another model was opened.")
                 ),  # jobs too: they know the old context
                 own=self._own,
@@ -292,14 +269,14 @@ class Engine:
             if old is not None and (old.runtime is not before or not old.runtime.context.is_open):
                 self._after_new_context()
             raise
-        self._scheduler.events.forget_texts()
+        self._scheduler.running.events.forget_texts()
         self._emit(ModelLoaded(self.session.loaded.model.info(), self.session.loaded.remark))
         self._ready(rebuilt=False)
 
     def _rebuild(self, command: RebuildContext) -> None:
         session = self._require()
         session.check(command.context)
-        self._end_all(tr(_ANEW))
+        self._scheduler.end_all(tr(_ANEW))
         old, held = session.runtime, []
         if command.keep != "nothing":
             held = hold(old.context, old.cache_manager, with_state=command.keep == "state")
@@ -310,8 +287,9 @@ class Engine:
             self._after_new_context()
         if held and self.session is session:
             new = session.runtime
-            job = refill(new.context, new.cache_manager, new.spans, held, self._scheduler.n_piece, self._emit)
-            self._jobs.append((command, job))
+            n_piece = self._scheduler.running.n_job_piece
+            job = refill(new.context, new.cache_manager, new.spans, held, n_piece, self._emit)
+            self._scheduler.jobs.add(command, job)
 
     def _after_new_context(self) -> None:
         """Say which context there is now: the new one, the old one made again, or none at all."""
@@ -327,7 +305,7 @@ class Engine:
         speed_model, cost = runtime.speed_model, runtime.speed_model.cost
         self._cache_operations = CacheOperations(context, cache_manager, journal, cost, loaded.noise, self._emit)
         self._idle = Idle(context, cache_manager, journal, cost, loaded.prompts)
-        self._scheduler.use(
+        self._scheduler.running.use(
             *(context, cache_manager, runtime.overflow_manager, speed_model),
             *(runtime.threads, runtime.idle_requests, runtime.spans, CellOrder(context, journal, cost)),
         )
@@ -342,7 +320,7 @@ class Engine:
             if self.session is not None:
                 drop_messages(self.session.runtime.cache_manager, command.conversation, command.messages)
             return
-        self._scheduler.end_of(command.conversation, tr("Its cells were removed."))
+        self._scheduler.running.end_of(command.conversation, tr("Its cells were removed."))
         if self.session is None:
             if isinstance(command, CloseConversation) and self._own.folder is not None:
                 forget_saved(self._own.folder, command.conversation)
@@ -357,12 +335,12 @@ class Engine:
     def _operate(self, command: Operate) -> None:
         session = self._require()
         assert self._cache_operations is not None
-        if self._job:
+        if self._scheduler.jobs.running:
             raise UserError(tr("Wait until the work that is being shown has ended, or cancel it."))
         ends = self._cache_operations.ends(command.operation)
         for sequence in session.runtime.cache_manager.pool:
             if ends(sequence):
-                self._scheduler.end_of(sequence.conversation, tr("Its cells were changed by hand."))
+                self._scheduler.running.end_of(sequence.conversation, tr("Its cells were changed by hand."))
         try:
             self._cache_operations.do(command.operation, measured=command.measured)
         except Exception:
@@ -421,57 +399,7 @@ class Engine:
             prompts.begin()  # a template of the chat's own comes next, as a rule
         self._emit(preview)
 
-    # --- turns and jobs -----------------------------------------------------------------------------------------------
-
-    def _start_next(self) -> None:
-        if self.session is None:
-            self._scheduler.abandon(self._waiting.popleft()[0], "failed", tr(NO_MODEL))
-            return
-        command, submitted_at = self._waiting[0]
-        began, ended = self._loaded
-        if self._scheduler.start(command, submitted_at, max(0.0, ended - max(began, submitted_at))):
-            self._waiting.popleft()
-        else:
-            self._blocked = True
-
-    def _end_stopped_waiting(self) -> None:
-        """End the answers that wait and were asked to stop. Where the first one was, there may be room for the next."""
-        left = deque(waits for waits in self._waiting if not self._scheduler.ended_unbegun(waits[0]))
-        self._blocked = self._blocked and bool(left) and left[0] is self._waiting[0]
-        self._waiting = left
-
-    def _end_all(self, note: str) -> None:
-        """End every job and every turn, those that wait too: the context goes."""
-        self._end_job()
-        self._jobs.clear()
-        state: MessageState = "interrupted" if self._scheduler.closing else "stopped"
-        self._scheduler.end_all(note, state)
-        while self._waiting:
-            self._scheduler.abandon(self._waiting.popleft()[0], state, note)
-
-    def _work(self) -> None:
-        """One chunk of the job, or the end of it."""
-        if self._job is None:
-            self._job, self._cancelled = self._jobs.popleft(), False
-        command, work = self._job
-        conversation = command.conversation if isinstance(command, VerifyConversation) else None
-        reason = tr("to verify the conversation") if conversation else tr("read again after a rebuild")
-        try:
-            with self._require().runtime.operation_journal.purpose(conversation, reason):
-                progress = None if self._cancelled or self._scheduler.closing else next(work, None)
-        except Exception as error:  # noqa: BLE001 - it costs this job, never the engine
-            self._fail(command, error)
-            progress = None
-        if progress is None:
-            self._end_job()
-        else:
-            self._emit(progress)
-
-    def _end_job(self) -> None:
-        if self._job is not None:
-            self._job[1].close()  # type: ignore[attr-defined]  # a generator
-            self._job = None
-            self._emit(Working("", 0, 0))
+    # --- what is shown ------------------------------------------------------------------------------------------------
 
     def _tell_ledger(self) -> None:
         """Say what memory is taken, where that has changed."""
@@ -482,8 +410,6 @@ class Engine:
         if ledger != self._told:
             self._told = ledger
             self._emit(ledger)
-
-    # --- what is shown ------------------------------------------------------------------------------------------------
 
     def _on_complete(self, request: Request) -> None:
         if self._idle is not None:

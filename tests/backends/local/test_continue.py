@@ -143,7 +143,7 @@ def test_a_stop_that_came_too_late_does_not_stop_what_goes_on(chat: HeadlessChat
     started, after = go_on(chat, answer)
     assert started is not None
     assert (after.state, after.finish, after.stats.generated_tokens) == ("complete", "limit", 20)
-    assert not engine._scheduler._stopping
+    assert not engine._scheduler.running._stopping
 
 
 def test_after_a_stop_string_no_more_is_read_than_must_be(chat: HeadlessChat) -> None:
@@ -171,7 +171,7 @@ def test_a_stop_lets_a_token_end_where_its_state_would_be_lost(
 ) -> None:
     monkeypatch.setattr(answer_events, "TELL_S", 0.0)
     chat, flags = HeadlessChat(engine), []
-    runs, context = engine.engine._scheduler, engine.engine.session.runtime.context
+    runs, context = engine.engine._scheduler.running, engine.engine.session.runtime.context
     before, runs._stop_decode = runs._stop_decode, lambda: flags.append(1)
     n_told = 0
 

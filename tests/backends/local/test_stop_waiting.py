@@ -55,7 +55,7 @@ def test_the_first_that_found_no_room_is_stopped_and_the_next_begins(narrow: Hea
     engine, long, short = narrow.engine, asked(TOO_LONG_BESIDE), asked("Hi")
     engine.handle(long)
     engine.handle(short)
-    step_until(narrow, lambda: engine._blocked)
+    step_until(narrow, lambda: engine._scheduler._blocked)
     engine.request_stop(long.answer)
     step_until(narrow, lambda: long.answer in ends(narrow))
     assert (ends(narrow)[long.answer].state, ends(narrow)[long.answer].note) == ("stopped", UNBEGUN)
@@ -68,11 +68,11 @@ def test_one_behind_the_first_is_stopped_and_the_first_waits_on(narrow: Headless
     engine, long, short = narrow.engine, asked(TOO_LONG_BESIDE), asked("Hi")
     engine.handle(long)
     engine.handle(short)
-    step_until(narrow, lambda: engine._blocked)
+    step_until(narrow, lambda: engine._scheduler._blocked)
     engine.request_stop(short.answer)
     engine.step()
     assert ends(narrow)[short.answer].state == "stopped"
-    assert engine._blocked, "there is no more room than before"
+    assert engine._scheduler._blocked, "there is no more room than before"
     assert not {long.answer, writing.answer} & set(ends(narrow))
     engine.request_stop(long.answer)
 

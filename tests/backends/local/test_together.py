@@ -31,7 +31,7 @@ def test_turns_of_several_conversations_run_together(headless: HeadlessEngine) -
         headless.engine.handle(Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), GREEDY))
     while headless.engine.busy:
         headless.engine.step()
-        most = max(most, len(headless.engine._scheduler))
+        most = max(most, len(headless.engine._scheduler.running))
     for event in headless.events:
         if isinstance(event, TurnEnded):
             ended[event.conversation] = event

@@ -6,7 +6,7 @@ engine's thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,26 +63,29 @@ class Probe:
             finally:
                 memory.seq_rm(spare, -1, -1)
 
-    def fresh_logits(self, tokens: Sequence[int]) -> Iterator[int | Logits]:
+    def fresh_logits(self, tokens: Sequence[int], n_piece: Callable[[int], int]) -> Iterator[int | Logits]:
         """Logits after `tokens`, recomputed: yields how many are in the cache, at last the logits.
 
-        They are those that `next_logits` compares with. Between steps the seq_id stays reserved; its cells are removed
-        at the end, also when the iterator is closed before. Raises DecodeError, RefusedCall; UserError when the cache
-        has no room.
+        They are those that `next_logits` compares with. `n_piece`: tokens of the next step, behind so many. Between
+        steps others may decode and the seq_id stays reserved; its cells are removed at the end, also when the iterator
+        is closed before. Raises DecodeError, RefusedCall; UserError when the cache has no room.
         """
         context, behind = self._context, not self._context.can("partial seq_rm")
         with self._pool.reserved() as spare:
-            if not context.memory.has_room(spare, len(tokens) + int(behind)):
-                raise UserError(tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=len(tokens)))
-            body = tokens if behind else tokens[:-1]
+            body, start = tokens if behind else tokens[:-1], 0
             try:
-                for start in range(0, len(body), context.n_batch):
-                    part = body[start : start + context.n_batch]
+                while start < len(body):
+                    if not context.memory.has_room(spare, len(tokens) + int(behind) - start):
+                        raise UserError(
+                            tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=len(tokens))
+                        )
+                    part = body[start : start + n_piece(start)]
                     if (rc := context.decode(Batch.of(spare, start, part), "check").rc) != 0:
                         if rc == 2:
                             return
                         _expect(rc)
-                    yield start + len(part)
+                    start += len(part)
+                    yield start
                 last = Batch.of(spare, len(body), tokens[-1:], "last")
                 _expect(context.decode(last, "check").rc)
                 yield context.logits()

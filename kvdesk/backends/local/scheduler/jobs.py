@@ -1,18 +1,20 @@
 """Work that takes long, a chunk at a time between the steps of running requests: verify a conversation, refill a cache.
 
-Each job is a generator of `Working`; closing it ends the work cleanly. Runs on the engine's thread.
+Each job is a generator of `Working`; closing it ends the work cleanly. Between two chunks requests start, decode and
+end: a job holds no conversation. `n_piece` gives the tokens of a chunk, behind so many. Runs on the engine's thread.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.scheduler.job_turns import Job
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import Blob
@@ -28,8 +30,9 @@ def verify(
     cache_manager: CacheManager,
     noise: tuple[float, float],
     conversation: ConversationId,
+    n_piece: Callable[[int], int],
     emit: Emit,
-) -> Iterator[Working]:
+) -> Job:
     """Recompute the conversation in a spare sequence and compare its next token. `noise`: `LoadedModel.noise`.
 
     Raises UserError where it cannot.
@@ -46,7 +49,7 @@ def verify(
     tokens = list(sequence.tokens)
     what, start = tr("Verifying: computing the conversation again"), time.perf_counter()
     held = cache_manager.probe.next_logits(sequence).logits
-    for result in cache_manager.probe.fresh_logits(tokens):
+    for result in cache_manager.probe.fresh_logits(tokens, n_piece):
         if isinstance(result, int):
             yield Working(what, result, len(tokens))
         else:
@@ -85,13 +88,14 @@ def refill(
     cache_manager: CacheManager,
     spans: MessageSpanReporter,
     held: Sequence[Held],
-    n_piece: Callable[[], int],
+    n_piece: Callable[[int], int],
     emit: Emit,
-) -> Iterator[Working]:
-    """Fill a new context with what the conversations had: from saved state, or computed again from their tokens, so
-    many at once that progress is seen (`n_piece`). At its end it says what was done.
+) -> Job:
+    """Fill a new context with what the conversations had: from saved state, or computed again from their tokens. At
+    its end it says what was done.
 
     Conversations that do not fit any more are left out, the least recently used first: their next turn computes them.
+    One whose next turn begins meanwhile is left to that.
     """
     start, found = time.perf_counter(), Counter[str]()
     yield from _refill(context, cache_manager, spans, held, n_piece, found)
@@ -104,9 +108,9 @@ def _refill(
     cache_manager: CacheManager,
     spans: MessageSpanReporter,
     held: Sequence[Held],
-    n_piece: Callable[[], int],
+    n_piece: Callable[[int], int],
     found: Counter[str],
-) -> Iterator[Working]:
+) -> Job:
     total = sum(len(h.tokens) for h in held)
     done = 0
     for h in held:
@@ -118,24 +122,25 @@ def _refill(
         if not context.memory.has_room(sequence.seq_id, n):
             cache_manager.release(sequence)
             continue
-        cache_manager.mark_busy(sequence)
         cache_manager.set_texts(sequence, h.texts)
-        try:
-            if h.blob and cache_manager.carry_in(sequence, h.blob, h.tokens, h.exact):
-                found["carried"] += n
-                yield Working(tr("Carrying conversations over"), done, total)
-            else:
-                cache_manager.acquire_prefix(sequence, list(h.tokens))  # what others have already
-                yield Working(tr("Reading conversations again"), done - n + len(sequence.tokens), total)
-            while len(sequence.tokens) < n:
-                first = len(sequence.tokens)
-                part = h.tokens[first : first + n_piece()]
-                batch = Batch.of(sequence.seq_id, first, part)
-                if cache_manager.decode([(sequence, batch)], "prefill").rc != 0:
-                    return
-                found["read"] += len(part)
-                yield Working(tr("Reading conversations again"), done - n + len(sequence.tokens), total)
-        finally:
-            cache_manager.mark_idle(sequence)
-        found["conversations"] += 1
-        spans.restore(sequence, h.spans)
+        if h.blob and cache_manager.carry_in(sequence, h.blob, h.tokens, h.exact):
+            found["carried"] += n
+            told = tr("Carrying conversations over")
+        else:
+            cache_manager.acquire_prefix(sequence, list(h.tokens))  # what others have already
+            told = tr("Reading conversations again")
+        while len(sequence.tokens) < n:
+            first = len(sequence.tokens)
+            yield Working(told, done - n + first, total)
+            if cache_manager.pool.get(h.conversation) is not sequence or sequence.busy or len(sequence.tokens) != first:
+                break  # its next turn has begun, or it was evicted for another
+            part = h.tokens[first : first + n_piece(first)]
+            if not context.memory.has_room(sequence.seq_id, len(part)):
+                break
+            if cache_manager.decode([(sequence, Batch.of(sequence.seq_id, first, part))], "prefill").rc != 0:
+                return
+            found["read"] += len(part)
+        else:
+            found["conversations"] += 1
+            spans.restore(sequence, h.spans)
+            yield Working(told, done, total)

@@ -1,4 +1,4 @@
-"""One request for an answer, as a value that changes: what is prefilled, what is generated, what was measured.
+"""One request for an answer, before and after it begins: what is prefilled, what is generated, what was measured.
 
 Knows tokens and clocks, not the cache: the scheduler tells it what was decoded and asks it for the next tokens.
 """
@@ -19,6 +19,21 @@ from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
 from kvdesk.protocol.chat import Generate
 from kvdesk.reasoning import SaidStart
 from kvdesk.translation import tr
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A request that has not begun.
+
+    submitted_at  time.perf_counter() when it was sent
+    notes         what was evicted for it already
+    held_back     it was tried, and waits until another has ended
+    """
+
+    command: Generate
+    submitted_at: float
+    notes: list[str] = field(default_factory=list)
+    held_back: bool = False
 
 
 @dataclass(slots=True, eq=False)
