@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kvdesk.chat import Message, new_message_id
@@ -117,3 +118,27 @@ def test_a_chat_that_is_read_again_goes_on_before_it_is_all_read(headless: Headl
     assert (refilled.n_conversations, refilled.n_left) == (1, 1), "its next turn read the other one"
     for chat in chats:
         held(headless, chat)
+
+
+@pytest.fixture
+def exact(talking_file: Path) -> Iterator[HeadlessEngine]:
+    yield from opened_with(talking_file, SMALL.model_copy(update={"exact": True}))
+
+
+def test_with_exact_answers_no_token_comes_before_older_ones_when_a_verification_ends(exact: HeadlessEngine) -> None:
+    engine, chat = exact.engine, HeadlessChat(exact)
+    engine.session.loaded.model.vocab.ignore_eog()
+    chat.answer(LONG, GREEDY)
+    exact.events = []
+    engine.handle(VerifyConversation(chat.id))
+    engine.step()
+    answer = asked("Hello", n_tokens=400)
+    engine.handle(answer)
+    step_until(exact, lambda: bool(of(exact.events, Verified)))
+    assert answer.answer not in ends(exact)
+    step_until(exact, lambda: not engine.busy)
+    runtime = engine.session.runtime
+    cells = runtime.context.memory.snapshot().maps[0].streams[0]
+    seq_id = runtime.cache_manager.pool.get(answer.conversation).seq_id
+    positions = cells.pos[(cells.seq_bits[:, 0] >> seq_id) & 1 == 1]
+    assert (np.diff(positions) > 0).all()
