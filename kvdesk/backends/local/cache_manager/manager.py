@@ -29,7 +29,6 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import Blob
-from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError, PromptError, UserError
 from kvdesk.policies.swap import eviction_order
@@ -62,12 +61,12 @@ class CacheManager:
         self._operation_journal = operation_journal
         self.swapper = swapper
         self._pool = SequencePool(context.n_seq_max)
-        self._prefixes = PrefixLookup(context, self._pool)
+        self.prefixes = PrefixLookup(context, self._pool)
         self.probe = Probe(context, self._pool)
         self.shared_cells = SharedCells(context, self._pool)
         self._eviction_reasons = dict(eviction_reasons or {})
         self.one_buffer = context.memory.mirror.geometry.n_stream == 1
-        self._can_share = self.one_buffer and context.can("partial seq_cp") and not self._prefixes.has_small_window
+        self._can_share = self.one_buffer and context.can("partial seq_cp") and not self.prefixes.has_small_window
 
     @property
     def pool(self) -> Sequences:
@@ -114,15 +113,9 @@ class CacheManager:
         """
         if client is None or not client.reuse or self._pool.get(conversation) is not None:
             return
-        best, most = None, MIN_REUSE_TOKENS - 1
-        for sequence in self._pool:
-            if sequence.client is None or sequence.busy or sequence.inactive or sequence.sharing != client.sharing:
-                continue
-            n = self.reusable_prefix(sequence, list(prompt[:-1]))
-            if n > most and (not self._can_share or n + MIN_REUSE_TOKENS > len(sequence.tokens)):
-                best, most = sequence, n
-        if best is not None:
-            self._pool.rename(best.conversation, conversation, client)
+        earlier = self.prefixes.earlier_request(client, list(prompt[:-1]), whole=self._can_share)
+        if earlier is not None:
+            self._pool.rename(earlier.conversation, conversation, client)
 
     def free_a_sequence(self) -> None:
         """Where no seq_id is free, evict the branch that was used least recently. Nothing where no branch is kept."""
@@ -274,12 +267,6 @@ class CacheManager:
             self._eviction_reasons[sequence.conversation] = reason
         return True
 
-    def reusable_prefix(self, sequence: CacheSequence, tokens: list[int], *, exact: bool = False) -> int:
-        """How many of its tokens can stay when the sequence is to hold `tokens`; `exact`: none that were moved.
-        Read-only.
-        """
-        return self._prefixes.reusable_prefix(sequence, tokens, exact=exact)
-
     def slide(self, sequence: CacheSequence, held: int, p0: int, p1: int, reason: str) -> bool:
         """Of its first `held` tokens remove `[p0, p1)` and move the later ones down to p0. Changes the cache.
 
@@ -339,14 +326,14 @@ class CacheManager:
         """
         sequence = _own(sequence)
         source, wanted = "", prompt[:-1]
-        reusable = self.reusable_prefix(sequence, wanted, exact=not moved)
-        branch, n_branch = self._prefixes.best_branch(sequence.conversation, wanted, exact=not moved)
+        reusable = self.prefixes.reusable_prefix(sequence, wanted, exact=not moved)
+        branch, n_branch = self.prefixes.best_branch(sequence.conversation, wanted, exact=not moved)
         if branch is not None and n_branch > reusable:
             self._pool.exchange(sequence, branch)
             self.release_empty_branch(branch)  # an answer beside others began with an empty sequence, not needed now
             reusable = n_branch
             source = tr("another branch of this conversation")
-        lender, n_lent = self._prefixes.lender(sequence, wanted)
+        lender, n_lent = self.prefixes.lender(sequence, wanted)
         whose = sequence.conversation if moved else None
         offer = self.swapper.offer(wanted, max(reusable, n_lent), whose, sequence.sharing)
         from_disk = offer is not None and offer.saved.blob is None
@@ -377,17 +364,12 @@ class CacheManager:
         """(tokens that `acquire_prefix` would find, ms to bring back the state they are saved in). Read-only."""
         wanted = prompt[:-1]
         sequence = self._pool.get(conversation)
-        found = self._prefixes.lender(sequence, wanted)[1]
+        found = self.prefixes.lender(sequence, wanted)[1]
         if sequence is not None:
-            n_branch = self._prefixes.best_branch(conversation, wanted, exact=not moved)[1]
-            found = max(found, self.reusable_prefix(sequence, wanted, exact=not moved), n_branch)
+            n_branch = self.prefixes.best_branch(conversation, wanted, exact=not moved)[1]
+            found = max(found, self.prefixes.reusable_prefix(sequence, wanted, exact=not moved), n_branch)
         offer = self.swapper.offer(wanted, found, conversation if moved else None)
         return (found, 0.0) if offer is None else (offer.n_tokens, offer.restore_ms)
-
-    def cached(self, conversation: ConversationId, tokens: list[int]) -> int:
-        """How many of these first tokens the conversation has in the cache now, in any of its branches. Read-only."""
-        mine = [s for s in self._pool if s.conversation == conversation]
-        return max((common_prefix(s.tokens, tokens) for s in mine), default=0)
 
     def _acquired_saved(self, sequence: LeasedSequence, saved: SavedState) -> Acquired:
         """The beginning was restored from this state. A request that goes on with all of an earlier one has it now, and

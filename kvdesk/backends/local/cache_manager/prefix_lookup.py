@@ -6,10 +6,16 @@ sequences and cells, changes neither. Runs on the engine's thread.
 
 from __future__ import annotations
 
-from kvdesk.backends.local.cache_manager.sequences import CacheSequence, LeasedSequence, SequencePool
+from kvdesk.backends.local.cache_manager.sequences import (
+    MIN_REUSE_TOKENS,
+    CacheSequence,
+    LeasedSequence,
+    SequencePool,
+)
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
+from kvdesk.protocol.chat import Client
 
 
 class PrefixLookup:
@@ -66,6 +72,24 @@ class PrefixLookup:
         if not self._window_can_be_shared(lender.seq_id, n, borrower):
             return None, 0
         return lender, n
+
+    def earlier_request(self, client: Client, prompt: list[int], *, whole: bool) -> LeasedSequence | None:
+        """The idle request of another program, that shares with `client`, with the longest reusable prefix of the
+        prompt; `whole`: only one that holds nothing else, but for a few tokens.
+        """
+        best, most = None, MIN_REUSE_TOKENS - 1
+        for sequence in self._pool:
+            if sequence.client is None or sequence.busy or sequence.inactive or sequence.sharing != client.sharing:
+                continue
+            n = self.reusable_prefix(sequence, prompt)
+            if n > most and (not whole or n + MIN_REUSE_TOKENS > len(sequence.tokens)):
+                best, most = sequence, n
+        return best
+
+    def cached(self, conversation: ConversationId, tokens: list[int]) -> int:
+        """How many of these first tokens the conversation has in the cache now, in any of its branches."""
+        mine = [s for s in self._pool if s.conversation == conversation]
+        return max((common_prefix(s.tokens, tokens) for s in mine), default=0)
 
     # --- private ------------------------------------------------------------------------------------------------------
 

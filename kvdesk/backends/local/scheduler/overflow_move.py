@@ -49,7 +49,7 @@ def frees_enough(
         freed = cache_manager.shared_cells.cells_freed(sequence, move.p0, move.p1)
         freed += cache_manager.shared_cells.cells_freed(sequence, move.held, ALL_EXACT)
         return n_free + freed >= len(step.after) - move.n_kept
-    n = cache_manager.reusable_prefix(sequence, step.after[:-1], exact=policy_of(policy).exact)
+    n = cache_manager.prefixes.reusable_prefix(sequence, step.after[:-1], exact=policy_of(policy).exact)
     return n_free + cache_manager.shared_cells.cells_freed(sequence, n, ALL_EXACT) >= len(step.after) - n
 
 
@@ -65,7 +65,7 @@ def carry_out(cache_manager: CacheManager, sequence: CacheSequence, step: Step, 
         sentence = moved_sentence(step.full, n_messages, n_tokens, move.p0, cuts_answer=step.plan.cuts_answer)
         if cache_manager.slide(sequence, move.held, move.p0, move.p1, sentence):
             return sentence
-    n = cache_manager.reusable_prefix(sequence, step.after[:-1], exact=policy_of(policy).exact)
+    n = cache_manager.prefixes.reusable_prefix(sequence, step.after[:-1], exact=policy_of(policy).exact)
     sentence = recomputed_sentence(step.full, n_messages, n_tokens, len(step.after) - n)
     cache_manager.truncate(sequence, n, sentence)
     cache_manager.pop_eviction_reason(sequence.conversation)

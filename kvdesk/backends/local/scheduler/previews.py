@@ -114,7 +114,7 @@ def measure_context(
         prompt, _ = overflow_manager.now(asked)
         tokens = _asked_tokens(asked, prompt)
         n_system = _n_system(prompt, asked)
-    cached = cache_manager.cached(asked.conversation, tokens)
+    cached = cache_manager.prefixes.cached(asked.conversation, tokens)
     n_answer = min(asked.max_tokens, n_ctx // RESERVE)
     return ContextUse(asked.conversation, len(tokens), cached, n_ctx, n_system, n_answer)
 
