@@ -133,7 +133,8 @@ class Context:
         Raises RefusedCall where there are no logits (llama.cpp would abort, llama-sampler.cpp:940): before the first
         decode, without the entry's output flag, after a restored state.
         """
-        row = self._checked(row)
+        if row is None or row not in self.memory.rows:
+            row = self._checked(row)
         return sampler.sample(self._ctx, row)
 
     def logits(self, row: int | None = None) -> NDArray[np.float32]:

@@ -333,7 +333,11 @@ class MirroredMemory:
         """llama_decode of a batch that was checked. Changes the cache."""
         n = len(batch.tokens)
         self._batch.fill(batch)
-        self._spend(batch)
+        if len(self._spare) == 1:
+            self._spare[0] -= n
+        else:
+            for ids in batch.seq_ids:
+                self._spare[ids[0]] -= 1
         self.rows = _NO_ROWS
         self._log.capture_start()
         start = time.perf_counter()
@@ -350,14 +354,6 @@ class MirroredMemory:
             self.publish()
             self._settle_at = now + SETTLE_S
         return decoded
-
-    def _spend(self, batch: Batch) -> None:
-        """Of the cells that are certainly free the batch takes some."""
-        if len(self._spare) == 1:
-            self._spare[0] -= len(batch.tokens)
-            return
-        for ids in batch.seq_ids:
-            self._spare[ids[0]] -= 1
 
     def _decode_unstoppably(self, batch: Batch, kind: DecodeKind) -> PendingDecode:
         """`_decode` that cannot be stopped: a K-shift that was stopped half-way would be applied again."""

@@ -501,5 +501,5 @@ class Running:
         request.sampled(token, now)
         if request.stops is not None and request.stops.found:
             self.finish(request, "complete", finish="stop string")
-        elif request.n_new >= request.command.sampling.max_tokens:
+        elif len(request.generated) >= request.n_most:
             self.finish(request, "complete", tr(LIMIT_NOTE).format(n=f"{request.n_new:,}"), "limit")
