@@ -27,6 +27,7 @@ class Cause(StrEnum):
     TAKEN = "taken over"  # the beginning came from another sequence or from a saved state
     FIRST = "first turn"  # the sequence held nothing, and nothing had taken it away
     EVICTED = "evicted"  # its cells had been removed for another conversation, or by hand
+    EXACT = "exact answers"  # what was written, and what was read behind the last whole block, is read again
     CONTINUED = "continued"  # everything held is a prefix of the prompt: only what is new was prefilled
     REGENERATED = "regenerated"  # the prompt is a prefix of what was held: an answer is given anew
     RECURRENT = "recurrent state"  # the state cannot be cut, so all was computed again
@@ -50,6 +51,7 @@ class Facts:
     recurrent        the model's memory cannot give back a part
     taken            where the reused tokens came from, when not from the sequence itself
     checkpoint       it was a checkpoint of the conversation, made while an earlier turn was read
+    block            tokens of the blocks that exact answers reuse only whole, where that costs tokens; else 0
     """
 
     evicted: str = ""
@@ -60,6 +62,7 @@ class Facts:
     recurrent: bool = False
     taken: str = ""
     checkpoint: bool = False
+    block: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,8 @@ def _cause(held: list[int], prompt: list[int], same: int, text: Text, facts: Fac
         return Cause.EVICTED
     if not held:
         return Cause.FIRST
+    if facts.block and same == min(len(held), len(prompt)):
+        return Cause.EXACT
     if same == len(held) < len(prompt):
         return Cause.CONTINUED
     cuts = (
@@ -157,6 +162,9 @@ def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
         Cause.CHECKPOINT: tr("This model's state comes back only whole, so it went back to a checkpoint: {counts}"),
         Cause.TAKEN: tr("The beginning came from {taken}: {counts}"),
         Cause.EVICTED: tr("Its cells had been removed ({evicted}): {counts}"),
+        Cause.EXACT: tr(
+            "Exact answers reuse only whole blocks of {block} tokens of a prompt, and read answers again: {counts}"
+        ),
         Cause.CONTINUED: tr("Everything in the cache was reused: {counts}"),
         Cause.REGENERATED: tr("The answer is given anew, and its prompt was held: {counts}"),
         Cause.RECURRENT: tr("This model's state cannot be cut, so it begins again: {counts}"),
@@ -167,7 +175,12 @@ def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
         Cause.RETOKENIZED: tr("The same text became other tokens: {counts}"),
         Cause.UNKNOWN: tr("The prompt differs from what was held: {counts}"),
     }[cause].format(
-        counts=counts, taken=facts.taken, evicted=facts.evicted, edited=facts.edited, template=facts.template
+        block=facts.block,
+        counts=counts,
+        taken=facts.taken,
+        evicted=facts.evicted,
+        edited=facts.edited,
+        template=facts.template,
     )
 
 

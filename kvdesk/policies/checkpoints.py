@@ -42,18 +42,25 @@ def pays(spared_ms: float, cost_ms: float) -> bool:
 
 
 def pauses(
-    n_kept: int, n_held: int, n_prompt: int, marks: Iterable[int], pause_ms: float, token_ms: float
+    n_kept: int,
+    n_held: int,
+    n_prompt: int,
+    marks: Iterable[int],
+    pause_ms: float,
+    token_ms: float,
+    block: int = 1,
 ) -> list[int]:
     """Where the prefill of a prompt pauses so that its state can be kept: numbers of tokens, ascending.
 
     At `marks` (where the text of the last message begins, say: an edit goes back there), every so many tokens, and
     before the last token, whose logits another answer needs. n_kept: leading tokens whose state is kept already;
-    n_held: tokens that need not be read; pause_ms: what one batch more costs; token_ms: what a token of a prompt costs.
+    n_held: tokens that need not be read; pause_ms: what one batch more costs; token_ms: what a token of a prompt costs;
+    block: only multiples of it.
     """
     least = max(LEAST, math.ceil(pause_ms / (PRICE * token_ms))) if token_ms > 0 else LEAST
     regular = range((n_held // EVERY + 1) * EVERY, n_prompt, EVERY)
     found: list[int] = []
-    for at in sorted({*marks, *regular, n_prompt - 1}):
+    for at in sorted({at // block * block for at in (*marks, *regular, n_prompt - 1)}):
         if n_held < at < n_prompt and at - max([n_kept, *found]) >= least:
             found.append(at)
     return found

@@ -26,3 +26,12 @@ def piece(n_batch: int, n_ubatch: int, ubatch_ms: float | None) -> int:
     while ubatch_ms > LONGEST_MS and n >= 2 * LEAST:
         n, ubatch_ms = n // 2, ubatch_ms / 2
     return n
+
+
+def end_of_piece(first: int, most: int, n: int, block: int) -> int:
+    """Where a batch ends that reads a prompt of `n` tokens from its token `first`: `most` tokens on, or at `n`.
+
+    Before `n` only at a multiple of `block` (`Context.block`), at least one on.
+    """
+    end = first + most
+    return n if end >= n else max(end // block * block, min((first // block + 1) * block, n))

@@ -113,9 +113,9 @@ class ContextSettings(Table):
         False,
         title=marked("Exact answers"),
         description=marked(
-            "The same answer, bit for bit, as if the prompt was computed without the cache (not with weights of Q4_0, "
-            "Q5_0, Q8_0, IQ4_NL, f16, bf16 or f32). Off, answers may differ by rounding. Prompts are read a third "
-            "slower, and one thread writes answers (0.7 of the speed on two cores)"
+            "The same answer, bit for bit, as if the prompt was computed without the cache. Off, answers may differ by "
+            "rounding. Prompts are read a third slower, one thread writes answers (0.7 of the speed on two cores), and "
+            "with most weights each turn reads the last answer again"
         ),
     )
     n_threads: int = Field(

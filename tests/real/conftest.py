@@ -42,7 +42,17 @@ def real_file(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="module")
 def loaded_real(real_file: Path) -> Iterator[HeadlessEngine]:
+    yield from opened_real(real_file, SMALL)
+
+
+@pytest.fixture(scope="module")
+def loaded_exact(real_file: Path) -> Iterator[HeadlessEngine]:
     yield from opened_real(real_file, EXACT)
+
+
+@pytest.fixture
+def exact(loaded_exact: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> HeadlessEngine:
+    return emptied(loaded_exact, monkeypatch)
 
 
 @pytest.fixture

@@ -159,6 +159,11 @@ class CacheManager:
         self.truncate(sequence, 0, reason, note)
         self.release(sequence)
 
+    @property
+    def block(self) -> int:
+        """See `Context.block`."""
+        return self._context.block
+
     def pop_eviction_reason(self, conversation: ConversationId) -> str:
         """Why the cells of the conversation are no longer in the cache, "" where they are; asked once."""
         return self._eviction_reasons.pop(conversation, "")
@@ -187,7 +192,9 @@ class CacheManager:
             raise
         if decoded.rc == 0:
             for sequence, batch in parts:
-                _own(sequence).tokens += batch.tokens
+                own = _own(sequence)
+                own.exact = self._exact_after(own, batch.n_tokens)
+                own.tokens += batch.tokens
         else:
             self._append_placed(parts)
         return decoded
@@ -492,6 +499,14 @@ class CacheManager:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
+    def _exact_after(self, sequence: CacheSequence, n_tokens: int) -> int:
+        """`sequence.exact` once so many tokens were decoded at its end in one batch: only whole blocks count."""
+        n, block = len(sequence.tokens), self._context.block
+        if block == 1:
+            return sequence.exact
+        whole = n % block == 0 and n <= sequence.exact
+        return (n + n_tokens if whole else min(n, sequence.exact)) // block * block
+
     def _append_placed(self, parts: Sequence[tuple[CacheSequence, Batch]]) -> None:
         """A decode failed or was stopped: llama.cpp reports which finished ubatches are in the cache.
 
@@ -500,6 +515,7 @@ class CacheManager:
         """
         for sequence, batch in parts:
             held = self._memory.seq_pos_max(sequence.seq_id) + 1
+            _own(sequence).exact = self._exact_after(sequence, held - len(sequence.tokens))
             if held > len(sequence.tokens) and not self._context.can("partial seq_rm"):
                 self.truncate(
                     sequence, 0, tr("it was stopped in the middle, and no part of this model's state can be removed")

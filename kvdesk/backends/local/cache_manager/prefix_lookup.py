@@ -23,7 +23,7 @@ class PrefixLookup:
 
     def __init__(self, context: Context, pool: SequencePool) -> None:
         self._context = context
-        self._pool = pool
+        self._pool, self._block = pool, context.block
         geometry = context.memory.mirror.geometry
         self._one_buffer = geometry.n_stream == 1
         self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
@@ -34,11 +34,11 @@ class PrefixLookup:
         """How many of its tokens can stay when the sequence is to hold `tokens`.
 
         0 where the sliding window before the cut is lost, or where this memory cannot give back a part. `exact`: none
-        that were moved.
+        that were moved. For exact answers whole blocks only (`Context.block`).
         """
         n = common_prefix(sequence.tokens, tokens)
-        if exact:
-            n = min(n, sequence.exact)
+        if exact or self._block > 1:
+            n = min(n, sequence.exact) // self._block * self._block
         cut = n < len(sequence.tokens) or self._context.memory.seq_pos_max(sequence.seq_id) >= n
         if cut and not (self._context.can("partial seq_rm") and self._window_holds(sequence.seq_id, n)):
             return 0
@@ -62,7 +62,7 @@ class PrefixLookup:
         borrower, sharing = (sequence.seq_id, sequence.sharing) if sequence else (-1, "")
         found: list[tuple[int, bool, int, LeasedSequence]] = []
         for other in self._pool:
-            n = min(common_prefix(other.tokens, prompt), other.exact)
+            n = min(common_prefix(other.tokens, prompt), other.exact) // self._block * self._block
             ends = n == len(other.tokens)
             if n and other.seq_id != borrower and other.sharing == sharing and (ends or not whole):
                 found.append((n, ends, other.last_used, other))

@@ -16,6 +16,7 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence, Sequenc
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.batch import Batch
 from kvdesk.errors import DecodeError, RefusedCall, UserError
+from kvdesk.policies.prompt_piece import end_of_piece
 from kvdesk.translation import tr
 
 Logits = NDArray[np.float32]
@@ -79,7 +80,7 @@ class Probe:
                         raise UserError(
                             tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=len(tokens))
                         )
-                    part = body[start : start + n_piece(start)]
+                    part = body[start : end_of_piece(start, n_piece(start), len(body), context.block)]
                     if (rc := context.decode(Batch.of(spare, start, part), "check").rc) != 0:
                         if rc == 2:
                             return

@@ -78,11 +78,14 @@ class StateSwapper:
         tokens that are there already, and is back before they would be computed. `whose`, `sharing`: see
         `SavedStateStore.longest_prefix`.
         """
+        block = self._context.block
         if self._only_whole:
+            whose = whose if block == 1 else None
             saved = self.saved_states.longest_whole(prompt, whose, sharing)
             n = 0 if saved is None else len(saved.tokens)
         else:
             saved, n = self.saved_states.longest_prefix(prompt, whose, sharing)
+            n = n if saved is None or block == 1 else min(n, saved.exact) // block * block
         if saved is None or n < found + MIN_REUSE_TOKENS:
             return None
         prefill_ms, restore_ms = self._costs(n - found, saved.n_bytes)
@@ -94,7 +97,9 @@ class StateSwapper:
             return ()
         one, two, many = (self._costs(n, 0)[0] for n in (1, 2, _MANY))
         kept, n_held = self._kept(prompt, sequence.sharing), len(sequence.tokens)
-        return tuple(pauses(kept, n_held, len(prompt), marks, max(0.0, 2 * one - two), many / _MANY))
+        return tuple(
+            pauses(kept, n_held, len(prompt), marks, max(0.0, 2 * one - two), many / _MANY, self._context.block)
+        )
 
     # --- out and in ---------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
 from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import buffer_bytes, create, planned
+from kvdesk.backends.local.llama.row_check import rows_alike
 from kvdesk.backends.local.llama.sampler import Sampler
 from kvdesk.backends.local.llama.state_transfer import StateTransfer
 from kvdesk.backends.local.llama.traits import context_traits
@@ -46,6 +47,9 @@ class Context:
     inspect   1 (True): the engine prints a line for every slot search and every decode is compared with it; 0: the
               mirror runs unproven; MAPS: the engine prints every cell too, and each one is compared
     stop      what stops a decode from another thread
+
+    block: tokens that are read together for exact answers, from positions that are multiples of it, each block in one
+    graph and from one sequence, as a fresh start reads them; 1 where a token gets the same bits in any batch.
 
     Its parts are for callers to use: `memory` (operations on the cache, what it holds), `states` (saved states),
     `auditor`, `verifier` (how far the map is proven). Raises ContextError where llama.cpp would refuse the combination
@@ -73,6 +77,7 @@ class Context:
         self.n_batch = int(lib.llama_n_batch(ctx))
         self.n_ubatch = int(lib.llama_n_ubatch(ctx))
         self.n_seq_max = int(lib.llama_n_seq_max(ctx))
+        self.block = self.n_ubatch if settings.exact and not rows_alike(ctx, model.vocab.n_tokens) else 1
         self.verifier = Verifier(_subject(model, settings), _doubt())
         threads = settings.decode_threads, settings.n_threads_batch
         self.memory = MirroredMemory(ctx, self.traits, self.verifier, self.inspect, stop or StopFlag(), threads)

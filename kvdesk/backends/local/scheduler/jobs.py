@@ -21,6 +21,7 @@ from kvdesk.cache.blob import Blob
 from kvdesk.cache.compare import compare_logits
 from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
+from kvdesk.policies.prompt_piece import end_of_piece
 from kvdesk.protocol.cache import MessageSpan, Refilled, Verified
 from kvdesk.protocol.chat import Client, Working
 from kvdesk.translation import tr
@@ -134,7 +135,7 @@ def _refill(
             yield Working(told, done - n + first, total)
             if cache_manager.pool.get(h.conversation) is not sequence or sequence.busy or len(sequence.tokens) != first:
                 break  # its next turn has begun, or it was evicted for another
-            part = h.tokens[first : first + n_piece(first)]
+            part = h.tokens[first : end_of_piece(first, n_piece(first), n, context.block)]
             if not context.memory.has_room(sequence.seq_id, len(part)):
                 break
             if cache_manager.decode([(sequence, Batch.of(sequence.seq_id, first, part))], "prefill").rc != 0:

@@ -16,6 +16,7 @@ from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.stop_strings import StopStrings
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
+from kvdesk.policies.prompt_piece import end_of_piece
 from kvdesk.protocol.chat import Generate
 from kvdesk.reasoning import SaidStart
 from kvdesk.translation import tr
@@ -114,12 +115,15 @@ class Request:
     def prefilling(self) -> bool:
         return self.n_to_read > 0
 
-    def next_batch(self, most: int) -> Batch:
-        """The next `most` tokens to be read, up to a pause, or the token sampled last. Logits where the prompt ends."""
+    def next_batch(self, most: int, block: int) -> Batch:
+        """The next `most` tokens to be read, up to a pause, or the token sampled last. Logits where the prompt ends.
+
+        block: see `end_of_piece`
+        """
         start, left = len(self.sequence.tokens), self.n_to_read
         if not left:
             return self.next_token()
-        end = min([start + most, *(at for at in self.pauses if at > start)])
+        end = min([end_of_piece(start, most, start + left, block), *(at for at in self.pauses if at > start)])
         tokens = (self.known if self.generated else self.prompt)[start:end]
         return Batch.of(self.sequence.seq_id, start, tokens, "last" if len(tokens) == left else "none")
 

@@ -45,8 +45,9 @@ def reuse_reason(
     changed = next((i for i, (a, b) in enumerate(zip(before, texts, strict=False)) if a != b), -1)
     reused = len(sequence.tokens)
     common = common_prefix(held, prompt)
+    block = cache_manager.block
     reuses = alike is None and (command.client is None or command.client.reuse)  # what is alike was never to be shared
-    began_again = reuses and reused == 0 and min(common, len(prompt) - 1) > 0
+    began_again = reuses and reused == 0 and min(common, len(prompt) - 1) >= block
     cause = ""
     if command.client is not None and common < min(len(held), len(prompt)):
         around = slice(max(0, common - AROUND), common + AROUND)
@@ -61,6 +62,7 @@ def reuse_reason(
         recurrent=began_again and model.facts.n_swa == 0,
         taken=source,
         checkpoint=acquired.checkpoint,
+        block=block if block > 1 and reused < min(common, len(prompt) - 1) else 0,
     )
     cache_manager.set_texts(sequence, texts)
     explanation = explain(held, prompt, model.vocab.label, facts, reused)

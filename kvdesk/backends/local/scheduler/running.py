@@ -342,7 +342,7 @@ class Running:
         """What is decoded next, of the requests that have room for it."""
         if len(self._requests) == 1:
             request = self._requests[0]
-            batches = [(request, request.next_batch(self._n_piece() if request.prefilling else 1))]
+            batches = [(request, request.next_batch(self._n_piece() if request.prefilling else 1, self._context.block))]
         else:
             batches = self._compose()
         fitting: list[tuple[Request, Batch]] = []
@@ -361,7 +361,8 @@ class Running:
         by_seq = {request.sequence.seq_id: request for request in self._requests}
         shares = self._shares(self._wants(), self._n_decoded)
         self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
-        return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in shares]
+        chosen = [(by_seq[share.seq_id], share.n_tokens) for share in shares]
+        return [(request, request.next_batch(n_tokens, self._context.block)) for request, n_tokens in chosen]
 
     def _wants(self) -> list[Want]:
         now = time.perf_counter()
@@ -379,7 +380,7 @@ class Running:
             n_kv,
             context.n_batch,
             n_decoded,
-            together=context.traits.model.together,
+            together=context.traits.model.together and context.block == 1,
             most_over=times.most_over,
             most_few=times.most_few(n_kv, max((w.n_past for w in wants if w.n_prefill), default=0)),
         )
@@ -407,7 +408,8 @@ class Running:
         self._remember(command, fit.evicted)
         if fit.step is not None:
             return [self._carry_out(command, sequence, fit.step)]
-        if policy_of(command.overflow).exact and sequence.exact < len(sequence.tokens):
+        moved = self._context.block == 1 and sequence.exact < len(sequence.tokens)
+        if moved and policy_of(command.overflow).exact:
             self._cache_manager.truncate(
                 sequence, sequence.exact, tr("what was moved is read again: exact answers were chosen")
             )

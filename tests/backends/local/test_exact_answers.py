@@ -1,0 +1,110 @@
+"""With exact answers each answer, and each of its probabilities, is bit for bit that of an empty cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvdesk.cache.compaction import Layout
+from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.headless import HeadlessEngine, session_of
+from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TokenLogprobs, TurnEnded
+from kvdesk.protocol.messages import Event
+from kvdesk.protocol.operations import Compact, Operate
+from kvdesk.settings import Sampling
+from tests.backends.local.conftest import SMALL, emptied, empty, opened_with
+from tests.backends.local.tiny_models import written
+
+SAMPLING = Sampling(temperature=0.0, max_tokens=21)
+EXACT = SMALL.model_copy(update={"exact": True, "n_ctx": 2048, "n_seq_max": 5, "n_threads_batch": 2})
+LIST = "The lighthouse keeper wrote down what the sea brought: " + "a rope, a bottle, a plank, a shoe; " * 4
+Answer = tuple[tuple[int, ...], tuple[TokenLogprobs, ...]]
+
+
+@pytest.fixture(scope="module", params=["tiny", "granitehybrid"])
+def loaded_exact(request: pytest.FixtureRequest, talking_file: Path, tiny_folder: Path) -> Iterator[HeadlessEngine]:
+    """Weights of floats, which llama.cpp multiplies with other code for one token than for several."""
+    path = talking_file if request.param == "tiny" else written(tiny_folder, request.param, text=True)
+    for headless in opened_with(path, EXACT):
+        session_of(headless).loaded.model.vocab.ignore_eog()
+        yield headless
+
+
+@pytest.fixture
+def exact(loaded_exact: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> HeadlessEngine:
+    return emptied(loaded_exact, monkeypatch)
+
+
+class Chat:
+    """Messages of one conversation; `given` is shared by all: what was asked, and the answer."""
+
+    def __init__(self, headless: HeadlessEngine, given: list[tuple[Generate, Answer]]) -> None:
+        self.id = new_conversation_id()
+        self.messages: list[Message] = []
+        self._headless, self._given = headless, given
+
+    def asks(self, question: str) -> Generate:
+        """The command for an answer to one more question."""
+        before = self.messages[-1].id if self.messages else None
+        self.messages.append(Message(new_message_id(), self.id, before, "user", question))
+        return Generate(self.id, new_message_id(), tuple(self.messages), SAMPLING, n_probs=2)
+
+    def takes(self, asked: Generate, events: Sequence[Event]) -> TurnEnded:
+        """Go on after the answer."""
+        tokens, probs = answer = _answer(asked, events)
+        text = "".join(e.text for e in events if isinstance(e, TextDelta) and e.answer == asked.answer)
+        self._given.append((asked, answer))
+        self.messages.append(Message(asked.answer, self.id, self.messages[-1].id, "assistant", text, tokens=tokens))
+        assert len(probs) == len(tokens)
+        return next(e for e in events if isinstance(e, TurnEnded) and e.answer == asked.answer)
+
+    def answer(self, question: str) -> TurnEnded:
+        asked = self.asks(question)
+        return self.takes(asked, self._headless.do(asked))
+
+
+def _answer(asked: Generate, events: Sequence[Event]) -> Answer:
+    mine = [e for e in events if isinstance(e, TextDelta) and e.answer == asked.answer]
+    return tuple(t for e in mine for t in e.tokens), tuple(p for e in mine for p in e.logprobs)
+
+
+def test_each_answer_is_that_of_an_empty_cache(exact: HeadlessEngine) -> None:
+    """Turns, an edit, another answer, a shared beginning, two at once, a hole in front of shared cells, compaction."""
+    given: list[tuple[Generate, Answer]] = []
+    first, second, third = (Chat(exact, given) for _ in range(3))
+    for question in (LIST, "And then?"):
+        first.answer(question)
+    second.answer(LIST)
+    first.messages = first.messages[:2]
+    reused = first.answer("Which of these did he keep, and which did he give to the children of the village?").stats
+    assert reused.reused_tokens >= 32
+    assert reused.reused_tokens % exact.engine.session.runtime.context.block == 0
+    first.messages = first.messages[:2]
+    first.answer("Which of these did he keep, and which did he give to the children of the village?")
+    exact.events = []
+    asked = [(chat, chat.asks(f"{LIST} {word}?")) for chat, word in ((second, "Why"), (third, "When"))]
+    for _, command in asked:
+        exact.engine.handle(command)
+    while exact.engine.busy:
+        exact.engine.step()
+    for chat, command in asked:
+        chat.takes(command, exact.events)
+    exact.do(CloseConversation(first.id))
+    third.answer("And then?")
+    exact.do(Operate(Compact(Layout.HOT_FIRST), measured=False))
+    second.answer("And then?")
+    for asked_then, answer in given:
+        empty(exact)
+        alone = replace(asked_then, conversation=new_conversation_id(), answer=new_message_id())
+        assert _answer(alone, exact.do(alone)) == answer, asked_then.messages[-1].text
+
+
+def test_why_says_what_exact_answers_cost(exact: HeadlessEngine) -> None:
+    chat = Chat(exact, [])
+    chat.answer(LIST)
+    whole = exact.engine.session.runtime.context.can("partial seq_rm")
+    said = "Exact answers reuse only whole blocks of 32 tokens" if whole else "This model's state comes back only whole"
+    assert chat.answer("And then?").stats.why.startswith(said)
