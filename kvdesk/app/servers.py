@@ -1,4 +1,4 @@
-"""Servers for the window: the dialog, tests of what is there, keys, and the list of those that are known.
+"""Servers for the window: their section of the settings, tests of what is there, keys, and the list of known ones.
 
 Keys and tests do not hold the window up: a keyring may ask the person for a password, and a server may be slow.
 """
@@ -22,7 +22,8 @@ from kvdesk.store.server_keys import ServerKeys
 from kvdesk.ui.shell.main_window import MainWindow
 
 if TYPE_CHECKING:
-    from kvdesk.ui.models.connect_dialog import ConnectDialog
+    from kvdesk.ui.server.connect_section import ConnectSection
+    from kvdesk.ui.settings.page import SettingsPage
 
 MOST_SERVERS: Final = 50
 AT_ONCE: Final = 16
@@ -61,16 +62,18 @@ class Servers(QObject):
         self._window, self._keys, self._settings, self._open = window, keys, settings, open_server
         self._background = Background("server", self, AT_ONCE)
         self._test: Task | None = None  # the last one: what an older one found is not shown
-        self.dialog: ConnectDialog | None = None
-        window.server_requested.connect(self.show_dialog)
+        self._section: ConnectSection | None = None
         window.reconnect_requested.connect(self._on_reconnect)
-        window.remade.connect(self._on_remade)
+        window.remade.connect(self._connect_parts)
+        self.destroyed.connect(settings.listen(self._on_settings_changed))
+        self._connect_parts()
 
     @Slot()
-    def _on_remade(self) -> None:
-        """The dialog has gone with the parts of the window."""
-        self.dialog = None
+    def _connect_parts(self) -> None:
+        """Parts of the window that were made."""
+        self._section = None
         self._forget_test()
+        self._window.rooms.settings_made.connect(self._on_page_made)
 
     def apply(self, event: Event) -> None:
         """A server that answered is remembered, with the model that was opened there."""
@@ -78,22 +81,18 @@ class Servers(QObject):
             source = event.model.source
             self._remember(KnownServer(url=source.url, name=source.server, model=source.model))
 
-    @Slot()
-    def show_dialog(self) -> None:
-        """Ask which server is to be connected."""
-        from kvdesk.ui.models.connect_dialog import ConnectDialog  # not at start-up
+    @Slot(object)
+    def _on_page_made(self, page: SettingsPage) -> None:
+        self._section = section = page.connecting
+        section.test_clicked.connect(self._on_test_clicked)
+        section.connect_clicked.connect(self._on_connect_clicked)
+        section.forget_clicked.connect(self._on_forget_clicked)
+        section.chosen.connect(self._on_chosen)
+        section.show_servers(self._settings.current.servers)
 
-        if self.dialog is None:
-            self.dialog = dialog = ConnectDialog(self._window.theme, self._window)
-            dialog.test_clicked.connect(self._on_test_clicked)
-            dialog.connect_clicked.connect(self._on_connect_clicked)
-            dialog.forget_clicked.connect(self._on_forget_clicked)
-            dialog.chosen.connect(self._on_chosen)
-        if not self.dialog.isVisible():
-            self.dialog.show_servers(self._settings.current.servers)
-        self.dialog.show()
-        self.dialog.raise_()
-        self.dialog.activateWindow()
+    def _on_settings_changed(self, changed: frozenset[str]) -> None:
+        if "servers" in changed and self._section is not None:
+            self._section.show_servers(self._settings.current.servers)
 
     @Slot(str, str)
     def _on_test_clicked(self, url: str, key: str) -> None:
@@ -105,17 +104,18 @@ class Servers(QObject):
             self._test.cancel()
 
     def _on_found(self, found: ServerFound) -> None:
-        if self.dialog is not None:
-            self.dialog.show_found(found)
+        if self._section is not None:
+            self._section.show_found(found)
 
     def _on_not_found(self, error: KvdeskError) -> None:
-        if self.dialog is not None:
-            self.dialog.show_problem(str(error), error.detail)
+        if self._section is not None:
+            self._section.show_problem(str(error), error.detail)
 
     @Slot(object, str)
     def _on_connect_clicked(self, server: KnownServer, key: str) -> None:
         """The key counts at once; keeping it may take longer than connecting."""
         self._forget_test()
+        self._window.rooms.show_chats()
         self._keys.use(server.url, key)
         self._remember(server)
         self._open(server)
@@ -130,16 +130,14 @@ class Servers(QObject):
     def _on_forget_clicked(self, url: str) -> None:
         self._settings.change(servers=tuple(one for one in self._settings.current.servers if one.url != url))
         self._background.run(lambda: self._keys.keep(url, ""))
-        if self.dialog is not None:
-            self.dialog.show_servers(self._settings.current.servers)
 
     @Slot(str)
     def _on_chosen(self, url: str) -> None:
         self._background.run(lambda: self._keys.get(url), partial(self._on_key_read, url))
 
     def _on_key_read(self, url: str, key: str) -> None:
-        if self.dialog is not None:
-            self.dialog.show_key(url, key)
+        if self._section is not None:
+            self._section.show_key(url, key)
 
     def _on_key_kept(self, sentence: str) -> None:
         if sentence:

@@ -24,7 +24,8 @@ from kvdesk.viewmodel.requests import RequestLog
 
 if TYPE_CHECKING:
     from kvdesk.server.server import Server
-    from kvdesk.ui.server.dialog import ServeChoice, ServerDialog
+    from kvdesk.ui.server.serve_section import ServeSection
+    from kvdesk.ui.settings.page import SettingsPage
 
 _SHOW_MS: Final = 250
 """Rows change so often at most while answers are written."""
@@ -32,7 +33,7 @@ _MOST_KEY: Final = 200
 
 
 class Serving(QObject):
-    """`host`: of the engine; `settings`: where it is remembered what was chosen last."""
+    """`host`: of the engine; `settings`: where programs are served, and what they may."""
 
     def __init__(
         self,
@@ -43,19 +44,20 @@ class Serving(QObject):
         super().__init__(window)
         self._window, self._host, self._settings = window, host, settings
         self.log = RequestLog()
-        self._dialog: ServerDialog | None = None
+        self._section: ServeSection | None = None
         self._server: Server | None = None
         self._background = Background("serve", self)
         self._starting = self._closed = False
         self._show = QTimer(self, singleShot=True, interval=_SHOW_MS)
         self._show.timeout.connect(self._show_requests)
-        window.server_dialog_made.connect(self._on_dialog_made)
-        window.remade.connect(self._on_remade)
+        window.remade.connect(self._connect_parts)
+        self._connect_parts()
 
     @Slot()
-    def _on_remade(self) -> None:
-        """The dialog has gone with the parts of the window; whoever is served is served on."""
-        self._dialog = None
+    def _connect_parts(self) -> None:
+        """Parts of the window that were made; whoever is served is served on."""
+        self._section = None
+        self._window.rooms.settings_made.connect(self._on_page_made)
         self._show_requests()
 
     @property
@@ -65,7 +67,7 @@ class Serving(QObject):
 
     def apply(self, event: Event) -> None:
         """An event of the engine."""
-        is_shown = self._dialog is not None or self._server is not None
+        is_shown = self._section is not None or self._server is not None
         if self.log.apply(event) and is_shown and not self._show.isActive():
             self._show.start()
 
@@ -78,75 +80,67 @@ class Serving(QObject):
     # --- intents ------------------------------------------------------------------------------------------------------
 
     @Slot(object)
-    def _on_dialog_made(self, dialog: ServerDialog) -> None:
-        self._dialog = dialog
-        dialog.start_requested.connect(self._on_start)
-        dialog.stop_requested.connect(self._on_stop)
-        dialog.new_key_requested.connect(self._on_new_key)
-        self._show_choice()
+    def _on_page_made(self, page: SettingsPage) -> None:
+        self._section = section = page.serving
+        page.serve_requested.connect(self._on_start)
+        section.stop_clicked.connect(self._on_stop)
+        section.new_key_clicked.connect(self._on_new_key)
+        section.show_key(self._key())
         if self._server is not None:
-            dialog.show_serving(self._server.url)
+            section.show_serving(self._server.url)
+        elif self._starting:
+            section.show_starting()
         self._show_requests()
 
-    @Slot(object)
-    def _on_start(self, choice: ServeChoice) -> None:
+    @Slot()
+    def _on_start(self) -> None:
         """Importing what serves takes a quarter of a second: not on this thread."""
         if self._server is not None or self._starting:
             return
-        assert self._dialog is not None
-        self._dialog.show_starting()
-        kept = ServeSettings(
-            port=choice.port, others=choice.others, share_prefixes=choice.shared, inspect=choice.inspects
-        )
-        self._settings.change(serve=kept)
+        if self._section is not None:
+            self._section.show_starting()
         self._starting = True
-        self._background.run(partial(self._start, kept, self._key()), self._on_started, self._on_not_started)
+        chosen = self._settings.current.serve
+        self._background.run(partial(self._start, chosen, self._key()), self._on_started, self._on_not_started)
 
-    def _start(self, kept: ServeSettings, key: str) -> Server:
+    def _start(self, chosen: ServeSettings, key: str) -> Server:
         """On a thread of its own."""
         from kvdesk.server.config import Key, ServerConfig
         from kvdesk.server.server import Server
 
-        host = "0.0.0.0" if kept.others else "127.0.0.1"
-        keys = (Key(key, inspect=kept.inspect),)
-        config = ServerConfig(host, kept.port, keys, share_prefixes=kept.share_prefixes)
+        host = "0.0.0.0" if chosen.others else "127.0.0.1"
+        keys = (Key(key, inspect=chosen.inspect),)
+        config = ServerConfig(host, chosen.port, keys, share_prefixes=chosen.share_prefixes)
         server = Server(self._host(), config, self._settings.current.sampling)
         server.start()
         return server
 
     def _on_started(self, server: Server) -> None:
         self._starting, self._server = False, server
-        if self._dialog is not None:
-            self._dialog.show_serving(server.url)
+        if self._section is not None:
+            self._section.show_serving(server.url)
         if not self._closed:
             self._show_requests()
 
     def _on_not_started(self, error: KvdeskError) -> None:
         self._starting = False
-        if self._dialog is not None:
-            self._dialog.show_stopped(str(error))
+        if self._section is not None:
+            self._section.show_stopped(str(error))
 
     @Slot()
     def _on_stop(self) -> None:
         self._stop()
-        if self._dialog is not None:
-            self._dialog.show_stopped()
+        if self._section is not None:
+            self._section.show_stopped()
 
     @Slot()
     def _on_new_key(self) -> None:
         with contextlib.suppress(OSError):
             key_file().unlink(missing_ok=True)
-        self._show_choice()
+        if self._section is not None:
+            self._section.show_key(self._key())
 
     # --- private ------------------------------------------------------------------------------------------------------
-
-    def _show_choice(self) -> None:
-        from kvdesk.ui.server.dialog import ServeChoice
-
-        if self._dialog is not None:
-            kept = self._settings.current.serve
-            choice = ServeChoice(kept.port, kept.others, kept.share_prefixes, kept.inspect)
-            self._dialog.show_choice(choice, self._key())
 
     def _stop(self) -> None:
         server, self._server = self._server, None
@@ -167,11 +161,11 @@ class Serving(QObject):
 
     @Slot()
     def _show_requests(self) -> None:
-        """In the dialog, and in the window how many are answered now."""
+        """On the page, and in the window how many are answered now."""
         url = self._server.url if self._server is not None else ""
         self._window.show_serving(url, self.log.n_running)
-        if self._dialog is not None:
-            self._dialog.show_requests(self.log.rows)
+        if self._section is not None:
+            self._section.show_requests(self.log.rows)
 
 
 def key_file() -> Path:

@@ -36,13 +36,13 @@ class Pages(Tour):
 
     def _dialogs(self) -> Iterator[Condition]:
         window = self._window
-        window.shown_settings.open()
-        panel = window.shown_settings.panel
-        assert panel is not None
-        yield from self._picture("settings", of=panel)
-        panel.show_context()
-        yield from self._picture("settings-context", of=panel)
-        panel.close()
+        settings = window.rooms.show_settings()
+        for section in range(settings.sections.count()):
+            settings.sections.setCurrentRow(section)
+            yield from self._picture(f"settings-{section + 1}" if section else "settings")
+        settings.show_context()
+        yield from self._picture("settings-rebuild")
+        window.rooms.show_chats()
         window.chat_parameters.open()
         parameters = window.chat_parameters.panel
         assert parameters is not None

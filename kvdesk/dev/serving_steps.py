@@ -10,8 +10,7 @@ from typing import Final
 import httpx2
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.ui.models.connect_dialog import ConnectDialog
-from kvdesk.ui.server.dialog import ServerDialog
+from kvdesk.settings import ServeSettings
 from kvdesk.ui.shell.main_window import MainWindow
 
 SYSTEM: Final = "It is {}. You are the assistant of a small library by the sea, and you answer in one short sentence."
@@ -28,35 +27,30 @@ Picture = Callable[[str, QWidget], Iterator[Condition]]
 
 def serving(window: MainWindow, picture: Picture) -> Iterator[Condition]:
     """Serve, let programs ask, look at the server as another kvdesk would, and serve nobody any more."""
-    made: list[ServerDialog] = []
-    window.server_dialog_made.connect(made.append)
-    window.action_set.run("app.serve")
-    (dialog,) = made
+    page, settings = window.rooms.show_settings(), window.session.settings
+    section, connect = page.serving, page.connecting
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
-    dialog.port.setValue(port)
-    dialog.inspects.setChecked(True)  # so that another kvdesk sees the cells
-    dialog.serve.click()
-    yield lambda: bool(dialog.address)
-    programs = Thread(target=_ask, args=(dialog.address, dialog.key_field.text()), name="kvdesk-programs")
+    settings.change(serve=ServeSettings(port=port, inspect=True))  # so that another kvdesk sees the cells
+    window.action_set.run("app.serve")
+    section.serve.click()
+    yield lambda: bool(section.address)
+    programs = Thread(target=_ask, args=(section.address, section.key_field.text()), name="kvdesk-programs")
     programs.start()
-    yield lambda: dialog.requests.table.model().rowCount() == len(ASKED) and not programs.is_alive()
-    dialog.requests.table.selectRow(1)
-    yield from picture("serving", dialog)
+    yield lambda: section.requests.table.model().rowCount() == len(ASKED) and not programs.is_alive()
+    section.requests.table.selectRow(1)
+    yield from picture("serving", window)
     window.action_set.run("model.server")
-    connect = window.findChild(ConnectDialog)
-    assert connect is not None
-    connect.url.setText(dialog.address)
-    connect.url.textEdited.emit(dialog.address)
-    connect.key.setText(dialog.key_field.text())
+    connect.url.setText(section.address)
+    connect.url.textEdited.emit(section.address)
+    connect.key.setText(section.key_field.text())
     connect.test_button.click()
     yield lambda: connect.model.count() > 0
-    yield from picture("connect", connect)
-    connect.close()
-    dialog.serve.click()
-    yield lambda: not dialog.address
-    dialog.close()
+    yield from picture("connect", window)
+    section.serve.click()
+    yield lambda: not section.address
+    window.rooms.show_chats()
 
 
 def _ask(address: str, key: str) -> None:

@@ -316,14 +316,12 @@ class Tour(QObject):
 
     def _settings(self, words: str) -> Iterator[Condition]:
         """Show the settings that have these words."""
-        self._window.shown_settings.open()
-        panel = self._window.shown_settings.panel
-        assert panel is not None
-        panel.search.setText(words)
-        yield from self._picture("settings", of=panel)
-        panel.search.clear()
-        yield from self._picture("all-settings", of=panel)
-        panel.close()
+        settings = self._window.rooms.show_settings()
+        settings.search.setText(words)
+        yield from self._picture("settings")
+        settings.search.clear()
+        yield from self._picture("all-settings")
+        self._window.rooms.show_chats()
 
     def _operate(self, operation: HandOperation, name: str) -> Iterator[Condition]:
         """Do something to the cache by hand; wait for what it did."""

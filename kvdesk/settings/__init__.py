@@ -28,6 +28,7 @@ __all__ = [
     "Preset",
     "SamplerName",
     "Sampling",
+    "ServeSettings",
     "Settings",
     "ThemeChoice",
     "UsedModel",
@@ -286,10 +287,24 @@ class KnownServer(Table):
 class ServeSettings(Table):
     """How other programs were served last (`kvdesk.server`). The key is in a file of its own."""
 
-    port: int = Field(8080, ge=1, le=65535)
-    others: bool = Field(False, description="Other computers may ask too")
-    share_prefixes: bool = Field(True, description="Requests share the beginnings of prompts, also with the chats")
-    inspect: bool = Field(False, description="Programs with the key may see what others asked")
+    port: int = Field(8080, ge=1, le=65535, title=marked("Port"), description=marked("Programs find kvdesk there"))
+    others: bool = Field(
+        False,
+        title=marked("Allow other computers"),
+        description=marked("Only on a network that you trust: there is no encryption"),
+    )
+    share_prefixes: bool = Field(
+        True,
+        title=marked("Share cached prompts between programs"),
+        description=marked(
+            "Saves time. How long an answer takes to begin then tells whether somebody has asked something alike"
+        ),
+    )
+    inspect: bool = Field(
+        False,
+        title=marked("Show all prompts and the cache map to programs"),
+        description=marked("Your chats too, to programs with the key: another kvdesk can then show this cache"),
+    )
 
 
 class Settings(Table):

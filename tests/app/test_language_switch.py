@@ -92,16 +92,13 @@ def test_every_text_is_in_the_new_language(rig: Rig, qtbot: QtBot) -> None:
     rig.worker.give(cache_view())
     window.shown_settings.open()
     switch(rig, qtbot)
-    dialog = window.shown_settings.panel
-    assert dialog is not None
-    assert dialog.isVisible()
-    labels = (*window.findChildren(QLabel), *dialog.findChildren(QLabel))
+    assert window.rooms.shows_settings
+    labels = window.findChildren(QLabel)
     mono = [label for label in labels if label.property("family") == "mono"]  # llama.cpp's names and calls
     own = {label.full_text if isinstance(label, ElidedLabel) else label.text() for label in mono}
     found = {
         f"{type(widget).__module__}: {text!r}"
-        for root in (window, dialog)
-        for widget in (root, *root.findChildren(QWidget))
+        for widget in (window, *window.findChildren(QWidget))
         for text in texts(widget)
         if text not in own
         and not any(name and text.endswith(f": {name}") for name in own)
@@ -193,19 +190,17 @@ def test_it_is_chosen_in_the_settings_whose_edits_stay(rig: Rig, qtbot: QtBot, m
         monkeypatch.setattr(module, "catalogues", lambda _folder=None: {"de": CATALOGUES / "kvdesk_de.qm"})
     window = shown(rig, qtbot)
     window.shown_settings.open()
-    dialog = window.shown_settings.panel
-    assert dialog is not None
-    dialog.field("sampling", "top_k").setValue(7)  # type: ignore[attr-defined]
-    dialog.field("context", "n_ctx").setValue(2048)  # type: ignore[attr-defined]
-    dialog.move(120, 90)
+    old = window.rooms.settings
+    assert old is not None
+    old.field("sampling", "top_k").setValue(7)  # type: ignore[attr-defined]
+    old.field("context", "n_ctx").setValue(2048)  # type: ignore[attr-defined]
     with qtbot.waitSignal(window.remade):
-        dialog.language.setCurrentIndex(dialog.language.findText("Deutsch"))
+        old.language.setCurrentIndex(old.language.findText("Deutsch"))
     assert window.action_set["chat.new"].label == "Neuer Chat"
-    new = window.shown_settings.panel
+    new = window.rooms.settings
     assert new is not None
-    assert new is not dialog
+    assert new is not old
     assert new.isVisible()
-    assert new.pos() == dialog.pos()
     assert new.field("sampling", "top_k").value() == 7  # type: ignore[attr-defined]
     assert rig.controller.settings.sampling.top_k == 7
     assert new.field("context", "n_ctx").value() == 2048  # type: ignore[attr-defined]

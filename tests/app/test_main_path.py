@@ -151,15 +151,15 @@ def test_the_same_over_a_back_end_that_only_chats(
     (cells,) = cache.actions()  # type: ignore[attr-defined]
     assert (cells.isEnabled(), cells.toolTip()) == (False, MISSING[Feature.CACHE_OPERATIONS])
     window.shown_settings.open()
-    panel = window.shown_settings.panel
-    assert panel is not None
-    assert panel.field("sampling", "temperature").isEnabled()
-    assert not panel.field("context", "n_ctx").isEnabled()
-    assert not panel.field("cache", "overflow").isEnabled()
-    (context,) = panel.sections.findItems("Context", Qt.MatchFlag.MatchExactly)
-    panel.sections.setCurrentItem(context)
-    assert panel._missing["context"].isVisible()
-    panel.close()
+    page = window.rooms.settings
+    assert page is not None
+    assert page.field("sampling", "temperature").isEnabled()
+    assert not page.field("context", "n_ctx").isEnabled()
+    assert not page.field("cache", "overflow").isEnabled()
+    (context,) = page.sections.findItems("Context", Qt.MatchFlag.MatchExactly)
+    page.sections.setCurrentItem(context)
+    assert page._missing["context"].isVisible()
+    window.rooms.show_chats()
 
     window.new_chat_requested.emit()
     app.ask("Hello")

@@ -25,31 +25,31 @@ def test_a_preset_reaches_the_next_answer_and_the_file(
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
     rig.window.show()
     rig.window.shown_settings.open()
-    panel = rig.window.shown_settings.panel
-    assert panel is not None
-    qtbot.waitExposed(panel)
-    QTest.keyClick(panel.presets.choice, Qt.Key.Key_Down)
+    page = rig.window.rooms.settings
+    assert page is not None
+    qtbot.waitExposed(page)
+    QTest.keyClick(page.presets.choice, Qt.Key.Key_Down)
     precise = presets.built_in()[1]
-    assert panel.presets.choice.currentText() == precise.name == "Precise"
-    top_n_sigma = panel.field("sampling", "top_n_sigma")
-    QTest.keyClicks(panel.search, "n-sigma standard")
+    assert page.presets.choice.currentText() == precise.name == "Precise"
+    top_n_sigma = page.field("sampling", "top_n_sigma")
+    QTest.keyClicks(page.search, "n-sigma standard")
     assert top_n_sigma.isVisible()
     top_n_sigma.setFocus()
     QTest.keyClick(top_n_sigma, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
     QTest.keyClicks(top_n_sigma, "1.5")
-    QTest.keyClick(panel.search, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
-    QTest.keyClick(panel.search, Qt.Key.Key_Delete)
+    QTest.keyClick(page.search, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(page.search, Qt.Key.Key_Delete)
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: ("Mine", True))
-    QTest.mouseClick(panel.presets.save_button, LEFT)
-    QTest.mouseClick(panel.apply_button, LEFT)
+    QTest.mouseClick(page.presets.save_button, LEFT)
+    QTest.mouseClick(page.bar.apply, LEFT)
     expected = precise.sampling.model_copy(update={"top_n_sigma": 1.5})
     assert rig.controller.settings.sampling == expected
     rig.window.message_sent.emit(rig.controller.selected, "Hello")
     assert rig.worker.asked[-1].sampling == expected
     saved, sentence = load_settings(paths.settings_file())
     assert (saved.sampling, saved.presets, sentence) == (expected, (Preset(name="Mine", sampling=expected),), "")
-    assert panel.presets.choice.currentText() == "Mine"
-    panel.presets.choice.setFocus()
-    QTest.keyClick(panel.presets.choice, Qt.Key.Key_Home)
-    QTest.mouseClick(panel.apply_button, LEFT)
+    assert page.presets.choice.currentText() == "Mine"
+    page.presets.choice.setFocus()
+    QTest.keyClick(page.presets.choice, Qt.Key.Key_Home)
+    QTest.mouseClick(page.bar.apply, LEFT)
     assert rig.controller.settings.sampling == Sampling()

@@ -17,7 +17,6 @@ from kvdesk.protocol.chat import Endpoint, LocalFile, ModelLoaded
 from kvdesk.settings import KnownServer, Settings, ThemeChoice, WindowPlace
 from kvdesk.store.settings_file import load_settings
 from kvdesk.ui.models.get_models import GetModels
-from kvdesk.ui.server.dialog import ServeChoice, ServerDialog
 from tests.app.conftest import Rig
 from tests.ui.samples import CONTEXT, MODEL
 
@@ -47,12 +46,11 @@ def rig(make_rig: Callable[..., Rig], qtbot: QtBot) -> Iterator[Rig]:
     page.get_models.access_changed.emit(HUB, None)
     page.favourite_changed.emit(favourite, True)
     rig.window.rooms.show_chats()
-    made: list[ServerDialog] = []
-    rig.window.server_dialog_made.connect(made.append)
-    rig.window.action_set.run("app.serve")
-    made[0].start_requested.emit(ServeChoice(1, others=True, shared=False, inspects=True))
-    qtbot.waitUntil(lambda: bool(made[0].status))
-    made[0].close()
+    settings = rig.window.rooms.show_settings()
+    settings.field("serve", "port").setProperty("value", 1)
+    for name in ("others", "inspect"):
+        settings.field("serve", name).setProperty("checked", True)
+    rig.window.rooms.show_chats()
     yield rig
     paths.settings_file().unlink(missing_ok=True)
 
@@ -117,22 +115,22 @@ def end_tour(rig: Rig, qtbot: QtBot) -> None:
 
 def apply_settings(rig: Rig, qtbot: QtBot) -> None:
     rig.window.shown_settings.open()
-    panel = rig.window.shown_settings.panel
-    assert panel is not None
-    top_k = panel.field("sampling", "top_k")
+    page = rig.window.rooms.settings
+    assert page is not None
+    top_k = page.field("sampling", "top_k")
     assert isinstance(top_k, QSpinBox)
     top_k.setValue(7)
-    qtbot.mouseClick(panel.apply_button, Qt.MouseButton.LeftButton)
-    panel.close()
+    qtbot.mouseClick(page.bar.apply, Qt.MouseButton.LeftButton)
+    rig.window.rooms.show_chats()
     assert rig.controller.settings.sampling.top_k == 7
 
 
 def save_preset(rig: Rig, _qtbot: QtBot) -> None:
     rig.window.shown_settings.open()
-    panel = rig.window.shown_settings.panel
-    assert panel is not None
-    panel.presets.save("Mine")
-    panel.close()
+    page = rig.window.rooms.settings
+    assert page is not None
+    page.presets.save("Mine")
+    rig.window.rooms.show_chats()
     assert [preset.name for preset in rig.controller.settings.presets] == ["Mine"]
 
 
@@ -181,16 +179,16 @@ def test_what_is_remembered_later_costs_the_window_nothing(rig: Rig, qtbot: QtBo
     hide_sidebar(rig, qtbot)
     choose_theme(rig, qtbot)
     rig.window.shown_settings.open()
-    panel = rig.window.shown_settings.panel
-    assert panel is not None
-    top_k = panel.field("sampling", "top_k")
+    page = rig.window.rooms.settings
+    assert page is not None
+    top_k = page.field("sampling", "top_k")
     assert isinstance(top_k, QSpinBox)
     top_k.setValue(7)
     other = paths.data_dir() / "models" / "other.gguf"
     rig.worker.give(ModelLoaded(replace(MODEL, source=LocalFile(other))))
     qtbot.waitUntil(lambda: len(rig.controller.settings.models) == 3)
     assert top_k.value() == 7, "what is edited stays"
-    qtbot.mouseClick(panel.apply_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(page.bar.apply, Qt.MouseButton.LeftButton)
     saved, _ = load_settings(paths.settings_file())
     assert (Path(saved.model).name, len(saved.models)) == ("other.gguf", 3)
     assert (saved.sidebar_visible, saved.theme, saved.sampling.top_k) == (False, ThemeChoice.LIGHT, 7)

@@ -21,7 +21,7 @@ from kvdesk.protocol.chat import EngineRestarted, ModelLoaded, TextDelta, TurnEn
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import load_settings, save_settings
-from kvdesk.ui.models.connect_dialog import ConnectDialog
+from kvdesk.ui.server.connect_section import ConnectSection
 from tests.app.conftest import Rig
 from tests.backends.openai.scripted_server import DONE, ScriptedServer, chunk
 
@@ -76,14 +76,14 @@ def server() -> Iterator[ScriptedServer]:
     server.close()
 
 
-def dialog_of(app: App, qtbot: QtBot) -> ConnectDialog:
+def section_of(app: App, qtbot: QtBot) -> ConnectSection:
     """By the menu of models."""
     menus = [menu for menu in app.window.findChildren(QMenu) if any(a.text() == CONNECT for a in menu.actions())]
     next(action for action in menus[0].actions() if action.text() == CONNECT).trigger()
-    dialog = app.controller.servers.dialog
-    assert dialog is not None
-    qtbot.waitUntil(dialog.isVisible)
-    return dialog
+    page = app.window.rooms.settings
+    assert page is not None
+    qtbot.waitUntil(page.connecting.isVisible)
+    return page.connecting
 
 
 CONNECT = "Connect to a server…"
@@ -92,19 +92,19 @@ CONNECT = "Connect to a server…"
 def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: ScriptedServer, qtbot: QtBot) -> None:
     app = App(qtbot)
     app.wait(lambda: app.of(ModelLoaded))
-    dialog = dialog_of(app, qtbot)
-    qtbot.keyClicks(dialog.url, "ftp://nowhere")
-    qtbot.mouseClick(dialog.test_button, Qt.MouseButton.LeftButton)
-    assert dialog.sentence == "The address of a server begins with http:// or https://."
-    dialog.url.clear()
-    qtbot.keyClicks(dialog.url, server.url.removeprefix("http://") + "/v1")
-    qtbot.keyClicks(dialog.key, "sk-secret")
-    qtbot.keyClicks(dialog.name, "bigbox")
-    qtbot.mouseClick(dialog.test_button, Qt.MouseButton.LeftButton)
-    app.wait(lambda: "It answers chats" in dialog.sentence)
-    assert dialog.model.currentText() == "tiny"
-    qtbot.keyClick(dialog.name, Qt.Key.Key_Return)
-    assert not dialog.isVisible()
+    section = section_of(app, qtbot)
+    qtbot.keyClicks(section.url, "ftp://nowhere")
+    qtbot.mouseClick(section.test_button, Qt.MouseButton.LeftButton)
+    assert section.sentence == "The address of a server begins with http:// or https://."
+    section.url.clear()
+    qtbot.keyClicks(section.url, server.url.removeprefix("http://") + "/v1")
+    qtbot.keyClicks(section.key, "sk-secret")
+    qtbot.keyClicks(section.name, "bigbox")
+    qtbot.mouseClick(section.test_button, Qt.MouseButton.LeftButton)
+    app.wait(lambda: "It answers chats" in section.sentence)
+    assert section.model.currentText() == "tiny"
+    qtbot.keyClick(section.name, Qt.Key.Key_Return)
+    assert app.window.rooms.shows_chats
     app.wait(lambda: len(app.of(ModelLoaded)) == 2)
     assert server.requests[-1][1]["Authorization"] == "Bearer sk-secret"
     app.ask("Where do puffins live?")
@@ -136,13 +136,13 @@ def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: Scr
     again.wait(lambda: again.controller.settings.server == server.url and len(again.of(ModelLoaded)) == 3)
     again.window.embedded_model_requested.emit()
     again.wait(lambda: again.controller.settings.server == "" and len(again.of(ModelLoaded)) == 4)
-    dialog = dialog_of(again, qtbot)
-    assert dialog.url.text() == server.url
-    again.wait(lambda: dialog.key.text() == "sk-secret")
-    qtbot.mouseClick(dialog.forget_button, Qt.MouseButton.LeftButton)
+    section = section_of(again, qtbot)
+    assert section.url.text() == server.url
+    again.wait(lambda: section.key.text() == "sk-secret")
+    qtbot.mouseClick(section.forget_button, Qt.MouseButton.LeftButton)
     assert again.controller.settings.servers == ()
     again.wait(lambda: not (home / "server-keys.json").exists())
-    dialog.close()
+    section.close()
     again.window.close()
 
 
@@ -153,9 +153,9 @@ def test_a_server_that_breaks_keeps_the_text_and_continue_works(
     server.says(chunk("On "))
     app = App(qtbot)
     app.wait(lambda: app.of(ModelLoaded))
-    dialog = dialog_of(app, qtbot)
-    qtbot.keyClicks(dialog.url, server.url)
-    qtbot.mouseClick(dialog.connect_button, Qt.MouseButton.LeftButton)
+    section = section_of(app, qtbot)
+    qtbot.keyClicks(section.url, server.url)
+    qtbot.mouseClick(section.connect_button, Qt.MouseButton.LeftButton)
     app.wait(lambda: len(app.of(ModelLoaded)) == 2)
     app.ask("Where do puffins live?")
     app.wait(lambda: app.of(TurnEnded))
@@ -168,8 +168,8 @@ def test_a_server_that_breaks_keeps_the_text_and_continue_works(
     app.wait(lambda: len(app.of(TurnEnded)) == 2)
     assert app.answer == "On cliffs."
     server.answers["/v1/models"] = lambda _: (401, {}, iter([b""]))
-    dialog = dialog_of(app, qtbot)
-    qtbot.mouseClick(dialog.connect_button, Qt.MouseButton.LeftButton)
+    section = section_of(app, qtbot)
+    qtbot.mouseClick(section.connect_button, Qt.MouseButton.LeftButton)
     app.wait(lambda: app.of(CommandFailed))
     failed = app.of(CommandFailed)[0]
     assert isinstance(failed, CommandFailed)
@@ -179,18 +179,17 @@ def test_a_server_that_breaks_keeps_the_text_and_continue_works(
     app.window.close()
 
 
-def test_the_dialog_opens_again_in_another_language(rig: Rig, qtbot: QtBot) -> None:
-    rig.window.server_requested.emit()
-    first = rig.controller.servers.dialog
-    assert first is not None
-    qtbot.keyClicks(first.url, "http://bigbox:8080")
+def test_the_section_is_heard_in_another_language(rig: Rig, qtbot: QtBot) -> None:
+    first = rig.window.rooms.show_settings().connecting
     rig.window.remake()
-    rig.window.server_requested.emit()
-    second = rig.controller.servers.dialog
-    assert second is not None
+    page = rig.window.rooms.settings
+    assert page is not None
+    second = page.connecting
     assert second is not first
-    assert second.isVisible()
-    second.close()
+    page.show_connecting()
+    qtbot.keyClicks(second.url, "http://127.0.0.1:1")
+    qtbot.mouseClick(second.test_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "cannot be reached" in second.sentence)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

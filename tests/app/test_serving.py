@@ -14,15 +14,18 @@ from kvdesk import paths
 from kvdesk.app.serving import key_file, read_key
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.chat import TurnStarted
-from kvdesk.ui.server.dialog import ServeChoice, ServerDialog
+from kvdesk.settings import ServeSettings
+from kvdesk.ui.settings.page import SettingsPage
 from tests.app.conftest import Rig
 
 
-def opened(rig: Rig) -> ServerDialog:
-    made: list[ServerDialog] = []
-    rig.window.server_dialog_made.connect(made.append)
+def opened(rig: Rig, port: int) -> SettingsPage:
+    """Served at this port from the next click on."""
+    rig.window.session.settings.change(serve=ServeSettings(port=port))
     rig.window.action_set.run("app.serve")
-    return made[0]
+    page = rig.window.rooms.settings
+    assert page is not None
+    return page
 
 
 def free_port() -> int:
@@ -32,13 +35,14 @@ def free_port() -> int:
 
 
 def test_the_switch_serves_and_ends(rig: Rig, qtbot: QtBot) -> None:
-    dialog, port = opened(rig), free_port()
-    dialog.start_requested.emit(ServeChoice(port, others=False, shared=True, inspects=False))
-    qtbot.waitUntil(lambda: bool(dialog.address))
-    assert dialog.address == f"http://127.0.0.1:{port}/v1"
+    port = free_port()
+    section = opened(rig, port).serving
+    section.serve.click()
+    qtbot.waitUntil(lambda: bool(section.address))
+    assert section.address == f"http://127.0.0.1:{port}/v1"
     key = {"authorization": f"Bearer {read_key(key_file())}"}
-    assert httpx.get(f"{dialog.address}/models", headers=key).json()["data"] == []
-    assert httpx.get(f"{dialog.address}/models").status_code == 401
+    assert httpx.get(f"{section.address}/models", headers=key).json()["data"] == []
+    assert httpx.get(f"{section.address}/models").status_code == 401
     assert rig.controller.settings.serve.port == port
     status = rig.window.status
     chip = status.findChild(QPushButton, "servingChip")
@@ -47,7 +51,7 @@ def test_the_switch_serves_and_ends(rig: Rig, qtbot: QtBot) -> None:
     asked = TurnStarted(ConversationId("c"), MessageId("a"), 0, 10, 4, client="a program")
     rig.controller.serving.apply(asked)
     qtbot.waitUntil(lambda: chip.accessibleName().endswith("1 running"))
-    dialog.stop_requested.emit()
+    section.serve.click()
     assert chip.isHidden()
     assert rig.controller.serving.server is None
     with socket.socket() as again:
@@ -55,12 +59,12 @@ def test_the_switch_serves_and_ends(rig: Rig, qtbot: QtBot) -> None:
 
 
 def test_a_port_that_is_taken_is_said(rig: Rig, qtbot: QtBot) -> None:
-    dialog = opened(rig)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        dialog.start_requested.emit(ServeChoice(port, others=False, shared=True, inspects=False))
-        qtbot.waitUntil(lambda: str(port) in dialog.status)
-    assert not dialog.serve.isChecked()
+        section = opened(rig, port).serving
+        section.serve.click()
+        qtbot.waitUntil(lambda: str(port) in section.status)
+    assert not section.serve.isChecked()
 
 
 def test_the_key_is_made_once_and_is_private(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.settings import ContextSettings, Settings
-from kvdesk.ui.settings.panel import SettingsPanel
+from kvdesk.ui.settings.page import SettingsPage
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import ONE, cache_view, message
 
@@ -19,10 +19,10 @@ OTHER = (BRANCH[0], message("b", "assistant", "Good day."))
 BOTH = {MessageId("a"): (MessageId("a"), MessageId("b")), MessageId("b"): (MessageId("a"), MessageId("b"))}
 
 
-def settings_panel(window: MainWindow) -> SettingsPanel:
-    panel = window.findChild(SettingsPanel)
-    assert isinstance(panel, SettingsPanel)
-    return panel
+def settings_page(window: MainWindow) -> SettingsPage:
+    page = window.rooms.settings
+    assert page is not None
+    return page
 
 
 def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
@@ -40,7 +40,7 @@ def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbo
     assert window.chat.composer.edit.hasFocus()
     qtbot.keyClicks(QApplication.focusWidget(), "two words")
     assert window.chat.composer.text == "two words"
-    assert window.findChild(SettingsPanel) is None
+    assert window.rooms.settings is None
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
@@ -83,35 +83,35 @@ def test_escape_refuses_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
 
 def test_settings_opened_for_a_rebuild_take_no_stray_keys(window: MainWindow, qtbot: QtBot) -> None:
     window.shown_settings.open_context()
-    panel = settings_panel(window)
-    before = panel.field("context", "n_ctx").property("value")
+    page = settings_page(window)
+    before = page.field("context", "n_ctx").property("value")
     rebuilt = []
     window.rebuild_requested.connect(lambda *values: rebuilt.append(values))
     for key in (Qt.Key.Key_7, Qt.Key.Key_Backspace, Qt.Key.Key_Space, Qt.Key.Key_Return):
-        qtbot.keyClick(panel.focusWidget(), key)
-    assert panel.field("context", "n_ctx").property("value") == before
+        qtbot.keyClick(window.focusWidget(), key)
+    assert page.field("context", "n_ctx").property("value") == before
     assert rebuilt == []
-    qtbot.mouseClick(panel.apply_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(page.bar.apply, Qt.MouseButton.LeftButton)
     assert len(rebuilt) == 1
-    assert panel.isHidden(), "what came of it is said in the window"
+    assert page.isHidden(), "what came of it is said in the window"
     assert window.focusWidget() is window.chat.composer.edit
 
 
 def test_after_a_revert_no_field_has_the_focus(window: MainWindow, qtbot: QtBot) -> None:
     window.shown_settings.open()
-    panel = settings_panel(window)
-    panel.field("context", "n_ctx").setProperty("value", 512)
-    panel.bar.revert.setFocus()
-    qtbot.mouseClick(panel.bar.revert, Qt.MouseButton.LeftButton)
-    assert panel.bar.isHidden()
-    assert panel.focusWidget().property("text") == "Close"
+    page = settings_page(window)
+    page.field("context", "n_ctx").setProperty("value", 512)
+    page.bar.revert.setFocus()
+    qtbot.mouseClick(page.bar.revert, Qt.MouseButton.LeftButton)
+    assert page.bar.isHidden()
+    assert page.sections.hasFocus()
 
 
 def test_the_wheel_scrolls_the_settings_and_changes_none(window: MainWindow, qtbot: QtBot) -> None:
     window.shown_settings.open()
-    panel = settings_panel(window)
-    panel.sections.setCurrentRow(2)
-    box = panel.field("sampling", "top_k")
+    page = settings_page(window)
+    page.sections.setCurrentRow(2)
+    box = page.field("sampling", "top_k")
     assert isinstance(box, QSpinBox)
 
     def turn() -> None:
@@ -127,7 +127,6 @@ def test_the_wheel_scrolls_the_settings_and_changes_none(window: MainWindow, qtb
     turn()
     assert box.value() == Settings().sampling.top_k
     box.setFocus()
-    panel.activateWindow()
     qtbot.waitUntil(box.hasFocus)
     turn()
     assert box.value() == Settings().sampling.top_k + 1

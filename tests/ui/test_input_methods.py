@@ -105,15 +105,15 @@ def test_an_answer_that_is_edited(window: MainWindow, qtbot: QtBot) -> None:
 def search_fields(window: MainWindow) -> dict[str, QLineEdit]:
     window.rooms.show_models()
     window.shown_settings.open()
-    models, panel = window.rooms.models, window.shown_settings.panel
+    models, page = window.rooms.models, window.rooms.settings
     assert models is not None
-    assert panel is not None
+    assert page is not None
     return {
         "chats": window.conversations.search,
         "folder": window.conversations.folder_field.edit,
         "models": models.filter,
         "hub": models.get_models.search,
-        "settings": panel.search,
+        "settings": page.search,
         "log": window.inspector.log.filter_field,
         "palette": window.help.palette.edit,
     }

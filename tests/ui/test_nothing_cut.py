@@ -20,11 +20,9 @@ from kvdesk.protocol.chat import BackendReady, LogLine, ModelLoaded
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.servers import ServerFound
 from kvdesk.session import Store
-from kvdesk.settings import KnownServer, Settings, ThemeChoice
+from kvdesk.settings import KnownServer, ServeSettings, Settings, ThemeChoice
 from kvdesk.translation import Translate
 from kvdesk.ui.chat_list.import_dialog import ImportDialog
-from kvdesk.ui.models.connect_dialog import ConnectDialog
-from kvdesk.ui.server.dialog import ServerDialog
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import Choice, ElidedButton, label
 from kvdesk.ui.widgets.theme import Theme
@@ -34,8 +32,7 @@ from tests.ui.chat.test_empty_pane import OFFER
 from tests.ui.cut_texts import chinese, cut, longer
 from tests.ui.models.test_page import MACHINE, row
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message
-from tests.ui.server.test_dialog import CHOICE as SERVE
-from tests.ui.server.test_dialog import row as request
+from tests.ui.server.test_serve_section import row as request
 from tests.ui.test_accessibility import PLACES, opened
 
 HAS_CHINESE: Final = QFontDatabase.WritingSystem.SimplifiedChinese
@@ -80,11 +77,11 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     for place in PLACES:
         root = opened(window, place)
         yield place, root
-        if place == "Settings" and (panel := window.shown_settings.panel) is not None:
-            for section in range(1, panel.sections.count()):
-                panel.sections.setCurrentRow(section)
+        if place == "Settings" and (settings := window.rooms.settings) is not None:
+            for section in range(1, settings.sections.count()):
+                settings.sections.setCurrentRow(section)
                 yield f"Settings, section {section}", root
-            panel.show_context()
+            settings.show_context()
             yield "Settings, a rebuild", root
         if place == "Tour":
             window.help.leave_tour()
@@ -95,7 +92,7 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
             window.chat_parameters.close()
         elif place == "Search":
             window.conversations.search.clear()
-        elif place == "Lab":
+        elif place in ("Lab", "Settings"):
             window.rooms.show_chats()
         elif place == "Palette":
             window.help.palette.close_palette()
@@ -123,21 +120,19 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
 
 def servers(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     """Serving, connecting, and what a server with blocks has; last, since such a server has no cells."""
-    made: list[ServerDialog] = []
-    window.server_dialog_made.connect(made.append)
+    window.session.settings.change(serve=ServeSettings(port=8099))
     window.action_set.run("app.serve")
-    (serve,) = made
-    serve.show_choice(SERVE, "sk-kvdesk-0123456789abcdef")
-    serve.show_serving("http://127.0.0.1:8099/v1")
-    serve.show_requests((request(2), request(1, "The first request of this program.")))
-    yield "Serve", serve
-    serve.close()
-    connect = ConnectDialog(window.theme, window)
-    connect.show_servers((KnownServer(url="http://192.168.1.5:8080/v1", name="Downstairs"),))
-    connect.show_found(ServerFound("llama-server", ("one", "two"), ("4 slots.",)))
-    connect.show()
-    yield "Connect", connect
-    connect.close()
+    settings = window.rooms.settings
+    assert settings is not None
+    settings.serving.show_key("sk-kvdesk-0123456789abcdef")
+    settings.serving.show_serving("http://127.0.0.1:8099/v1")
+    settings.serving.show_requests((request(2), request(1, "The first request of this program.")))
+    yield "Serve", window
+    window.action_set.run("model.server")
+    settings.connecting.show_servers((KnownServer(url="http://192.168.1.5:8080/v1", name="Downstairs"),))
+    settings.connecting.show_found(ServerFound("llama-server", ("one", "two"), ("4 slots.",)))
+    yield "Connect", window
+    window.rooms.show_chats()
     window.apply_event(BackendReady(frozenset({Feature.CHAT, Feature.BLOCK_MAP})))
     window.apply_event(blocks(n_missed=3))
     window.inspector.show_all(True)

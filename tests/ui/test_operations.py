@@ -50,7 +50,6 @@ from kvdesk.protocol.operations import (
 )
 from kvdesk.settings import ContextSettings
 from kvdesk.ui.operations.panel import OperationsPanel
-from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel import operation_specs as specs
 from kvdesk.viewmodel.effect_text import logits_sentence
@@ -341,40 +340,40 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     sent, rebuilds = record(window.command_requested), record(window.rebuild_requested)
     window.apply_event(cache_view())
     window.shown_settings.open()
-    panel = window.findChild(SettingsPanel)
+    panel = window.rooms.settings
     assert panel.bar.isHidden(), "nothing is asked about"
     panel.field("context", "n_ctx").setValue(512)
     qtbot.waitUntil(lambda: len(sent) == 1)
     settings = sent[0][0].settings  # type: ignore[attr-defined]
     assert sent[0][0] == PreviewContext(ContextSettings(n_ctx=512))
     window.apply_event(preview(settings))
-    assert "K 6.0 → 3.0 MB" in panel.ledger.text
-    assert "18.0 of 900 MB" in panel.ledger.text
-    assert "about 110 tok/s" in panel.ledger.text
-    panel.ledger.set_keep("tokens")
-    assert "220 tokens are prefilled again in about 1.50 s" in panel.ledger.text
-    assert "cells" not in panel.ledger.text
+    assert "K 6.0 → 3.0 MB" in panel.bar.ledger.text
+    assert "18.0 of 900 MB" in panel.bar.ledger.text
+    assert "about 110 tok/s" in panel.bar.ledger.text
+    panel.bar.ledger.set_keep("tokens")
+    assert "220 tokens are prefilled again in about 1.50 s" in panel.bar.ledger.text
+    assert "cells" not in panel.bar.ledger.text
     window.apply_event(preview(settings, n_cells=1066))
-    assert "220 tokens are prefilled again in about 1.50 s" in panel.ledger.text
-    assert "All 1,066 cells in use are removed." in panel.ledger.text
-    panel.ledger.set_keep("nothing")
-    assert "1,066 cells are removed from the cache" in panel.ledger.text
-    panel.ledger.set_keep("tokens")
-    panel.apply_button.click()
+    assert "220 tokens are prefilled again in about 1.50 s" in panel.bar.ledger.text
+    assert "All 1,066 cells in use are removed." in panel.bar.ledger.text
+    panel.bar.ledger.set_keep("nothing")
+    assert "1,066 cells are removed from the cache" in panel.bar.ledger.text
+    panel.bar.ledger.set_keep("tokens")
+    panel.bar.apply.click()
     assert rebuilds == [(settings, "tokens")]
 
 
 def test_a_context_that_cannot_be_made_is_not_applied(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     sent = record(window.command_requested)
     window.shown_settings.open()
-    panel = window.findChild(SettingsPanel)
+    panel = window.rooms.settings
     panel.field("context", "n_ctx").setValue(1_000_000)
     qtbot.waitUntil(lambda: len(sent) == 1)
     window.apply_event(preview(sent[0][0].settings, refused="It needs 30 GB; 0.9 GB are free."))  # type: ignore[attr-defined]
-    assert not panel.apply_button.isEnabled()
-    assert "30 GB" in panel.ledger.text
+    assert not panel.bar.apply.isEnabled()
+    assert "30 GB" in panel.bar.ledger.text
     panel.field("context", "n_ctx").setValue(1024)
-    assert panel.apply_button.isEnabled(), "another one is another question"
+    assert panel.bar.apply.isEnabled(), "another one is another question"
 
 
 def test_long_work_has_progress_and_cancel(window: MainWindow, record: Record) -> None:

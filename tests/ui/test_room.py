@@ -12,7 +12,6 @@ from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnPreview
 from kvdesk.settings import Overflow
 from kvdesk.ui.messages.room_help import room_words
-from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import CONTEXT, ONE, STATS, message
 
@@ -114,10 +113,10 @@ def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, 
     window.chat.composer._pause.timeout.emit()
     assert asked[1:] == [("hello world", "")], "the other policy is asked about at once"
     larger.click()
-    panel = window.findChild(SettingsPanel)
-    assert panel is not None
-    assert panel.isVisible()
-    assert panel.apply_button.text() == "Apply and rebuild"
+    page = window.rooms.settings
+    assert page is not None
+    assert page.isVisible()
+    assert page.bar.apply.text() == "Apply and rebuild"
 
 
 def test_another_context_is_asked_about_anew(window: MainWindow) -> None:

@@ -130,13 +130,15 @@ class RequestList(QWidget):
         self._why.setAccessibleName(tr("Why so much of the prompt was in the cache"))
         self._why.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._why.setMinimumHeight(theme.px(72))
+        self.table.setMinimumHeight(theme.px(180))
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
+        column.setContentsMargins(0, 12, 0, 0)
         column.setSpacing(8)
+        column.addWidget(label(tr("Requests of other programs"), weight="strong"))
         column.addWidget(self.table, 1)
         column.addWidget(self._why_title)
         column.addWidget(self._why)
-        self._tell(None)
+        self.show_rows(())
 
     @property
     def why(self) -> str:
@@ -145,6 +147,8 @@ class RequestList(QWidget):
     def show_rows(self, rows: Sequence[RequestRow]) -> None:
         """The newest first."""
         self._model.show_rows(rows)
+        for part in (self.table, self._why_title):
+            part.setVisible(bool(rows))
         chosen = next((row for row in rows if row.answer == self._chosen), None)
         self._tell(chosen or (rows[0] if rows else None))
 

@@ -12,8 +12,7 @@ from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 from kvdesk.ui.operations.context_ledger import ContextLedger
 from kvdesk.ui.settings.rows import texts_of
-from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import label, set_tone
+from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -39,7 +38,6 @@ class ContextBar(QFrame):
         buttons.setSpacing(8)
         buttons.addWidget(self._problem, 1)
         for button in (self.revert, self.apply):
-            button.setAutoDefault(False)  # Enter ends the editing of a number; it presses nothing elsewhere
             buttons.addWidget(button)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -57,19 +55,10 @@ class ContextBar(QFrame):
     def show_changes(self, now: ContextSettings, changes: Mapping[str, Any], problem: str) -> None:
         """`changes`: the fields that are edited, none where a rebuild was asked for; `problem`: an invalid entry."""
         self.revert.setVisible(bool(changes))
-        set_tone(self._what, "")
         said = [_change(name, getattr(now, name), value) for name, value in changes.items()]
         self._what.setText(", ".join(said) if said else tr("Rebuild the context with the same settings"))
         self._problem.setText(problem)
         self.apply.setEnabled(not problem and not self.ledger.refused)
-
-    def insist(self) -> None:
-        """Somebody wants to leave: what is edited is neither applied nor reverted."""
-        sentence = tr("Not applied yet: apply or revert it first.")
-        set_tone(self._what, "warning")
-        self._problem.setText(sentence)
-        announce(self, sentence)
-        (self.apply if self.apply.isEnabled() else self.revert).setFocus()
 
 
 def _change(name: str, before: Any, after: Any) -> str:

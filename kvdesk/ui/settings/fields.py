@@ -10,7 +10,7 @@ from PySide6.QtCore import SignalInstance
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from kvdesk.policies.overflow import policy_of
-from kvdesk.settings import RANDOM_SEED, Mirostat, Overflow, Sampling
+from kvdesk.settings import RANDOM_SEED, Mirostat, Overflow, Sampling, ServeSettings
 from kvdesk.settings.sampling import (
     bias_text,
     checked_text,
@@ -56,7 +56,8 @@ def control_of(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWidget
         seed = SeedField()
         seed.edited.connect(edited)
         return seed
-    number = RealField(low, high) if kind is float else WholeField(int(low), int(high))
+    grouped = info is not ServeSettings.model_fields["port"]
+    number = RealField(low, high) if kind is float else WholeField(int(low), int(high), grouped=grouped)
     number.valueChanged.connect(edited)
     number.problem_changed.connect(edited)
     return wheel_scrolls(number)

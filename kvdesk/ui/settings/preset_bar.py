@@ -37,7 +37,6 @@ class PresetBar(QWidget):
         self.choice.setToolTip(tr("A preset sets all samplers at once, and the system prompt where it has one"))
         self.choice.activated.connect(self._on_activated)
         self.save_button = QPushButton(tr("Save as preset…"))
-        self.save_button.setAutoDefault(False)
         self.save_button.clicked.connect(self._on_save_clicked)
         self.more_button = IconButton(theme, "more", tr("More about presets"))
         self.more_button.clicked.connect(self._on_more_clicked)

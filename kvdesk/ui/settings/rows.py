@@ -20,6 +20,7 @@ from kvdesk.ui.settings.fields import bounds, control_of, is_wide, problem_of, s
 from kvdesk.ui.settings.groups import groups_of
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label
+from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.theme import Theme
 
 _FIELD_PX: Final = 176  # every choice in full
@@ -78,6 +79,7 @@ class SettingRow(QWidget):
         line.setSpacing(16)
         line.addLayout(words, 1)
         column.addLayout(line)
+        control.setProperty("bare", isinstance(control, QCheckBox))
         if is_wide(control):
             column.addWidget(control)
         else:
@@ -335,6 +337,8 @@ def _about(info: FieldInfo, control: QWidget, default: Any) -> str:
     if high > 2**31:  # the seed
         return about
     numbers = {"default": _shown(default), "low": _shown(low), "high": _shown(high)}
+    if isinstance(control, WholeField) and not control.isGroupSeparatorShown():
+        numbers = {name: f"{value:.0f}" for name, value in (("default", default), ("low", low), ("high", high))}
     return tr("{about}. Default {default}, from {low} to {high}").format(about=about, **numbers)
 
 

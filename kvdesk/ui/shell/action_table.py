@@ -282,7 +282,7 @@ def _program(
         Action(
             "app.serve",
             tr("Serve on this computer…"),
-            intents.server.open,
+            settings.open_serving,
             "Ctrl+Shift+S",
             tr("Other programs ask this model over HTTP, on this cache; you see what they reuse, and why"),
         ),

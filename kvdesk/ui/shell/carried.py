@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QRect
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QShortcut
 from PySide6.QtWidgets import QWidget
 
@@ -27,7 +27,7 @@ from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.timeline.page import Journals
 
 if TYPE_CHECKING:
-    from kvdesk.ui.settings.panel import Edits
+    from kvdesk.ui.settings.page import Edits
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """place: of the window and its panes; room: "chats", "lab", "models" or "downloads"; page: of the inspector;
-    search, scrolled: of the list of chats; unapplied: parameters of chats that were edited; dialogs are None unless
-    open; step: of the tour, -1 without it.
+    """place: of the window and its panes; room: "chats", "lab", "models", "downloads" or "settings"; page: of the
+    inspector; search, scrolled: of the list of chats; unapplied: parameters of chats that were edited; settings: None
+    unless shown; step: of the tour, -1 without it.
     """
 
     place: WindowPlace
@@ -58,13 +58,14 @@ class Carried:
     writing: Writing
     unapplied: Mapping[ConversationId, Parameters]
     parameters: bool
-    settings: tuple[QRect, Edits] | None
+    settings: Edits | None
     step: int
 
     @classmethod
     def of(cls, made: Made) -> Carried:
         """What is to be carried over. Drafts are told before."""
-        parts, panel, tour = made.parts, made.settings.panel, made.help.introduction
+        parts, tour = made.parts, made.help.introduction
+        page = parts.rooms.settings if parts.rooms.shows_settings else None
         parts.chat.tell_draft()
         return cls(
             place=made.placement.now(),
@@ -77,7 +78,7 @@ class Carried:
             writing=parts.chat.writing,
             unapplied=made.parameters.unapplied,
             parameters=parts.panes.shows_parameters,
-            settings=(panel.geometry(), panel.edits) if panel is not None and panel.isVisible() else None,
+            settings=page.edits if page is not None else None,
             step=tour.step if tour is not None and tour.isVisible() else -1,
         )
 
@@ -104,11 +105,7 @@ class Carried:
         if self.parameters:
             made.parameters.open()
         if self.settings is not None:
-            geometry, edits = self.settings
-            made.settings.open()
-            if (panel := made.settings.panel) is not None:
-                panel.setGeometry(geometry)
-                panel.show_edits(edits)
+            made.parts.rooms.show_settings().show_edits(self.settings)
 
 
 def retire(part: QObject, window: QWidget) -> None:
@@ -126,7 +123,7 @@ def retire(part: QObject, window: QWidget) -> None:
 def _room(rooms: Rooms) -> str:
     if rooms.shows_models and rooms.models is not None:
         return "downloads" if rooms.models.shows_get else "models"
-    return "lab" if rooms.shows_lab else "chats"
+    return "lab" if rooms.shows_lab else "settings" if rooms.shows_settings else "chats"
 
 
 def _show_room(rooms: Rooms, room: str) -> None:

@@ -16,7 +16,6 @@ from kvdesk.settings import ContextSettings, Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.shell.chat_files import ChatFiles
 from kvdesk.ui.shell.message_intents import MessageIntents
-from kvdesk.ui.shell.server_window import ServerWindow
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
@@ -35,7 +34,6 @@ class Intents(QObject):
         self.has_embedded = False
         """Whether there is an embedded model to open."""
         self.messages = MessageIntents(parts)
-        self.server = ServerWindow(parts)
         self._messages_last = False  # messages were deleted after the last chat that was
         self._connect_chats()
         self._connect_cache()
@@ -239,7 +237,7 @@ class Intents(QObject):
     def connect_server(self) -> None:
         """Ask for a server."""
         if not self._parts.events.is_dead:
-            self._window.server_requested.emit()
+            self._settings.open_connecting()
 
     @Slot()
     def forget(self) -> None:
@@ -269,7 +267,7 @@ class Intents(QObject):
     def _on_rebuild_chosen(self, context: ContextSettings, keep: str) -> None:
         if not self._parts.events.is_dead:
             self._parts.events.start_rebuild()
-        self._window.activateWindow()
+        self._parts.rooms.show_chats()
         self._parts.chat.composer.focus_edit()
         self._window.rebuild_requested.emit(context, keep)
 
@@ -319,7 +317,7 @@ class Intents(QObject):
         window, inspector, operations = self._window, self._parts.inspector, self._parts.operations
         self._parts.status.audit_clicked.connect(window.audit_requested)
         self._parts.status.save_clicked.connect(self.save_report)
-        self._parts.status.serving_clicked.connect(self.server.open)
+        self._parts.status.serving_clicked.connect(self._settings.open_serving)
         inspector.close_clicked.connect(self._settings.toggle_inspector)
         inspector.all_wanted.connect(self._settings.show_instruments)
         inspector.forget_clicked.connect(self.forget)
@@ -332,5 +330,3 @@ class Intents(QObject):
         operations.fork_requested.connect(window.fork_requested)
         operations.rebuild_clicked.connect(self._settings.open_context)
         self._settings.rebuild_chosen.connect(self._on_rebuild_chosen)
-        self._settings.serve_chosen.connect(self.server.open)
-        self._settings.connect_chosen.connect(self.connect_server)

@@ -184,7 +184,7 @@ class MainWindow(WindowSignals):
         menus = Menus(self, chat, operations, state)
         events = EventRouter(self, state, conversations, chat, inspector, status, operations)
         panes = Panes(theme, settings, conversations, chat, inspector)
-        rooms = Rooms(theme, panes)
+        rooms = Rooms(theme, panes, settings, state)
         return WindowParts(
             window=self,
             theme=theme,

@@ -1,4 +1,4 @@
-"""The rooms of the window: the conversations with their cache, the laboratory, and the models."""
+"""The rooms of the window: the conversations with their cache, the laboratory, the models, and the settings."""
 
 from __future__ import annotations
 
@@ -8,29 +8,34 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from kvdesk.session import SettingsStore
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cache_state import CacheState
 
 if TYPE_CHECKING:
     from kvdesk.ui.lab.page import LabPage
     from kvdesk.ui.models.page import ModelsPage
+    from kvdesk.ui.settings.page import SettingsPage
 
 
 class Rooms(QStackedWidget):
     """Each but the first is made when it is first shown: importing the laboratory's plots takes 0.4 s.
 
-    Signals: `lab_made` with the LabPage and `models_made` with the ModelsPage, once; `switched` after another room is
-    shown.
+    Signals: `lab_made` with the LabPage, `models_made` with the ModelsPage and `settings_made` with the SettingsPage,
+    once; `switched` after another room is shown.
     """
 
     lab_made = Signal(object)
     models_made = Signal(object)
+    settings_made = Signal(object)
     switched = Signal()
 
-    def __init__(self, theme: Theme, chats: QWidget) -> None:
+    def __init__(self, theme: Theme, chats: QWidget, store: SettingsStore, state: CacheState) -> None:
         super().__init__()
-        self._theme = theme
+        self._theme, self._store, self._state = theme, store, state
         self._lab: LabPage | None = None
         self._models: ModelsPage | None = None
+        self._settings: SettingsPage | None = None
         self.addWidget(chats)
 
     @property
@@ -39,8 +44,30 @@ class Rooms(QStackedWidget):
         return self._lab
 
     @property
+    def models(self) -> ModelsPage | None:
+        """None until it was shown."""
+        return self._models
+
+    @property
+    def settings(self) -> SettingsPage | None:
+        """None until it was shown."""
+        return self._settings
+
+    @property
     def shows_lab(self) -> bool:
         return self._lab is not None and self.currentWidget() is self._lab
+
+    @property
+    def shows_models(self) -> bool:
+        return self._models is not None and self.currentWidget() is self._models
+
+    @property
+    def shows_settings(self) -> bool:
+        return self._settings is not None and self.currentWidget() is self._settings
+
+    @property
+    def shows_chats(self) -> bool:
+        return self.currentIndex() == 0
 
     @Slot()
     def toggle_lab(self) -> None:
@@ -58,23 +85,7 @@ class Rooms(QStackedWidget):
             self._lab.back_clicked.connect(self.show_chats)
             self.addWidget(self._lab)
             self.lab_made.emit(self._lab)
-        if not self.shows_lab:
-            self.setCurrentWidget(self._lab)
-            self._lab.list.setFocus()
-            self.switched.emit()
-
-    @property
-    def models(self) -> ModelsPage | None:
-        """None until it was shown."""
-        return self._models
-
-    @property
-    def shows_models(self) -> bool:
-        return self._models is not None and self.currentWidget() is self._models
-
-    @property
-    def shows_chats(self) -> bool:
-        return self.currentIndex() == 0
+        self._show(self._lab, self._lab.list)
 
     @Slot()
     def toggle_models(self) -> None:
@@ -92,10 +103,7 @@ class Rooms(QStackedWidget):
             self._models.back_clicked.connect(self.show_chats)
             self.addWidget(self._models)
             self.models_made.emit(self._models)
-        if not self.shows_models:
-            self.setCurrentWidget(self._models)
-            self._models.view.setFocus()
-            self.switched.emit()
+        self._show(self._models, self._models.view)
 
     @Slot()
     def show_get_models(self) -> None:
@@ -103,6 +111,25 @@ class Rooms(QStackedWidget):
         self.show_models()
         assert self._models is not None
         self._models.show_part(get=True)
+
+    def show_settings(self) -> SettingsPage:
+        """The page, which shows one of its sections."""
+        if self._settings is None:
+            from kvdesk.ui.settings.page import SettingsPage
+
+            self._settings = SettingsPage(self._theme, self._store, self._state)
+            self._settings.back_clicked.connect(self.show_chats)
+            self.addWidget(self._settings)
+            self.settings_made.emit(self._settings)
+        self._show(self._settings, self._settings.sections)
+        return self._settings
+
+    def _show(self, room: QWidget, first: QWidget) -> None:
+        """`first` has the keys, unless the room is shown already."""
+        if self.currentWidget() is not room:
+            self.setCurrentWidget(room)
+            first.setFocus()
+            self.switched.emit()
 
     @Slot()
     def leave(self) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 
 from pydantic.fields import FieldInfo
 
-from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings, llama_name
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling, ServeSettings, Settings, llama_name
 from kvdesk.translation import tr
 from kvdesk.ui.shell.actions import Action, ActionGroup
 
@@ -29,5 +29,5 @@ def _actions(show: Callable[[str], object]) -> Iterator[Action]:
 
 def _fields() -> Iterator[FieldInfo]:
     yield from (Settings.model_fields[name] for name in _OWN)
-    for table in (Sampling, CachePolicy, ContextSettings):
+    for table in (Sampling, CachePolicy, ContextSettings, ServeSettings):
         yield from table.model_fields.values()

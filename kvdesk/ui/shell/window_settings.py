@@ -1,4 +1,4 @@
-"""The settings as the window shows them, and how a person changes them: hidden panes, theme, the settings dialog.
+"""The settings as the window shows them, and how a person changes them: hidden panes, theme, the page of settings.
 
 The store owns the values; nothing here keeps any.
 """
@@ -12,12 +12,13 @@ from PySide6.QtCore import QObject, Signal, Slot
 from kvdesk.protocol.messages import Event
 from kvdesk.session import SettingsStore
 from kvdesk.settings import Settings, ThemeChoice, WindowPlace
+from kvdesk.translation import tr
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.widgets.choose_file import last_folder
 from kvdesk.ui.widgets.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
 
 if TYPE_CHECKING:
-    from kvdesk.ui.settings.panel import SettingsPanel
+    from kvdesk.ui.settings.page import SettingsPage
 
 
 class WindowSettings(QObject):
@@ -26,27 +27,19 @@ class WindowSettings(QObject):
     shown = Signal()
     """Other panes may be shown now."""
     rebuild_chosen = Signal(object, str)
-    """(ContextSettings, keep): another context was applied in the dialog."""
-    serve_chosen = Signal()
-    connect_chosen = Signal()
-    """These dialogs are wanted."""
+    """(ContextSettings, keep): another context was applied on the page."""
 
     def __init__(self, parts: WindowParts, store: SettingsStore) -> None:
         super().__init__(parts.window)
         self._parts, self._store = parts, store
-        self._panel: SettingsPanel | None = None
         parts.conversations.folders_collapsed.connect(self._on_folders_collapsed)
+        parts.rooms.settings_made.connect(self._on_page_made)
         last_folder.settings = store
 
     @property
     def current(self) -> Settings:
         """The settings of the store."""
         return self._store.current
-
-    @property
-    def panel(self) -> SettingsPanel | None:
-        """The settings dialog; None until it was opened."""
-        return self._panel
 
     def show_all(self) -> None:
         """Show all settings but the theme, with which the parts of the window were made."""
@@ -63,14 +56,14 @@ class WindowSettings(QObject):
         parts.conversations.show_collapsed(now.collapsed_folders)
         parts.status.show_engine(now.all_instruments)
         parts.chat.empty.offer_tour(not now.tour_seen)
-        if self._panel is not None:
-            self._panel.show_settings(changed)
+        if (page := parts.rooms.settings) is not None:
+            page.show_settings(changed)
         self.shown.emit()
 
     def apply_event(self, event: Event) -> None:
-        """What the open dialog shows of an event."""
-        if self._panel is not None:
-            self._panel.apply_event(event)
+        """What the page shows of an event."""
+        if (page := self._parts.rooms.settings) is not None:
+            page.apply_event(event)
 
     @Slot()
     def toggle_sidebar(self) -> None:
@@ -131,33 +124,36 @@ class WindowSettings(QObject):
 
     @Slot()
     def open(self) -> None:
-        """Open the settings dialog."""
-        if self._panel is None:
-            from kvdesk.ui.settings.panel import SettingsPanel
-
-            self._panel = SettingsPanel(self._parts.theme, self._store, self._parts.window, self._parts.state)
-            self._panel.rebuild_clicked.connect(self.rebuild_chosen)
-            self._panel.preview_asked.connect(self._parts.window.command_requested)
-            self._panel.serve_clicked.connect(self.serve_chosen)
-            self._panel.connect_clicked.connect(self.connect_chosen)
-        if not self._panel.isVisible():
-            self._panel.reset()
-        self._panel.show()
-        self._panel.raise_()
-        self._panel.activateWindow()
+        """The page of settings."""
+        self._parts.rooms.show_settings()
 
     @Slot()
     def open_context(self) -> None:
         """The settings, at the context: what a rebuild would make."""
-        self.open()
-        if self._panel is not None:
-            self._panel.show_context()
+        self._parts.rooms.show_settings().show_context()
 
     def open_setting(self, words: str) -> None:
         """The settings that have these words."""
-        self.open()
-        if self._panel is not None:
-            self._panel.search_for(words)
+        self._parts.rooms.show_settings().search_for(words)
+
+    @Slot()
+    def open_serving(self) -> None:
+        """Where other programs are served."""
+        self._parts.rooms.show_settings().show_serving()
+
+    def open_connecting(self) -> None:
+        """Where a server is connected."""
+        self._parts.rooms.show_settings().show_connecting()
+
+    @Slot(object)
+    def _on_page_made(self, page: SettingsPage) -> None:
+        page.rebuild_clicked.connect(self.rebuild_chosen)
+        page.preview_asked.connect(self._parts.window.command_requested)
+        page.left_unapplied.connect(self._on_left_unapplied)
+
+    @Slot()
+    def _on_left_unapplied(self) -> None:
+        self._parts.activity.show_result(tr("The context that you edited in the settings is not applied."), "warning")
 
     @Slot(object)
     def keep_place(self, place: WindowPlace) -> None:

@@ -105,14 +105,10 @@ class WindowSignals(QMainWindow):
     """(path): from the file dialog, or a .gguf dropped on the window."""
     offer_requested = Signal(object)
     """(Offer): download the model that the empty chat offers."""
-    server_requested = Signal()
-    """Ask which server is to be connected."""
     reconnect_requested = Signal()
     """Connect again to the server that was connected last."""
     embedded_model_requested = Signal()
     """The way back to the model that comes with kvdesk."""
-    server_dialog_made = Signal(object)
-    """(ServerDialog): made when it is first shown; who serves other programs connects it."""
     about_requested = Signal()
     """Answer with `help.show_about`."""
     problem_report_requested = Signal(str, object)

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.session import SettingsStore
 from kvdesk.settings import Preset, Sampling, Settings
 from kvdesk.settings import preset as presets
-from kvdesk.ui.settings.panel import SettingsPanel
+from kvdesk.ui.settings.page import SettingsPage
 from kvdesk.ui.widgets.theme import Theme
 
 MINE = Preset(name="Mine", system_prompt="Be brief.", sampling=Sampling(top_k=7))
@@ -24,57 +24,57 @@ def store() -> SettingsStore:
 
 
 @pytest.fixture
-def panel(theme: Theme, store: SettingsStore, qtbot: QtBot) -> SettingsPanel:
-    panel = SettingsPanel(theme, store)
-    qtbot.addWidget(panel)
-    panel.show()
-    return panel
+def page(theme: Theme, store: SettingsStore, qtbot: QtBot) -> SettingsPage:
+    page = SettingsPage(theme, store)
+    qtbot.addWidget(page)
+    page.show()
+    return page
 
 
-def choose(panel: SettingsPanel, name: str) -> None:
-    choice = panel.presets.choice
+def choose(page: SettingsPage, name: str) -> None:
+    choice = page.presets.choice
     choice.setCurrentText(name)
     choice.activated.emit(choice.findText(name))
 
 
-def test_a_preset_counts_at_once(panel: SettingsPanel, store: SettingsStore) -> None:
-    assert panel.presets.choice.currentText() == "Default"
-    choose(panel, "Mine")
-    assert panel.presets.choice.currentText() == "Mine"
+def test_a_preset_counts_at_once(page: SettingsPage, store: SettingsStore) -> None:
+    assert page.presets.choice.currentText() == "Default"
+    choose(page, "Mine")
+    assert page.presets.choice.currentText() == "Mine"
     assert store.current == Settings(presets=(MINE,), sampling=MINE.sampling, system_prompt="Be brief.")
-    choose(panel, "Precise")
-    assert panel._prompt.toPlainText() == "Be brief.", "it has no system prompt of its own"
-    top_k = panel.field("sampling", "top_k")
+    choose(page, "Precise")
+    assert page._prompt.toPlainText() == "Be brief.", "it has no system prompt of its own"
+    top_k = page.field("sampling", "top_k")
     assert isinstance(top_k, QSpinBox)
     top_k.setValue(5)
-    assert panel.presets.choice.currentText() == "Own values"
-    assert panel.presets.current is None
+    assert page.presets.choice.currentText() == "Own values"
+    assert page.presets.current is None
 
 
 def test_what_is_shown_is_kept_at_once(
-    panel: SettingsPanel, store: SettingsStore, monkeypatch: pytest.MonkeyPatch
+    page: SettingsPage, store: SettingsStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    top_k = panel.field("sampling", "top_k")
+    top_k = page.field("sampling", "top_k")
     assert isinstance(top_k, QSpinBox)
     top_k.setValue(5)
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: (" Five ", True))
-    panel.presets.save_button.click()
+    page.presets.save_button.click()
     five = Preset(name="Five", sampling=Sampling(top_k=5))
     assert store.current.presets == (MINE, five)
-    assert panel.presets.choice.currentText() == "Five"
+    assert page.presets.choice.currentText() == "Five"
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: ("Default", True))
-    panel.presets.save_button.click()
-    assert "built-in" in panel.presets.sentence.text()
+    page.presets.save_button.click()
+    assert "built-in" in page.presets.sentence.text()
     assert store.current.presets == (MINE, five)
 
 
 def test_own_presets_are_renamed_and_deleted_built_in_ones_not(
-    panel: SettingsPanel, store: SettingsStore, monkeypatch: pytest.MonkeyPatch
+    page: SettingsPage, store: SettingsStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bar = panel.presets
+    bar = page.presets
     assert not bar._rename.isEnabled()
     assert not bar._delete.isEnabled()
-    choose(panel, "Mine")
+    choose(page, "Mine")
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: ("Yours", True))
     bar._rename.trigger()
     assert [p.name for p in store.current.presets] == ["Yours"]
@@ -86,45 +86,45 @@ def test_own_presets_are_renamed_and_deleted_built_in_ones_not(
 
 
 def test_a_preset_goes_to_a_file_and_comes_back(
-    panel: SettingsPanel, store: SettingsStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    page: SettingsPage, store: SettingsStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "Mine.json"
-    choose(panel, "Mine")
+    choose(page, "Mine")
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_args: (str(file), ""))
-    panel.presets._export.trigger()
+    page.presets._export.trigger()
     assert presets.imported(file.read_bytes()) == MINE
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_args: (str(file), ""))
-    panel.presets._import.trigger()
+    page.presets._import.trigger()
     assert [p.name for p in store.current.presets] == ["Mine", "Mine (2)"]
     file.write_text("{}")
-    panel.presets._import.trigger()
-    assert panel.presets.sentence.text() == "This file is not a preset of kvdesk."
+    page.presets._import.trigger()
+    assert page.presets.sentence.text() == "This file is not a preset of kvdesk."
     file.unlink()
-    panel.presets._import.trigger()
-    assert "cannot be read" in panel.presets.sentence.text()
-    panel.presets.export_file(tmp_path, MINE)
-    assert "cannot be saved" in panel.presets.sentence.text()
+    page.presets._import.trigger()
+    assert "cannot be read" in page.presets.sentence.text()
+    page.presets.export_file(tmp_path, MINE)
+    assert "cannot be saved" in page.presets.sentence.text()
     assert [p.name for p in store.current.presets] == ["Mine", "Mine (2)"]
 
 
-def test_settings_are_searched(panel: SettingsPanel) -> None:
-    panel.search.setText("mirostat rate")
-    assert panel._rows.row("sampling", "mirostat_eta").isVisible()
-    assert not panel._prompt.isVisible()
-    assert not panel.presets.isVisible()
-    panel.search.setText("zebra")
-    assert panel._nothing.isVisible()
-    panel.search.clear()
-    panel.sections.setCurrentRow(1)
-    assert panel._prompt.isVisible()
-    assert not panel._nothing.isVisible()
+def test_settings_are_searched(page: SettingsPage) -> None:
+    page.search.setText("mirostat rate")
+    assert page._rows.row("sampling", "mirostat_eta").isVisible()
+    assert not page._prompt.isVisible()
+    assert not page.presets.isVisible()
+    page.search.setText("zebra")
+    assert page._nothing.isVisible()
+    page.search.clear()
+    page.sections.setCurrentRow(1)
+    assert page._prompt.isVisible()
+    assert not page._nothing.isVisible()
 
 
-def test_a_text_that_means_nothing_does_not_count(panel: SettingsPanel, store: SettingsStore) -> None:
-    biases: Any = panel.field("sampling", "logit_bias")
+def test_a_text_that_means_nothing_does_not_count(page: SettingsPage, store: SettingsStore) -> None:
+    biases: Any = page.field("sampling", "logit_bias")
     biases.edit.setPlainText("7-1")
-    panel.apply_now()
+    page.apply_now()
     assert store.current.sampling.logit_bias == ((7, -1.0),)
     biases.edit.setPlainText("seven")
-    panel.apply_now()
+    page.apply_now()
     assert store.current.sampling.logit_bias == ((7, -1.0),)

@@ -97,11 +97,11 @@ def test_ctrl_q_quits_with_a_dialog_in_front(
     window: MainWindow, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
 ) -> None:
     closed = record(window.closing)
-    window.shown_settings.open()
-    panel = window.shown_settings.panel
-    assert panel is not None
-    panel.activateWindow()
-    qtbot.waitUntil(lambda: QApplication.activeWindow() is panel)
-    qtbot.keyClick(panel, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
+    window.help.open_report()
+    report = window.help.report
+    assert report is not None
+    report.activateWindow()
+    qtbot.waitUntil(lambda: QApplication.activeWindow() is report)
+    qtbot.keyClick(report, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
     assert closed == [()]
     assert not window.isVisible()

@@ -58,11 +58,11 @@ def test_a_setting_is_found_and_opened(window: MainWindow, qtbot: QtBot, letters
     for _ in range(row):
         qtbot.keyClick(palette.edit, Qt.Key.Key_Down)
     qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
-    panel = window.shown_settings.panel
-    assert panel is not None
-    assert panel.isVisible()
-    assert panel.search.text() == title
-    shown = [part.text() for part in panel.findChildren(QLabel) if part.isVisible()]
+    page = window.rooms.settings
+    assert page is not None
+    assert page.isVisible()
+    assert page.search.text() == title
+    shown = [part.text() for part in page.findChildren(QLabel) if part.isVisible()]
     assert title in shown
 
 

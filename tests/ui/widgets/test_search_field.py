@@ -3,19 +3,15 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from kvdesk.session import SettingsStore
-from kvdesk.settings import Settings
-from kvdesk.ui.settings.panel import SettingsPanel
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.shell.main_window import MainWindow
 
 
-def test_escape_clears_the_words_before_it_closes_the_dialog(theme: Theme, qtbot: QtBot) -> None:
-    panel = SettingsPanel(theme, SettingsStore(Settings()))
-    qtbot.addWidget(panel)
-    panel.show()
-    qtbot.keyClicks(panel.search, "temp")
-    qtbot.keyClick(panel.search, Qt.Key.Key_Escape)
-    assert panel.search.text() == ""
-    assert panel.isVisible()
-    qtbot.keyClick(panel.search, Qt.Key.Key_Escape)
-    assert not panel.isVisible()
+def test_escape_clears_the_words_before_it_leaves_the_page(window: MainWindow, qtbot: QtBot) -> None:
+    page = window.rooms.show_settings()
+    page.search.setFocus()
+    qtbot.keyClicks(page.search, "temp")
+    qtbot.keyClick(page.search, Qt.Key.Key_Escape)
+    assert page.search.text() == ""
+    assert window.rooms.shows_settings
+    qtbot.keyClick(page.search, Qt.Key.Key_Escape)
+    assert window.rooms.shows_chats

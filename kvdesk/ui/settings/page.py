@@ -1,4 +1,6 @@
-"""Settings, one control for each field of the declared table, with its range and description, in sections."""
+"""The page of settings: one control for each field of the declared tables, with its range and description, in sections.
+Serving other programs and connecting to a server are two of them.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QHideEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
-    QDialog,
     QHBoxLayout,
     QLabel,
     QListWidget,
@@ -30,16 +31,18 @@ from kvdesk.settings import (
     ContextSettings,
     Preset,
     Sampling,
+    ServeSettings,
     Settings,
 )
 from kvdesk.translation import tr
-from kvdesk.ui.operations.context_ledger import ContextLedger
+from kvdesk.ui.server.connect_section import ConnectSection
+from kvdesk.ui.server.serve_section import ServeSection
 from kvdesk.ui.settings.appearance import Appearance
 from kvdesk.ui.settings.context_bar import ContextBar
 from kvdesk.ui.settings.fields import problem_of
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows
-from kvdesk.ui.widgets.controls import Choice, fit_to_screen, label
+from kvdesk.ui.widgets.controls import Choice, IconButton, label
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.search_field import SearchField
@@ -47,13 +50,19 @@ from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
 
 APPLY_MS: Final = 250  # after the last keystroke
-_TABLES: Final[Mapping[str, type[BaseModel]]] = {"sampling": Sampling, "cache": CachePolicy, "context": ContextSettings}
-_AT_ONCE: Final = ("sampling", "cache")
+COLUMN_PX: Final = 720  # the widest that settings are: a description is one line or two
+_TABLES: Final[Mapping[str, type[BaseModel]]] = {
+    "sampling": Sampling,
+    "cache": CachePolicy,
+    "context": ContextSettings,
+    "serve": ServeSettings,
+}
+_AT_ONCE: Final = ("sampling", "cache", "serve")
 _FEATURES: Final = {"cache": Feature.CACHE_POLICY, "context": Feature.REBUILD}  # that the settings of a table need
 
 
 class Edits(NamedTuple):
-    """What one sees in the dialog: values of the context that are not applied, the words that are searched for, the
+    """What one sees of the page: values of the context that are not applied, the words that are searched for, the
     section, and how far one has scrolled.
     """
 
@@ -63,34 +72,32 @@ class Edits(NamedTuple):
     scrolled: int
 
 
-class SettingsPanel(QDialog):
-    """Not modal. What is changed counts at once; another context is made when that is confirmed in the bar, which shows
-    what it costs.
+class SettingsPage(QWidget):
+    """What is changed counts at once; another context is made when that is confirmed in the bar, which shows what it
+    costs. What is edited of it stays while another page is shown.
     """
 
+    back_clicked = Signal()
     rebuild_clicked = Signal(object, str)  # ContextSettings, and what becomes of the conversations
     preview_asked = Signal(object)  # PreviewContext
-    serve_clicked = Signal()
-    connect_clicked = Signal()
+    serve_requested = Signal()
+    """Serve other programs, with the settings as they are now."""
+    left_unapplied = Signal()
+    """Another page is shown, and a context that was edited is not applied."""
 
-    def __init__(
-        self,
-        theme: Theme,
-        settings: SettingsStore,
-        parent: QWidget | None = None,
-        state: CacheState | None = None,
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme, settings: SettingsStore, state: CacheState | None = None) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._state = state or CacheState()
         self._for_rebuild = False  # opened to rebuild, even with the same settings
         self._applying = False
-        self.setWindowTitle(tr("Settings"))
         self._theme = theme
         self._settings = settings
         self._unedited: dict[str, dict[str, Any]] = {}  # by table: what its controls showed before they were edited
         self._shown_prompt = ""
         self._replaced: dict[str, BaseModel] = {}  # by table: what it was before its defaults were restored
-        self._missing: dict[str, QLabel] = {}  # by table: the sentence where the engine has no such settings
+        self._missing: dict[str, QLabel] = {}  # by table: why its settings cannot be changed, if they cannot
         self._rows = SettingRows(theme)
         self._rows.edited.connect(self._on_edited)
         self._appearance = Appearance(theme, settings)
@@ -100,28 +107,29 @@ class SettingsPanel(QDialog):
         self._prompt.setProperty("boxed", True)
         self._prompt.setAccessibleName(tr("System prompt"))
         self._prompt.setTabChangesFocus(True)
-        self._presets = PresetBar(theme, self._as_preset)
-        self._presets.chosen.connect(self._on_preset_chosen)
-        self._presets.changed.connect(self._on_presets_changed)
+        self.presets = PresetBar(theme, self._as_preset)
+        self.presets.chosen.connect(self._on_preset_chosen)
+        self.presets.changed.connect(self._on_presets_changed)
+        self.serving = ServeSection(theme)
+        self.serving.switched.connect(self._on_serving_switched)
+        self.serving.start_clicked.connect(self._on_start_clicked)
+        self.connecting = ConnectSection(theme)
         self._fill()
-        self._search = SearchField(tr("Search settings"))
-        self._search.textChanged.connect(self._on_search_changed)
+        self.search = SearchField(tr("Search settings"))
+        self.search.textChanged.connect(self._on_search_changed)
         composes(self._prompt)
         self._nothing = label(tr("No setting has these words."), tone="secondary")
         self._nothing.hide()
-        self._defaults, self._close = QPushButton(tr("Restore defaults")), QPushButton(tr("Close"))
+        self._defaults = QPushButton(tr("Restore defaults"))
         self._defaults.clicked.connect(self._on_defaults_clicked)
-        self._close.clicked.connect(self.close)
-        for button in (self._defaults, self._close):
-            button.setAutoDefault(False)  # Enter ends the editing of a number; it presses nothing elsewhere
-        self._bar = ContextBar(theme)
-        self._bar.ledger.asked.connect(self.preview_asked)
-        self._bar.apply_clicked.connect(self._on_apply_clicked)
-        self._bar.revert_clicked.connect(self._on_revert_clicked)
+        self.bar = ContextBar(theme)
+        self.bar.ledger.asked.connect(self.preview_asked)
+        self.bar.apply_clicked.connect(self._on_apply_clicked)
+        self.bar.revert_clicked.connect(self._on_revert_clicked)
         self._applying_soon = QTimer(self, singleShot=True, interval=APPLY_MS)
         self._applying_soon.timeout.connect(self.apply_now)
         self._lay_out()
-        self.reset()
+        self.show_settings(Settings.model_fields)
         self._show_features()
         theme.changed.connect(self._fit)
         self._fit()
@@ -135,118 +143,88 @@ class SettingsPanel(QDialog):
         self.sections.addItems(self._rows.titles)
         self.sections.currentRowChanged.connect(self._on_section_chosen)
         self.sections.itemClicked.connect(lambda item: self._on_section_chosen(self.sections.row(item)))
-        content = self._content = QWidget()
-        content.setObjectName("column")
-        inner = QVBoxLayout(content)
-        inner.setContentsMargins(24, 4, 24, 16)
+        self._column = QWidget()
+        inner = QVBoxLayout(self._column)
+        inner.setContentsMargins(0, 4, 0, 16)
         inner.addWidget(self._rows)
         inner.addWidget(self._nothing)
+        inner.addSpacing(8)
+        inner.addWidget(self._defaults, 0, Qt.AlignmentFlag.AlignLeft)
         inner.addStretch(1)
+        content = QWidget()
+        content.setObjectName("column")
+        wide = QHBoxLayout(content)
+        wide.setContentsMargins(24, 0, 24, 0)
+        wide.addWidget(self._column, 1)
+        wide.addStretch(0)
         scroll = self._scroll = ScrollColumn()
         scroll.setAccessibleName(tr("Settings"))
         scroll.setWidget(content)
+        below = QHBoxLayout()
+        below.setContentsMargins(24, 12, 24, 12)
+        below.addWidget(self.bar, 1)
+        below.addStretch(0)
+        right = QVBoxLayout()
+        right.setSpacing(0)
+        right.addWidget(scroll, 1)
+        right.addLayout(below)
         side = QVBoxLayout()
-        side.setContentsMargins(16, 0, 0, 16)
+        side.setContentsMargins(12, 0, 0, 12)
         side.addWidget(self.sections)
         beside = QHBoxLayout()
         beside.setSpacing(0)
         beside.addLayout(side)
-        beside.addWidget(scroll, 1)
-        searched = QHBoxLayout()
-        searched.setContentsMargins(24, 24, 24, 12)
-        searched.addWidget(self._search)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addWidget(self._defaults)
-        buttons.addStretch(1)
-        buttons.addWidget(self._close)
-        foot = QVBoxLayout()
-        foot.setContentsMargins(24, 12, 24, 24)
-        foot.setSpacing(12)
-        foot.addWidget(self._bar)
-        foot.addLayout(buttons)
+        beside.addLayout(right, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addLayout(searched)
+        column.addLayout(self._make_head())
         column.addLayout(beside, 1)
-        column.addLayout(foot)
-        self.resize(self._theme.px(800), self._theme.px(620))
+
+    def _make_head(self) -> QHBoxLayout:
+        back = IconButton(self._theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Esc)"))
+        back.clicked.connect(self.back_clicked)
+        head = QHBoxLayout()
+        head.setContentsMargins(12, 10, 12, 12)
+        head.setSpacing(8)
+        head.addWidget(back)
+        head.addWidget(label(tr("Settings"), scale="large"))
+        head.addStretch()
+        head.addWidget(self.search)
+        return head
 
     @Slot()
     def _fit(self) -> None:
         self._prompt.setFixedHeight(self._theme.text.pixelSize() * 6)
+        self.search.setMaximumWidth(self._theme.px(280))
+        for part in (self._column, self.bar):
+            part.setMaximumWidth(self._theme.px(COLUMN_PX))
         self.sections.setFixedWidth(self.sections.sizeHintForColumn(0) + self._theme.px(16))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.sections.doItemsLayout()  # with the padding of their style, which they had not when they were added
-        fit_to_screen(self)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.apply_now()
-
-    def reject(self) -> None:
-        """Esc. A context that is edited is not dropped by it."""
-        if self._pending:
-            self._bar.insist()
-        else:
-            super().reject()
-
-    def closeEvent(self, event: QCloseEvent) -> None:
-        if self._pending:
-            event.ignore()
-            self._bar.insist()
-        else:
-            super().closeEvent(event)
+        self._for_rebuild = False
+        self._show_bar()
+        if self._pending and not event.spontaneous():
+            self.left_unapplied.emit()
 
     # --- parts --------------------------------------------------------------------------------------------------------
-
-    @property
-    def apply_button(self) -> QPushButton:
-        """Makes the context with what is edited."""
-        return self._bar.apply
-
-    @property
-    def bar(self) -> ContextBar:
-        return self._bar
 
     @property
     def language(self) -> Choice:
         """The choice of the language of the interface. Raises KeyError where there is one alone."""
         return self._appearance.choices["language"]
 
-    @property
-    def presets(self) -> PresetBar:
-        """Where presets are chosen and kept."""
-        return self._presets
-
-    @property
-    def search(self) -> SearchField:
-        """Shows only the settings that have its words."""
-        return self._search
-
-    @property
-    def ledger(self) -> ContextLedger:
-        return self._bar.ledger
-
     def field(self, table: str, name: str) -> QWidget:
         """The control of one setting, such as ("sampling", "top_k")."""
         return self._rows.field(table, name)
 
     # --- facts --------------------------------------------------------------------------------------------------------
-
-    def reset(self) -> None:
-        """Show the settings; a context that was edited and not applied is lost."""
-        self._for_rebuild = False
-        self._replaced.clear()
-        now = self._settings.current
-        self._show_prompt(now.system_prompt)
-        for table in _TABLES:
-            self._show_table(table, getattr(now, table))
-        self._show_choices()
-        self._show_bar()
 
     def show_settings(self, changed: Collection[str]) -> None:
         """These settings have changed: show them, but for what is edited."""
@@ -278,7 +256,8 @@ class SettingsPanel(QDialog):
         """What was edited and does not count yet. A value that the control shows rounded is not, nor is an invalid
         entry.
         """
-        shown = self._unedited.get(table, {})
+        if (shown := self._unedited.get(table)) is None:
+            return {}
         values = self._rows.values(table).items()
         return {
             name: value
@@ -295,14 +274,14 @@ class SettingsPanel(QDialog):
     @property
     def edits(self) -> Edits:
         scrolled = self._scroll.verticalScrollBar().value()
-        return Edits(self._edited_values("context"), self._search.text(), self.sections.currentRow(), scrolled)
+        return Edits(self._edited_values("context"), self.search.text(), self.sections.currentRow(), scrolled)
 
     def show_edits(self, edits: Edits) -> None:
-        """Go on with what was edited in another dialog, at the language: nothing else makes it anew."""
+        """Go on with what was edited on another page, at the language: nothing else makes it anew."""
         now = self._settings.current.context
         self._rows.show_values("context", now.model_copy(update=dict(edits.context)))
         self.sections.setCurrentRow(edits.section)
-        self._search.setText(edits.search)
+        self.search.setText(edits.search)
         self._show_bar()
         if (layout := self.layout()) is not None:
             layout.activate()
@@ -316,23 +295,33 @@ class SettingsPanel(QDialog):
         """
         self._for_rebuild = Feature.REBUILD in self._state.features
         self._show_bar()
-        self._search.clear()
         self._show_section(self._rows.section_of("context"))
         self._scroll.setFocus()
 
+    def show_serving(self) -> None:
+        """The part about serving other programs."""
+        self._show_section(self._rows.section_of("serve"))
+        self.serving.serve.setFocus()
+
+    def show_connecting(self) -> None:
+        """The part about connecting to a server."""
+        self._show_section(tr("Connect to a server"))
+        self.connecting.focus_first()
+
     def search_for(self, words: str) -> None:
         """Search for these words."""
-        self._search.setText(words)
-        self._search.setFocus()
+        self.search.setText(words)
+        self.search.setFocus()
 
     def _show_section(self, title: str) -> None:
+        self.search.clear()
         (item,) = self.sections.findItems(title, Qt.MatchFlag.MatchExactly)
         self.sections.setCurrentItem(item)
 
     def apply_event(self, event: Event) -> None:
         """Answers about the context that is edited."""
         if isinstance(event, ContextPreview):
-            self.ledger.show_preview(event)
+            self.bar.ledger.show_preview(event)
             self._show_bar()
         elif isinstance(event, ContextReady):
             self._show_bar()
@@ -342,12 +331,27 @@ class SettingsPanel(QDialog):
     def _show_features(self) -> None:
         """Settings that the engine has no use for cannot be changed; why stands over them."""
         for table, feature in _FEATURES.items():
-            missing = self._state.missing(feature)
-            self._missing[table].setText(missing)
-            self._missing[table].setVisible(bool(missing))
-            for widget in self._rows.fields(table):
-                widget.setEnabled(not missing)
+            self._show_missing(table, self._state.missing(feature))
+
+    def _show_missing(self, table: str, sentence: str) -> None:
+        """Why the settings of a table cannot be changed now; "" if they can."""
+        self._missing[table].setText(sentence)
+        self._missing[table].setVisible(bool(sentence))
+        for widget in self._rows.fields(table):
+            widget.setEnabled(not sentence)
         self._show_defaults()
+
+    @Slot()
+    def _on_start_clicked(self) -> None:
+        self.apply_now()
+        if problem := next(filter(None, map(problem_of, self._rows.fields("serve"))), ""):
+            self.serving.show_stopped(problem)
+        else:
+            self.serve_requested.emit()
+
+    @Slot(bool)
+    def _on_serving_switched(self, on: bool) -> None:
+        self._show_missing("serve", tr("Stop serving to change these.") if on else "")
 
     # --- what counts at once ------------------------------------------------------------------------------------------
 
@@ -402,16 +406,15 @@ class SettingsPanel(QDialog):
     @property
     def _table(self) -> str:
         """The table of the section that is shown; "" where it has none, or several are searched."""
-        if self.sections.currentRow() < 0 or self._search.text().strip():
+        if self.sections.currentRow() < 0 or self.search.text().strip():
             return ""
         title = self.sections.currentItem().text()
         return next((table for table in _TABLES if self._rows.section_of(table) == title), "")
 
     def _show_defaults(self) -> None:
         table = self._table
-        self._defaults.setVisible(bool(table))
-        can = table not in _FEATURES or _FEATURES[table] in self._state.features
-        self._defaults.setEnabled(can)
+        self._defaults.setVisible(table not in ("", "serve"))
+        self._defaults.setEnabled(not (table in self._missing and self._missing[table].text()))
         self._defaults.setText(tr("Undo") if table in self._replaced else tr("Restore defaults"))
 
     @Slot()
@@ -436,14 +439,14 @@ class SettingsPanel(QDialog):
 
     def _show_bar(self) -> None:
         now, changes = self._settings.current, self._pending
-        self._presets.show_values(now.presets, Sampling(**self._rows.values("sampling")), self._prompt.toPlainText())
+        self.presets.show_values(now.presets, Sampling(**self._rows.values("sampling")), self._prompt.toPlainText())
         shown = self._for_rebuild or bool(changes)
         if shown:
-            self.ledger.show_context(self._state.context)
-            self.ledger.ask(now.context.model_copy(update=changes))
+            self.bar.ledger.show_context(self._state.context)
+            self.bar.ledger.ask(now.context.model_copy(update=changes))
             problem = any(problem_of(field) for field in self._rows.fields("context"))
-            self._bar.show_changes(now.context, changes, tr("An entry is invalid.") if problem else "")
-        self._bar.setVisible(shown)
+            self.bar.show_changes(now.context, changes, tr("An entry is invalid.") if problem else "")
+        self.bar.setVisible(shown)
         self._show_defaults()
 
     @Slot()
@@ -451,8 +454,7 @@ class SettingsPanel(QDialog):
         context = self._settings.current.context.model_copy(update=self._pending)
         self._for_rebuild = False
         self._unedited["context"] = self._rows.values("context")
-        self.close()
-        self.rebuild_clicked.emit(context, self.ledger.keep)
+        self.rebuild_clicked.emit(context, self.bar.ledger.keep)
 
     @Slot()
     def _on_revert_clicked(self) -> None:
@@ -460,7 +462,7 @@ class SettingsPanel(QDialog):
         self._replaced.pop("context", None)
         self._show_table("context", self._settings.current.context)
         self._show_bar()
-        self._close.setFocus()
+        self.sections.setFocus()
 
     # --- sections -----------------------------------------------------------------------------------------------------
 
@@ -476,7 +478,7 @@ class SettingsPanel(QDialog):
     @Slot(int)
     def _on_section_chosen(self, row: int) -> None:
         title = self.sections.item(row).text()
-        self._search.clear()
+        self.search.clear()
         self._rows.show_section(title)
         self._scroll.verticalScrollBar().setValue(0)
         self._show_defaults()
@@ -493,47 +495,25 @@ class SettingsPanel(QDialog):
         self._rows.add_widget(label(about, tone="secondary", scale="small"), words)
         self._prompt.textChanged.connect(self._on_edited)
         self._rows.add_heading(tr("Sampling"))
-        self._rows.add_widget(self._presets, tr("Sampling preset"))
+        self._rows.add_widget(self.presets, tr("Sampling preset"))
         self._add_table("sampling")
         self._rows.add_heading(tr("Cache"))
         self._add_table("cache")
         self._rows.add_heading(tr("Context"))
         self._add_table("context")
-        self._rows.add_heading(tr("Engine and servers"))
+        self._rows.add_heading(tr("Engine"))
         self._rows.add_row(fields["safe_mode"], self.safe_mode)
         self.safe_mode.toggled.connect(self._on_safe_mode_toggled)
-        for signal, text, about in (
-            (
-                self.serve_clicked,
-                tr("Serve on this computer…"),
-                tr("Other programs ask this model over HTTP, on this cache; you see what they reuse, and why"),
-            ),
-            (
-                self.connect_clicked,
-                tr("Connect to a server…"),
-                tr("Chat with a model that llama-server, vLLM, another kvdesk or the like runs"),
-            ),
-        ):
-            self._add_door(signal, text, about)
-
-    def _add_door(self, signal: Any, text: str, about: str) -> None:
-        """A button to a dialog of its own."""
-        row = QWidget()
-        line = QHBoxLayout(row)
-        line.setContentsMargins(0, 8, 0, 4)
-        line.setSpacing(16)
-        described = label(about, tone="secondary", scale="small")
-        described.setWordWrap(True)
-        button = QPushButton(text)
-        button.setAutoDefault(False)
-        button.clicked.connect(signal)
-        line.addWidget(described, 1)
-        line.addWidget(button)
-        self._rows.add_widget(row, f"{text} {about}")
+        self._rows.add_heading(tr("Serve on this computer"))
+        self._rows.add_widget(self.serving, self.serving.words)
+        self._add_table("serve")
+        self._rows.add_widget(self.serving.requests, self.serving.words)
+        self._rows.add_heading(tr("Connect to a server"))
+        self._rows.add_widget(self.connecting, self.connecting.words)
 
     def _add_table(self, table: str) -> None:
-        if table in _FEATURES:
-            self._missing[table] = label("", tone="secondary")
-            self._missing[table].setWordWrap(True)
-            self._rows.add_widget(self._missing[table])
+        missing = self._missing[table] = label("", tone="secondary")
+        missing.setWordWrap(True)
+        missing.hide()
+        self._rows.add_widget(missing)
         self._rows.add_table(table, _TABLES[table])

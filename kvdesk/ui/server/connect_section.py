@@ -1,13 +1,15 @@
-"""Connect to a server: its address, key and name, what a test found there, and the servers that are known."""
+"""Connecting to a server, a section of the settings: its address, key and name, what a test found there, and the known
+servers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QDialog,
     QFormLayout,
     QHBoxLayout,
     QLineEdit,
@@ -22,13 +24,10 @@ from kvdesk.protocol.servers import ServerFound, is_readable_on_the_way, server_
 from kvdesk.settings import KnownServer
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
-from kvdesk.ui.widgets.sizes import DIALOG_MARGINS
 from kvdesk.ui.widgets.theme import Theme
 
-WIDTH_PX = 472
 
-
-class ConnectDialog(QDialog):
+class ConnectSection(QWidget):
     """Passive: shows what its methods are told."""
 
     test_clicked = Signal(str, str)
@@ -38,13 +37,13 @@ class ConnectDialog(QDialog):
     forget_clicked = Signal(str)
     """(url): it is not to be listed any more, and its key not kept."""
     chosen = Signal(str)
-    """(url): a known server was chosen; its key is asked for (`show_key`)."""
+    """(url): a known server is shown; its key is asked for (`show_key`)."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(tr("Connect to a server"))
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
         self._servers: tuple[KnownServer, ...] = ()
-        about = label(
+        self._asked = ""  # the server whose key was asked for
+        self._about = about = label(
             tr(
                 "Chats are answered there: by llama-server, vLLM, SGLang, another kvdesk, or any server that speaks "
                 "OpenAI's protocol. Your messages are sent to it."
@@ -84,6 +83,9 @@ class ConnectDialog(QDialog):
         if line is not None:
             line.setPlaceholderText(tr("The first one"))
             line.setAccessibleName(tr("Model"))
+            line.returnPressed.connect(self._on_connect_clicked)
+        for field in (self.url, self.key, self.name):
+            field.returnPressed.connect(self._on_connect_clicked)
         self._sentence = label("")
         self._sentence.setWordWrap(True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -91,30 +93,38 @@ class ConnectDialog(QDialog):
         self.test_button = QPushButton(tr("Test"))
         self.connect_button = QPushButton(tr("Connect"))
         self.connect_button.setProperty("primary", True)
-        self.connect_button.setDefault(True)
-        self.close_button = QPushButton(tr("Close"))
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.addWidget(self.forget_button)
         buttons.addStretch(1)
-        for button in (self.close_button, self.test_button, self.connect_button):
+        for button in (self.test_button, self.connect_button):
             buttons.addWidget(button)
         column = QVBoxLayout(self)
-        column.setContentsMargins(*DIALOG_MARGINS)
+        column.setContentsMargins(0, 0, 0, 8)
         column.setSpacing(12)
         column.addWidget(about)
         column.addLayout(self._form)
         column.addWidget(self._sentence)
-        column.addStretch(1)
         column.addLayout(buttons)
-        column.addStrut(theme.px(WIDTH_PX))  # a minimum of the dialog itself would let its buttons be cut
         self.known.activated.connect(self._on_chosen)
         self.url.textEdited.connect(self._on_edited)
         self.test_button.clicked.connect(self._on_test_clicked)
         self.connect_button.clicked.connect(self._on_connect_clicked)
         self.forget_button.clicked.connect(self._on_forget_clicked)
-        self.close_button.clicked.connect(self.reject)
         self._on_edited()
+
+    @property
+    def words(self) -> str:
+        """By which a search finds it."""
+        return " ".join((tr("Connect to a server"), self._about.text(), tr("Address"), tr("Key"), tr("Known servers")))
+
+    def focus_first(self) -> None:
+        """One types an address, or connects to the server that is shown."""
+        (self.connect_button if self.url.text() else self.url).setFocus()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._ask_key()
 
     @property
     def sentence(self) -> str:
@@ -169,12 +179,17 @@ class ConnectDialog(QDialog):
         self.model.clear()
         self.model.setEditText(server.model)
         self._say("")
+        self._asked = ""
         self._on_edited()
-        if server.url:
-            self.chosen.emit(server.url)
-            self.connect_button.setFocus()
-        else:
-            self.url.setFocus()
+        self._ask_key()
+
+    def _ask_key(self) -> None:
+        """Only once it is seen: a keyring may ask the person for a password."""
+        url = self.known.currentData() or ""
+        if self.isVisible() and url != self._asked:
+            self._asked = url
+            if url:
+                self.chosen.emit(url)
 
     @Slot()
     def _on_edited(self) -> None:
@@ -193,7 +208,6 @@ class ConnectDialog(QDialog):
     def _on_connect_clicked(self) -> None:
         if (url := self._address()) is not None:
             server = KnownServer(url=url, name=self.name.text().strip(), model=self.model.currentText().strip()[:500])
-            self.accept()
             self.connect_clicked.emit(server, self.key.text().strip())
 
     @Slot()
@@ -219,9 +233,7 @@ class ConnectDialog(QDialog):
 
     def _say(self, sentence: str, tone: str = "secondary") -> None:
         self._sentence.setText(sentence)
+        self._sentence.setVisible(bool(sentence))
         self._sentence.setAccessibleName(sentence)
         self._sentence.setToolTip("")
         set_tone(self._sentence, tone)
-        if (layout := self.layout()) is not None:
-            layout.activate()
-            self.resize(self.width(), max(self.height(), layout.totalHeightForWidth(self.width())))

@@ -1,0 +1,161 @@
+"""Serving other programs, a section of the settings: the switch, where programs find kvdesk and with which key, and
+their requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.translation import tr
+from kvdesk.ui.server.request_list import RequestList
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.curl import curl_line
+from kvdesk.viewmodel.requests import RequestRow
+
+_INDENT_PX: Final = 22  # of sentences under a check box: as far as its words
+
+
+class ServeSection(QWidget):
+    """Shows what it is told; what is chosen (`ServeSettings`) is beside it. `requests` stands below that."""
+
+    start_clicked = Signal()
+    stop_clicked = Signal()
+    new_key_clicked = Signal()
+    switched = Signal(bool)
+    """Whether programs are served now."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._starting = False
+        self.serve = QCheckBox(tr("Serve this model to other programs"))
+        self.serve.clicked.connect(self._on_serve)
+        self._about = label(
+            tr("Other programs ask this model over HTTP, on this cache; you see what they reuse, and why"),
+            tone="secondary",
+            scale="small",
+        )
+        self._about.setWordWrap(True)
+        self._about.setContentsMargins(theme.px(_INDENT_PX), 0, 0, 0)
+        self._status = label("", tone="secondary")
+        self._status.setWordWrap(True)
+        self._status.setContentsMargins(theme.px(_INDENT_PX), 0, 0, 0)
+        self._address, self._copy_address = self._field(tr("Address"), tr("Copy the address"))
+        self.key_field, self.copy_key = self._field(tr("API key"), tr("Copy the API key"))
+        self.key_field.setEchoMode(QLineEdit.EchoMode.Password)
+        self._new_key = QPushButton(tr("New key"))
+        self._new_key.setToolTip(tr("Programs that have the old one are refused from then on"))
+        self._new_key.clicked.connect(self.new_key_clicked)
+        self.curl, self.copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
+        self.curl.setToolTip(tr("Paste it into a terminal: it asks this model for an answer"))
+        theme.give_font(self.curl, "mono_small")
+        self.requests = RequestList(theme)
+        self._lay_out()
+        self.show_stopped()
+
+    def _field(self, name: str, copies: str) -> tuple[QLineEdit, QPushButton]:
+        field = QLineEdit()
+        field.setReadOnly(True)
+        field.setAccessibleName(name)
+        field.setPlaceholderText(tr("Shown while programs are served"))
+        copy = QPushButton(tr("Copy"))
+        copy.setAccessibleName(copies)
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._copied(field)))
+        return field, copy
+
+    def _copied(self, field: QLineEdit) -> str:
+        """What *Copy* beside a field copies: the command is shown without the key, and copied with it."""
+        return curl_line(self.address, self.key_field.text()) if field is self.curl else field.text()
+
+    def _lay_out(self) -> None:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(8)
+        rows: tuple[tuple[str, QWidget, tuple[QWidget, ...]], ...] = (
+            (tr("Address"), self._address, (self._copy_address,)),
+            (tr("API key"), self.key_field, (self.copy_key, self._new_key)),
+            (tr("Try it"), self.curl, (self.copy_curl,)),
+        )
+        for i, (name, field, buttons) in enumerate(rows):
+            caption = label(name)
+            caption.setBuddy(field)
+            grid.addWidget(caption, i, 0)
+            grid.addWidget(field, i, 1)
+            for j, button in enumerate(buttons):
+                grid.addWidget(button, i, 2 + j)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 8)
+        column.setSpacing(4)
+        column.addWidget(self.serve)
+        column.addWidget(self._about)
+        column.addWidget(self._status)
+        column.addSpacing(8)
+        column.addLayout(grid)
+
+    @property
+    def words(self) -> str:
+        """By which a search finds it."""
+        captions = (tr("Serve on this computer"), tr("Address"), tr("API key"), tr("Try it"))
+        return " ".join((self.serve.text(), self._about.text(), *captions))
+
+    # --- facts --------------------------------------------------------------------------------------------------------
+
+    def show_key(self, key: str) -> None:
+        """The key that programs need."""
+        self.key_field.setText(key)
+        self.key_field.setCursorPosition(0)
+
+    def show_starting(self) -> None:
+        """It takes a moment, in which the switch does nothing; it keeps the focus."""
+        self._starting = True
+        self._status.setText(tr("Starting…"))
+
+    def show_serving(self, address: str) -> None:
+        """Programs find it there."""
+        self._show_running(True)
+        self._address.setText(address)
+        self.curl.setText(curl_line(address, "…"))
+        self.curl.setCursorPosition(0)
+        self._status.setText(tr("Serving. Programs need this address and this key."))
+
+    def show_stopped(self, why: str = "") -> None:
+        """Nobody is served. `why`: a sentence where that was not wanted."""
+        self._show_running(False)
+        self._address.setText("")
+        self.curl.setText("")
+        self._status.setText(why or tr("Off"))
+
+    def show_requests(self, rows: Sequence[RequestRow]) -> None:
+        """The newest first."""
+        self.requests.show_rows(rows)
+
+    def _show_running(self, running: bool) -> None:
+        self._starting = False
+        self.serve.setChecked(running)
+        self._new_key.setEnabled(not running)
+        for copy in (self._copy_address, self.copy_curl):
+            copy.setEnabled(running)
+        self.switched.emit(running)
+
+    @property
+    def address(self) -> str:
+        """Where programs find it; "" while nobody is served."""
+        return self._address.text()
+
+    @property
+    def status(self) -> str:
+        """The sentence under the switch."""
+        return self._status.text()
+
+    @Slot(bool)
+    def _on_serve(self, on: bool) -> None:
+        if self._starting:
+            self.serve.setChecked(True)
+        elif on:
+            self.start_clicked.emit()
+        else:
+            self.stop_clicked.emit()

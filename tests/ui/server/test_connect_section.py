@@ -1,0 +1,95 @@
+"""The section of the settings that connects to a server, by real clicks and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLineEdit
+from pytestqt.qtbot import QtBot
+
+from kvdesk.protocol.servers import ServerFound
+from kvdesk.settings import KnownServer
+from kvdesk.ui.server.connect_section import ConnectSection
+from kvdesk.ui.widgets.theme import Theme
+
+Recorder = Callable[[object], list[tuple[object, ...]]]
+SERVERS = (KnownServer(url="http://bigbox:8080", name="bigbox", model="llama"), KnownServer(url="https://gpu"))
+
+
+@pytest.fixture
+def section(theme: Theme, qtbot: QtBot) -> ConnectSection:
+    section = ConnectSection(theme)
+    qtbot.addWidget(section)
+    section.show_servers(())
+    section.show()
+    return section
+
+
+def test_nothing_can_be_asked_without_an_address(section: ConnectSection, qtbot: QtBot, record: Recorder) -> None:
+    connected = record(section.connect_clicked)
+    assert not section.known.isVisible()
+    assert not section.test_button.isEnabled()
+    assert not section.connect_button.isEnabled()
+    qtbot.keyClicks(section.url, "bigbox:8080/v1")
+    qtbot.keyClicks(section.key, "sk-1")
+    assert section.key.echoMode() == QLineEdit.EchoMode.Password
+    qtbot.keyClick(section.key, Qt.Key.Key_Return)
+    assert connected == [(KnownServer(url="http://bigbox:8080"), "sk-1")]
+
+
+def test_a_key_is_asked_for_when_the_section_is_seen(section: ConnectSection, record: Recorder) -> None:
+    chosen = record(section.chosen)
+    section.hide()
+    section.show_servers(SERVERS)
+    assert chosen == []
+    for _ in range(2):
+        section.show()
+        assert chosen == [("http://bigbox:8080",)]
+        section.hide()
+
+
+def test_a_known_server_is_chosen_with_its_key(section: ConnectSection, qtbot: QtBot, record: Recorder) -> None:
+    chosen, forgotten = record(section.chosen), record(section.forget_clicked)
+    section.show_servers(SERVERS)
+    assert (section.url.text(), section.name.text(), section.model.currentText()) == (
+        "http://bigbox:8080",
+        "bigbox",
+        "llama",
+    )
+    section.show_key("https://gpu", "of another one")
+    assert section.key.text() == ""
+    section.show_key("http://bigbox:8080", "sk-2")
+    assert section.key.text() == "sk-2"
+    section.known.setFocus()
+    qtbot.keyClick(section.known, Qt.Key.Key_Down)
+    assert (section.url.text(), section.key.text()) == ("https://gpu", "")
+    assert chosen == [("http://bigbox:8080",), ("https://gpu",)]
+    qtbot.mouseClick(section.forget_button, Qt.MouseButton.LeftButton)
+    assert forgotten == [("https://gpu",)]
+    qtbot.keyClick(section.known, Qt.Key.Key_Down)
+    assert section.url.text() == ""
+    assert not section.forget_button.isVisible()
+
+
+def test_what_was_found_is_told_with_who_could_read_along(section: ConnectSection, qtbot: QtBot) -> None:
+    qtbot.keyClicks(section.url, "http://bigbox:8080")
+    qtbot.mouseClick(section.test_button, Qt.MouseButton.LeftButton)
+    assert section.sentence == "Asking the server…"
+    assert not section.test_button.isEnabled()
+    section.show_found(ServerFound("vLLM", ("a", "b"), ("It answers chats.",)))
+    assert section.sentence.splitlines() == [
+        "It answers chats.",
+        "2 models.",
+        "The way there is not encrypted: whoever is in between can read chats and key.",
+    ]
+    assert [section.model.itemText(i) for i in range(section.model.count())] == ["a", "b"]
+    assert section.test_button.isEnabled()
+    assert section._sentence.property("tone") == "good"
+    limit = "It shows its cells to a key only. Start it with --inspect-key and enter that key here."
+    section.show_found(ServerFound("kvdesk", ("a",), ("Another kvdesk. It answers chats.",), limit=limit))
+    assert section.sentence.splitlines()[:2] == ["Another kvdesk. It answers chats.", limit]
+    assert section._sentence.property("tone") == "warning", "what is missing is not shown as a success"
+    section.show_problem("The server cannot be reached.", "ConnectError")
+    assert section.sentence == "The server cannot be reached."
