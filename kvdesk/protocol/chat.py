@@ -313,10 +313,13 @@ class ModelLoading:
 
 @dataclass(frozen=True, slots=True)
 class ModelLoaded:
-    """`remark` is something the person should know about the model, such as a template that cannot be used."""
+    """`remark` is something the person should know about the model, such as a template that cannot be used. `limit` is
+    what its server could show of its cache and does not, and what helps.
+    """
 
     model: ModelInfo
     remark: str = ""
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,7 @@ class CacheState:
     )  # the sequence of its answer that is, or was, written
     dead: bool = False
     features: frozenset[Feature] = OF_ENGINE  # of the back end; all, until it says which
+    limit: str = ""  # what its server could show of its cache and does not, and what helps
     possible: Mapping[str, Capability] = field(default_factory=dict)
     spans: dict[ConversationId, MessageSpans] = field(default_factory=dict)
     retention: dict[ConversationId, Mapping[MessageId, str]] = field(default_factory=dict)  # see `MessageRetention`
@@ -260,7 +261,7 @@ class CacheState:
         """A model, a context, or the end of them. The history of a lost context can be read until the next is made."""
         match event:
             case ModelLoaded():
-                self.model = event.model
+                self.model, self.limit = event.model, event.limit
                 return Changed.MODEL
             case EngineDied():
                 self.dead, self.model = True, None

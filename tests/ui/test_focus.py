@@ -107,6 +107,15 @@ def test_after_a_revert_no_field_has_the_focus(window: MainWindow, qtbot: QtBot)
     assert page.sections.hasFocus()
 
 
+def test_what_is_disabled_in_another_room_leaves_the_focus_where_one_began(window: MainWindow, qtbot: QtBot) -> None:
+    window.action_set.run("model.server")
+    page = settings_page(window)
+    qtbot.keyClicks(page.connecting.url, "bigbox")
+    page.connecting.connect_button.setFocus()
+    page.connecting.connect_button.setEnabled(False)
+    assert page.sections.hasFocus()
+
+
 def test_the_wheel_scrolls_the_settings_and_changes_none(window: MainWindow, qtbot: QtBot) -> None:
     window.shown_settings.open()
     page = settings_page(window)

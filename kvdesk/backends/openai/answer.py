@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kvdesk.backends.openai.problems import Broken, Nonsense, ServerError, said_by
 from kvdesk.chat import LIMIT_NOTE, FinishReason, MessageState, TurnStats, storable
+from kvdesk.policies.first_token import Delay, first_token_reason
 from kvdesk.reasoning import BEGINNING, END
 from kvdesk.translation import tr
 
@@ -150,15 +151,20 @@ class Answer:
         prompt = _number(self.usage, "prompt_tokens") or cached + _number(self.timings, "prompt_n")
         cached = min(cached, prompt)
         seconds = self.last_at - self.first_at
+        until_first = self.first_at - self.asked_at if self.first_at else 0.0
+        read_tok_s = _speed(self.timings, "prompt_per_second")
+        why = tr("{n} of {prompt} tokens were in the server's cache.").format(n=f"{cached:,}", prompt=f"{prompt:,}")
         measured = (self.n_generated - 1) / seconds if seconds > 0 and self.n_generated > 1 else 0.0
         return TurnStats(
             prompt_tokens=prompt,
             reused_tokens=cached,
             prefilled_tokens=prompt - cached,
             generated_tokens=self.n_generated,
-            ttft_ms=(self.first_at - self.asked_at) * 1e3 if self.first_at else 0.0,
-            prefill_tok_s=_speed(self.timings, "prompt_per_second"),
+            ttft_ms=until_first * 1e3,
+            prefill_tok_s=read_tok_s,
             decode_tok_s=_speed(self.timings, "predicted_per_second") or measured,
+            why=why if prompt else "",
+            time_why=first_token_reason(Delay(until_first, prompt - cached, read_tok_s)) if prompt else "",
         )
 
     @property

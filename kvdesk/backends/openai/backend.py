@@ -195,7 +195,7 @@ class OpenAIBackend:
                 )
             opened = _Open(command, replace(endpoint, model=model), asked.found, asked.n_ctx, client)
             self._put(opened)
-            self._put(ModelLoaded(info_of(asked, opened.endpoint)))
+            self._put(ModelLoaded(info_of(asked, opened.endpoint), limit=asked.found.limit))
             client = None
         except Exception as error:  # noqa: BLE001 - whatever it is, it costs this load
             problem = problems.problem_of(error, 15.0)

@@ -126,9 +126,9 @@ async def _kvdesk(client: httpx2.AsyncClient, entry: Json) -> Looked:
         await get_json(client, "/kv/map")
     except KeyRefused:
         if "Authorization" in client.headers:
-            limit = tr("It does not show its cells to this key. Start it with --inspect-key and enter that key here.")
+            limit = tr("It does not show its cells to this key. Start it with --inspect-key and connect with that key.")
         else:
-            limit = tr("It shows its cells to a key only. Start it with --inspect-key and enter that key here.")
+            limit = tr("It shows its cells to a key only. Start it with --inspect-key and connect with that key.")
         return Looked([tr("Another kvdesk. It answers chats."), *facts], CHAT, n_ctx, limit)
     except ServerError as error:
         limit = tr("Its cache is not shown: {why}").format(why=error)

@@ -148,12 +148,10 @@ class ConnectSection(QWidget):
             self.key.setText(key)
 
     def show_asking(self) -> None:
-        self.test_button.setEnabled(False)
         self._say(tr("Asking the server…"))
 
     def show_found(self, found: ServerFound) -> None:
         """What a test found: the kind, what it shows and what it does not, and its models to choose from."""
-        self.test_button.setEnabled(True)
         chosen = self.model.currentText()
         self.model.clear()
         self.model.addItems(list(found.models))
@@ -164,7 +162,6 @@ class ConnectSection(QWidget):
 
     def show_problem(self, sentence: str, detail: str = "") -> None:
         """What is wrong with the server, or with what was typed."""
-        self.test_button.setEnabled(True)
         self._say(sentence, "danger")
         self._sentence.setToolTip(detail)
 

@@ -293,6 +293,7 @@ class EventRouter(QObject):
             self._chat.show_working(False)
             self._chat.composer.forget_preview()
             self._inspector.forget_model()
+            self._show_features()
             self._speed.clear()
             self._status.show_speed(None)
         elif isinstance(event, EngineRestarted):

@@ -340,7 +340,8 @@ class Inspector(QWidget):
     @Slot(int)
     def _on_tab(self, index: int) -> None:
         needs = PAGES[index].needs
-        self._missing.setText(self._state.missing(needs) if needs is not None else "")
+        missing = self._state.missing(needs) if needs is not None else ""
+        self._missing.setText("\n".join(filter(None, (missing, self._state.limit))) if missing else "")
         if self.missing:
             self._stack.setCurrentWidget(self._missing)
         else:

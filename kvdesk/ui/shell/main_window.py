@@ -342,13 +342,16 @@ class MainWindow(WindowSignals):
             self.inspector_watched.emit(watched)
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002 - Qt's name
-        """Tab. Qt asks too when what has the focus is hidden or disabled: one then goes on in the composer, not on
-        whatever comes next.
+        """Tab. Qt asks too when what has the focus is hidden or disabled: one then goes on in the composer, in another
+        room where one began, not on whatever comes next.
         """
         now = cast("QWidget | None", self.focusWidget())
         leaving = now is not None and not (now.isVisible() and now.isEnabled())
         if leaving and self._chat.composer.isVisible():
             self._chat.composer.focus_edit()
+            return True
+        if leaving and not self._rooms.shows_chats:
+            self._rooms.focus_first()
             return True
         return focus_next(self, forward=next)
 

@@ -36,6 +36,7 @@ class Rooms(QStackedWidget):
         self._lab: LabPage | None = None
         self._models: ModelsPage | None = None
         self._settings: SettingsPage | None = None
+        self._first: QWidget = chats
         self.addWidget(chats)
 
     @property
@@ -128,8 +129,13 @@ class Rooms(QStackedWidget):
         """`first` has the keys, unless the room is shown already."""
         if self.currentWidget() is not room:
             self.setCurrentWidget(room)
-            first.setFocus()
+            self._first = first
+            self.focus_first()
             self.switched.emit()
+
+    def focus_first(self) -> None:
+        """Where one begins in a room other than the conversations."""
+        self._first.setFocus()
 
     @Slot()
     def leave(self) -> None:

@@ -49,7 +49,7 @@ class StatusBar(QWidget):
         self._serving.clicked.connect(self.serving_clicked)
         self._serving.setText(tr("Serve on this computer"))
         self._serving.hide()
-        row.addWidget(self._serving)
+        row.insertWidget(0, self._serving)  # where it stays, whatever the engine says
         row.addWidget(self._trust, 1)
         self._save = _action(tr("Save report…"), tr("Saves the differences between the map and the engine as JSON"))
         self._save.clicked.connect(self.save_clicked)

@@ -79,9 +79,9 @@ def test_another_kvdesk_that_refuses_its_cells_says_what_to_do(server: ScriptedS
     found = asked(server).found
     assert found.features == {Feature.CHAT, Feature.CONTINUE}
     assert found.facts[0] == "Another kvdesk. It answers chats."
-    assert found.limit == ("It shows its cells to a key only. Start it with --inspect-key and enter that key here.")
+    assert found.limit == ("It shows its cells to a key only. Start it with --inspect-key and connect with that key.")
     assert asked(server, "sk-other").found.limit == (
-        "It does not show its cells to this key. Start it with --inspect-key and enter that key here."
+        "It does not show its cells to this key. Start it with --inspect-key and connect with that key."
     )
 
 

@@ -127,6 +127,8 @@ def test_an_answer_streams_with_its_numbers(heard: Heard, server: ScriptedServer
     assert (stats.prompt_tokens, stats.reused_tokens, stats.prefilled_tokens, stats.generated_tokens) == (30, 20, 10, 3)
     assert (stats.prefill_tok_s, stats.decode_tok_s) == (500.0, 40.0)
     assert stats.ttft_ms > 0
+    assert stats.why == "20 of 30 tokens were in the server's cache."
+    assert stats.time_why == f"First token after {stats.ttft_ms / 1e3:.2f} s: 10 tokens read at 500 tok/s."
     assert [e.answer for e in heard.of(TurnStarted)] == [command.answer]
     (body,) = server.asked
     assert body["messages"] == [{"role": "user", "content": "Where do puffins live?"}]

@@ -22,6 +22,7 @@ from kvdesk.protocol.cache import (
     TokenTexts,
 )
 from kvdesk.protocol.chat import (
+    BackendReady,
     ContextUse,
     EngineDied,
     Generate,
@@ -35,6 +36,7 @@ from kvdesk.protocol.chat import (
     TurnPreview,
     TurnStarted,
 )
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import ContextSettings, Sampling, Settings, ThemeChoice
 from kvdesk.ui.chat_list.conversation_model import CELLS_ROLE
@@ -253,6 +255,16 @@ def test_themes(window: MainWindow, theme: ThemeChoice) -> None:
     window.apply_event(cache_view())
     window.session.settings.change(**dict(Settings(theme=theme)))
     assert not window.grab().isNull()
+
+
+def test_cells_that_a_server_could_show_come_with_what_helps(window: MainWindow) -> None:
+    window.apply_event(BackendReady(frozenset({Feature.CHAT})))
+    window.apply_event(ModelLoaded(MODEL, limit="Start it with a key."))
+    assert window.inspector.missing == "This engine does not show its cells.\nStart it with a key."
+    window.apply_event(ModelLoaded(MODEL))
+    assert window.inspector.missing == "This engine does not show its cells."
+    window.apply_event(BackendReady(frozenset(Feature)))
+    assert window.inspector.missing == ""
 
 
 def test_every_control_has_a_name(window: MainWindow) -> None:
