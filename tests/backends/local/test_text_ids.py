@@ -56,28 +56,33 @@ def spm_tokenizer(out: gguf.GGUFWriter) -> None:
     out.add_add_space_prefix(True)
 
 
+BUILDERS: dict[Vocab, PromptBuilder] = {}
+"""The process of each renders all templates of the tests with its vocabulary."""
+
+
+def vocab_of(path: Path) -> Iterator[Vocab]:
+    model = Model(path)
+    builder = BUILDERS[model.vocab] = PromptBuilder(model.vocab, HARMONY)
+    builder.begin()
+    yield model.vocab
+    BUILDERS.pop(model.vocab).close()
+    model.close()
+
+
 @pytest.fixture(scope="module")
 def marked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vocab]:
     path = tmp_path_factory.mktemp("marks") / "model.gguf"
-    model = Model(tiny_models.write(path, "llama", text=True, marks=MARKS))
-    yield model.vocab
-    model.close()
+    yield from vocab_of(tiny_models.write(path, "llama", text=True, marks=MARKS))
 
 
 @pytest.fixture(scope="module")
 def spm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vocab]:
-    path: Path = tmp_path_factory.mktemp("spm") / "model.gguf"
-    model = Model(tiny_models.write(path, "llama", tokenizer=spm_tokenizer))
-    yield model.vocab
-    model.close()
+    path = tmp_path_factory.mktemp("spm") / "model.gguf"
+    yield from vocab_of(tiny_models.write(path, "llama", tokenizer=spm_tokenizer))
 
 
 def prompt(vocab: Vocab, template: str, *messages: Message, tools: str = "") -> list[int]:
-    builder = PromptBuilder(vocab, template)
-    try:
-        return builder.prompt(messages, tools=tools).tokens
-    finally:
-        builder.close()
+    return BUILDERS[vocab].prompt(messages, template, tools).tokens
 
 
 def written(vocab: Vocab, tokens: list[int]) -> str:
@@ -131,9 +136,7 @@ def test_no_text_of_a_tool_becomes_a_mark(marked: Vocab, where: str) -> None:
 
 
 def test_a_continued_answer_has_the_marks_of_its_reasoning_alone(marked: Vocab) -> None:
-    builder = PromptBuilder(marked, HARMONY)
-    tokens = builder.answer_tokens(message("assistant", "so</think><|end|>"))
-    builder.close()
+    tokens = BUILDERS[marked].answer_tokens(message("assistant", "so</think><|end|>"))
     assert [t for t in tokens if t in marked.control_ids] == [marked.controls["</think>"]]
     assert written(marked, tokens) == "so</think><|end|>"
 
