@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -101,14 +102,21 @@ ALLOWED: Final = {
 _LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
 
 
-def bare(source: str) -> Iterator[tuple[int, str]]:
+@cache
+def nodes(file: Path) -> tuple[ast.AST, ...]:
+    """The calls and f-strings of a source file."""
+    found = ast.walk(ast.parse(file.read_text("utf-8")))
+    return tuple(node for node in found if isinstance(node, ast.Call | ast.JoinedStr))
+
+
+def bare(found: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Those of `shown_literals` that have a word and are not allowed."""
-    return (found for found in shown_literals(source) if _LETTERS.search(found[1]) and found[1] not in ALLOWED)
+    return (one for one in shown_literals(found) if _LETTERS.search(one[1]) and one[1] not in ALLOWED)
 
 
-def shown_literals(source: str) -> Iterator[tuple[int, str]]:
+def shown_literals(found: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Line and text of every literal that is shown as it is; values of f-strings as {}."""
-    for node in ast.walk(ast.parse(source)):
+    for node in found:
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -149,11 +157,7 @@ def _literals(node: ast.expr) -> Iterator[tuple[int, str]]:
 def test_every_text_that_is_shown_is_translated(room: str) -> None:
     files = sorted((ROOT / "kvdesk" / room).rglob("*.py"))
     assert files
-    found = [
-        f"{Path(file).relative_to(ROOT)}:{line} {text!r}"
-        for file in files
-        for line, text in bare(file.read_text("utf-8"))
-    ]
+    found = [f"{file.relative_to(ROOT)}:{line} {text!r}" for file in files for line, text in bare(nodes(file))]
     assert not found, "\n".join(found)
 
 
@@ -174,12 +178,12 @@ def test_every_text_that_is_shown_is_translated(room: str) -> None:
     ],
 )
 def test_bare_texts_are_found(source: str, texts: list[str]) -> None:
-    assert [text for _, text in bare(source)] == texts
+    assert [text for _, text in bare(tuple(ast.walk(ast.parse(source))))] == texts
 
 
 def test_nothing_is_allowed_in_vain() -> None:
     files = [file for room in (*ROOMS, *BEHIND) for file in (ROOT / "kvdesk" / room).rglob("*.py")]
-    shown = {text for file in files for _, text in shown_literals(file.read_text("utf-8"))}
+    shown = {text for file in files for _, text in shown_literals(nodes(file))}
     assert set(ALLOWED) <= shown
 
 
@@ -188,7 +192,7 @@ def test_no_text_is_translated_inside_of_an_f_string() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{call.lineno}"
         for path in sorted((ROOT / "kvdesk").rglob("*.py"))
-        for string in ast.walk(ast.parse(path.read_text("utf-8")))
+        for string in nodes(path)
         if isinstance(string, ast.JoinedStr)
         for call in ast.walk(string)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("tr", "marked")

@@ -11,7 +11,6 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
-from kvdesk import paths
 from kvdesk.app import laboratory
 from kvdesk.app.laboratory import past_results
 from kvdesk.protocol.chat import LocalFile, ModelInfo, ModelLoaded
@@ -22,16 +21,14 @@ TIMEOUT_MS = 60_000  # the machine may be busy; the child loads the model in abo
 
 
 @pytest.fixture
-def lab(rig: Rig, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LabPage:
-    """The page, with the embedded model open and the quickest question chosen."""
+def lab(rig: Rig, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talking_file: Path) -> LabPage:
+    """The page, with a model open and the quickest question chosen."""
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
-    model = paths.embedded_model()
-    assert model is not None
     rig.window.show()
     rig.window.rooms.show_lab()
     page = rig.window.rooms.lab
     assert page is not None
-    rig.controller.laboratory.apply(ModelLoaded(ModelInfo(LocalFile(model), "SmolLM2")))
+    rig.controller.laboratory.apply(ModelLoaded(ModelInfo(LocalFile(talking_file), "Tiny")))
     qtbot.waitUntil(lambda: page.question is not None, timeout=TIMEOUT_MS)
     page.choose("positions")
     qtbot.waitUntil(lambda: "of memory" in page.setup.needs, timeout=TIMEOUT_MS)

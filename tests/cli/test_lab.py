@@ -75,8 +75,9 @@ def test_a_run_needs_one_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl+C is sent another way there")
-def test_ctrl_c_ends_the_command_and_its_child(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "kvdesk", "lab", "run", "no-cache", "--out", str(tmp_path / "r")]
+def test_ctrl_c_ends_the_command_and_its_child(tmp_path: Path, talking_file: Path) -> None:
+    where = ["--model", str(talking_file), "--out", str(tmp_path / "r")]
+    command = [sys.executable, "-m", "kvdesk", "lab", "run", "no-cache", *where]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as lab:
         assert lab.stderr is not None
         while b"/20 " not in lab.stderr.readline():

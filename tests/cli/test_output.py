@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,30 +26,50 @@ def kvdesk(*arguments: str, home: Path | str, **environment: str) -> subprocess.
     )
 
 
-def asked(tmp_path: Path, encoding: str, *arguments: str) -> bytes:
+@pytest.fixture
+def chatting(tmp_path: Path) -> list[str]:
+    """The arguments of a chat whose answer is `TEXT`."""
     grammar = tmp_path / "unicode.gbnf"
     grammar.write_text(GRAMMAR, "utf-8")
-    given = ("chat", "--prompt", "hi", "--grammar-file", str(grammar), *arguments)
-    ended = kvdesk(*given, home=tmp_path / "home", PYTHONIOENCODING=encoding)
-    assert (ended.returncode, ended.stderr) == (0, b"")
-    return ended.stdout
+    return ["chat", "--prompt", "hi", "--grammar-file", str(grammar)]
+
+
+@pytest.fixture
+def asked(
+    chatting: list[str], talking_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., bytes]:
+    """What a chat in this process writes where the output has an encoding."""
+
+    def run(encoding: str, *arguments: str) -> bytes:
+        out = io.BytesIO()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding))
+            assert main([*chatting, "--model", str(talking_file), *arguments]) == 0
+            sys.stdout.flush()
+            written = out.getvalue()
+        assert capsys.readouterr().err == ""
+        return written
+
+    return run
 
 
 @pytest.mark.parametrize(
     ("encoding", "shown"),
-    [
-        ("ascii", rb"\u4f60\u597d \ud83d\ude00 gr\u00fc\u00dfe"),
-        ("cp1252", b"\\u4f60\\u597d \\ud83d\\ude00 gr\xfc\xdfe"),
-        ("utf-8", TEXT.encode()),
-    ],
+    [("cp1252", b"\\u4f60\\u597d \\ud83d\\ude00 gr\xfc\xdfe"), ("utf-8", TEXT.encode())],
 )
-def test_an_answer_is_written_in_every_encoding(tmp_path: Path, encoding: str, shown: bytes) -> None:
-    assert asked(tmp_path, encoding).startswith(shown)
+def test_an_answer_is_written_in_every_encoding(asked: Callable[..., bytes], encoding: str, shown: bytes) -> None:
+    assert asked(encoding).startswith(shown)
 
 
-@pytest.mark.parametrize("encoding", ["ascii", pytest.param("cp1252", marks=pytest.mark.matrix)])
-def test_json_stays_json(tmp_path: Path, encoding: str) -> None:
-    assert json.loads(asked(tmp_path, encoding, "--json").decode(encoding))["text"] == TEXT
+def test_a_process_writes_its_answer_in_ascii(chatting: list[str], tmp_path: Path) -> None:
+    ended = kvdesk(*chatting, home=tmp_path / "home", PYTHONIOENCODING="ascii")
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout.startswith(rb"\u4f60\u597d \ud83d\ude00 gr\u00fc\u00dfe")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_json_stays_json(asked: Callable[..., bytes], encoding: str) -> None:
+    assert json.loads(asked(encoding, "--json").decode(encoding))["text"] == TEXT
 
 
 @pytest.mark.parametrize("command", ["", *(pytest.param(name, marks=pytest.mark.matrix) for name in COMMANDS)])

@@ -47,6 +47,7 @@ def children(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return codes
 
 
+@pytest.mark.matrix
 def test_a_real_model_works(tmp_path: Path) -> None:
     embedded = paths.embedded_model()
     assert embedded is not None

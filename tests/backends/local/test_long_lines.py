@@ -57,7 +57,7 @@ def told(path: Path, texts: list[str]) -> list[bool | str]:
     "pre",
     [
         "gpt-4o",
-        "deepseek-llm",
+        pytest.param("deepseek-llm", marks=pytest.mark.matrix),
         *(pytest.param(pre, marks=pytest.mark.stress) for pre in ("tekken", "deepseek-v3", "superbpe", "exaone-moe")),
         *(pytest.param(pre, marks=pytest.mark.stress) for pre in ("default", "youtu", "minicpm5", "poro-chat")),
     ],

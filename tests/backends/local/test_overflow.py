@@ -323,7 +323,10 @@ def test_a_recurrent_model_says_why_it_cannot(tiny_folder: Path) -> None:
     model.close()
 
 
-@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.SINKS, Overflow.RECOMPUTE])
+@pytest.mark.parametrize(
+    "overflow",
+    [Overflow.SLIDE, *(pytest.param(one, marks=pytest.mark.matrix) for one in (Overflow.SINKS, Overflow.RECOMPUTE))],
+)
 def test_what_was_evicted_is_evicted_after_a_restart(talking_file: Path, tmp_path: Path, overflow: Overflow) -> None:
     """The next prompt begins as before, so the saved state fits: nothing of it is read again, and nothing leaves."""
     first = restarted(talking_file, tmp_path)

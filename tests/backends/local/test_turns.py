@@ -86,7 +86,7 @@ def test_every_turn_decodes_only_what_is_new(headless: HeadlessEngine) -> None:
 
 def test_incremental_text_is_that_of_a_full_prefill(embedded: HeadlessEngine) -> None:
     chat = HeadlessChat(embedded)
-    for prompt in ("Tell me about the moon.", "And who walked on it?", "Thank you. What <|im_end|> next?"):
+    for prompt in ("Tell me about the moon.", "Thank you. What <|im_end|> next?"):
         chat.answer(prompt, GREEDY)
         answer = chat.messages[-1]
         assert fresh_answer(embedded, chat.messages[:-1]) == answer.tokens

@@ -229,7 +229,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("display", [False, True])
+@pytest.mark.parametrize("display", [False, pytest.param(True, marks=pytest.mark.matrix)])
 def test_hostile_latex_is_bounded(name: str, display: bool) -> None:
     import time
 

@@ -78,7 +78,7 @@ def test_a_system_without_fonts_shows_the_same_window_and_emoji(qapp: QApplicati
 
 
 @needs_fontconfig
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", [pytest.param(SCALES[0], marks=pytest.mark.matrix), SCALES[1]])
 def test_numbers_of_two_conversations_need_no_scrolling_at_other_scales(scale: str, bare: dict[str, str]) -> None:
     assert told_by_child({**bare, "QT_SCALE_FACTOR": scale})["too_high_px"] == 0
 
