@@ -28,8 +28,12 @@ from tests.backends.scripted import ScriptedBackend
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
 
 LOCAL, CHAT_ONLY = OF_ENGINE, frozenset({Feature.CHAT})
-over_both = pytest.mark.parametrize("features", [LOCAL, CHAT_ONLY], indirect=True, ids=["local", "chat only"])
-"""Runs a test over a back end that has everything, and again over one that has no cells."""
+over_both = pytest.mark.parametrize(
+    "features",
+    [pytest.param(LOCAL, id="local"), pytest.param(CHAT_ONLY, id="chat only", marks=pytest.mark.matrix)],
+    indirect=True,
+)
+"""Runs a test over a back end that has everything, and in the matrix over one that has no cells."""
 
 
 class ByHand(ScriptedBackend):

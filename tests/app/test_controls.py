@@ -70,8 +70,9 @@ class DrivenWindow(App):
 
 
 @pytest.fixture
-def driven(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DrivenWindow]:
+def driven(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talking_file: Path) -> Iterator[DrivenWindow]:
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    monkeypatch.setattr(paths, "embedded_model", lambda: talking_file)
     save_settings(SETTINGS, paths.settings_file())
     driven = DrivenWindow(qtbot)
     yield driven
@@ -112,24 +113,26 @@ def test_every_button_on_the_real_engine(driven: DrivenWindow) -> None:
     assert driven.used() == 0
     driven.press(specs.UNDO)
     assert driven.used() == used
-
-
-def test_a_fork_shares_its_cells(driven: DrivenWindow) -> None:
-    used = driven.used()
-    driven.form.set_range(0, -1, -1)
+    form.set_range(0, -1, -1)
     driven.press(specs.FORK)
-    assert driven.used() == used
+    assert driven.used() == used, "a fork shares its cells"
     assert len(driven.view.leases) == 3
 
 
-def test_verify_says_how_exact_the_cache_is(driven: DrivenWindow) -> None:
+def test_verify_says_how_exact_the_cache_is_and_a_rebuild_keeps_the_conversations(driven: DrivenWindow) -> None:
     driven.form.set_range(0, -1, -1)
     driven.form.show_state(driven.parts.window._state)
     driven.form.button(specs.VERIFY).click()
     driven.wait(lambda: driven.last(Verified) is not None)
     verified = driven.last(Verified)
     assert isinstance(verified, Verified)
-    assert str(verified.logits.verdict) in ("exact", "equal up to rounding")
+    assert verified.logits.verdict.same
+    driven.audit()
+    used = driven.used()
+    n = sum(isinstance(e, ContextReady) for e in driven.events)
+    driven.parts.window.rebuild_requested.emit(SETTINGS.context.model_copy(update={"n_ctx": 1024}), "tokens")
+    driven.wait(lambda: sum(isinstance(e, ContextReady) for e in driven.events) > n and driven.used() == used)
+    assert driven.view.snapshot.n_ctx == 1024
     driven.audit()
 
 
@@ -148,13 +151,4 @@ def test_compaction_from_its_dialog(driven: DrivenWindow) -> None:
     assert done.effect is not None
     assert done.effect.audited
     assert done.effect.comparison.streams[0].after.hole_ratio == 0.0
-    driven.audit()
-
-
-def test_a_rebuild_keeps_the_conversations(driven: DrivenWindow) -> None:
-    used = driven.used()
-    n = sum(isinstance(e, ContextReady) for e in driven.events)
-    driven.parts.window.rebuild_requested.emit(SETTINGS.context.model_copy(update={"n_ctx": 1024}), "tokens")
-    driven.wait(lambda: sum(isinstance(e, ContextReady) for e in driven.events) > n and driven.used() == used)
-    assert driven.view.snapshot.n_ctx == 1024
     driven.audit()

@@ -69,7 +69,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def server() -> Iterator[ScriptedServer]:
+def server(monkeypatch: pytest.MonkeyPatch, talking_file: Path) -> Iterator[ScriptedServer]:
+    monkeypatch.setattr(paths, "embedded_model", lambda: talking_file)
     server = ScriptedServer()
     server.says(chunk("On cliffs."), chunk("", "stop"), DONE)
     yield server
@@ -196,7 +197,8 @@ def test_the_section_is_heard_in_another_language(rig: Rig, qtbot: QtBot) -> Non
 def test_in_safe_mode_a_crash_costs_a_reload_and_not_the_window(home: Path, qtbot: QtBot) -> None:
     assert home.is_dir()
     others = set(psutil.Process().children(recursive=True))  # of engines that other tests keep running
-    save_settings(SETTINGS.model_copy(update={"safe_mode": True}), paths.settings_file())
+    shorter = SETTINGS.sampling.model_copy(update={"max_tokens": 80})
+    save_settings(SETTINGS.model_copy(update={"safe_mode": True, "sampling": shorter}), paths.settings_file())
     app = App(qtbot)
     app.wait(lambda: app.of(ModelLoaded))
     app.ask("Count to a thousand in words.")

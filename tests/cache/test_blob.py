@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk.cache.batch import Batch
@@ -137,7 +137,6 @@ def test_not_the_magic() -> None:
         parse_seq_state(struct.pack("<Ii", 7, 0) + cells((0, (0,))), PLAIN)
 
 
-@settings(max_examples=200, deadline=None)
 @given(blob=st.binary(max_size=300), geometry=st.sampled_from([PLAIN, HYBRID]), data=st.data())
 def test_any_bytes(blob: bytes, geometry: Geometry, data: st.DataObject) -> None:
     """Random bytes, and a good blob with some bytes changed."""

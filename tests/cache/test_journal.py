@@ -21,7 +21,7 @@ from kvdesk.errors import UserError
 from tests.cache.journals import FACTS, Player, assert_same_maps, maps_of, one_token
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8)
 @given(
     facts=st.sampled_from(FACTS),
     unified=st.booleans(),

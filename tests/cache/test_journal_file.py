@@ -19,7 +19,7 @@ from kvdesk.errors import UserError
 from tests.cache.journals import FACTS, Player, assert_same_maps
 
 HEADER = JournalHeader("tiny.gguf", {"kvdesk": "0.1.0", "llama.cpp": "0c1e57098"})
-SHARED = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SHARED = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @SHARED

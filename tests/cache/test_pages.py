@@ -86,7 +86,7 @@ def test_no_slots() -> None:
         paged_overlay(maps_of(mirror())[0], 0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10)
 @given(st.sampled_from(FACTS[:2]), st.booleans(), st.integers(0, 2**32 - 1), st.sampled_from([1, *PAGE_SIZES]))
 def test_slots_add_up(facts: ModelFacts, unified: bool, seed: int, page_size: int) -> None:
     player = Player(facts, unified, True, 3, seed)

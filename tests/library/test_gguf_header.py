@@ -277,7 +277,7 @@ def test_millions_of_empty_strings_end_in_time(tmp_path: Path, monkeypatch: pyte
     assert time.thread_time() - start_s < 2
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_random_damage_never_escapes(tmp_path: Path, data: st.DataObject) -> None:
     """Any bytes changed in the header: a header or a ModelFileError, nothing else."""

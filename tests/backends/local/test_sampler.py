@@ -142,7 +142,7 @@ def chosen(sampler: Sampler, logits: np.ndarray[Any, Any]) -> int:
     return token
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sampling=samplings(), scale=st.sampled_from([0.0, 1.0, 1e4]), holes=st.booleans())
 def test_no_choice_of_samplers_ends_the_process_and_a_seed_repeats(
     vocab: Vocab, sampling: Sampling, scale: float, holes: bool
@@ -171,7 +171,7 @@ GRAMMARS = st.lists(
 ).map(lambda parts: "root ::= " + " ".join(parts) + '\nx ::= "q" x | ""')
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=GRAMMARS, seed=st.integers(0, 2**20))
 def test_what_python_allows_llama_cpp_takes(vocab: Vocab, text: str, seed: int) -> None:
     """A random walk through the grammar: a token that ours allows and llama.cpp's does not would end this process."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk import paths
@@ -328,7 +328,6 @@ pieces = st.sampled_from(
 texts = st.lists(pieces, max_size=6).map("".join)
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from(sorted(SHAPES)),
     st.lists(texts, min_size=1, max_size=5),

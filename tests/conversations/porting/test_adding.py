@@ -46,7 +46,7 @@ def test_empty_chats_are_not_added() -> None:
     assert not list(chosen([empty], [], 1, copies=False))
 
 
-@hypothesis.settings(max_examples=50)
+@hypothesis.settings(max_examples=20)
 @given(conversations())
 def test_new_ids_are_everywhere_and_nothing_else_changes(there: Conversation) -> None:
     new = renamed(there)

@@ -29,7 +29,7 @@ def whole(conversation: Conversation) -> dict[str, Any]:
     return {field.name: getattr(conversation, field.name) for field in fields(conversation)}
 
 
-@hypothesis.settings(max_examples=40)
+@hypothesis.settings(max_examples=20)
 @given(several())
 def test_a_round_trip_loses_nothing(path: Path, there: list[Conversation]) -> None:
     assert export.write(path, JSON, there) == len(there)
@@ -37,7 +37,7 @@ def test_a_round_trip_loses_nothing(path: Path, there: list[Conversation]) -> No
     assert [whole(one) for one in back] == [whole(one) for one in there]
 
 
-@hypothesis.settings(max_examples=20)
+@hypothesis.settings(max_examples=10)
 @given(conversations())
 def test_every_field_is_in_the_file(there: Conversation) -> None:
     assert set(json_file.as_values(there)) == {field.name for field in fields(Conversation)} - {"messages"}

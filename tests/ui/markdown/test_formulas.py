@@ -260,7 +260,7 @@ PARTS = (
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(PARTS), max_size=25), st.booleans())
 def test_no_latex_raises(parts: list[str], display: bool) -> None:
     answer = formula_child.drawn("".join(parts), display=display)

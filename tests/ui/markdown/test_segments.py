@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk.reasoning import ReasoningMarks
@@ -130,7 +130,6 @@ PARTS = (
 )
 
 
-@settings(max_examples=120)
 @given(st.lists(st.sampled_from(PARTS), max_size=40), st.integers(1, 200))
 def test_an_answer_that_grows_is_split_as_if_it_were_whole(lines: list[str], step: int) -> None:
     source = "\n".join(lines)
@@ -189,7 +188,7 @@ def test_reasoning_that_the_prompt_opened_is_open_while_it_grows() -> None:
 
 def test_an_answer_behind_reasoning_is_split_at_its_end_only() -> None:
     growing, text = GrowingAnswer(), "hm</think>"
-    for i in range(300):
+    for i in range(150):
         text += f"Line {i}.\n\n```\ncode {i}\n```\n\n"
         assert growing.pieces(text, OPENED, grows=True) == answer_pieces(text, OPENED)
     assert growing.n_settled > 100
