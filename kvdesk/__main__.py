@@ -38,7 +38,7 @@ CHILDREN = {
     "--render": "kvdesk.backends.local.prompt.template_child:child_main",
     "--formulas": "kvdesk.ui.markdown.formula_child:child_main",
     "--busy": "kvdesk.experiments.busy:child_main",
-    "--chat-alone": "kvdesk.benchmarks.engine:chat_alone",
+    "--chat-alone": "kvdesk.experiments.benchmarks.engine:chat_alone",
 }
 """Processes that kvdesk starts of itself (`kvdesk.children`): each gets its parent and the other arguments."""
 _MODULES = {"export": "export_chats", "import": "import_chats"}

@@ -2,7 +2,7 @@
 the embedded one. `make screenshots-check` lists those that are older than the views they show. `make screenshots
 NAMES=kvdesk` films the animated picture of the README.
 
-Each is a step of the guided tour (kvdesk/dev/tour.py), photographed from the real window with the real model. A new
+Each is a step of the guided tour (tests/tour/tour.py), photographed from the real window with the real model. A new
 picture is one line here and a `yield from self._picture(name)` there.
 """
 
@@ -46,7 +46,7 @@ PICTURES = {
 }
 
 FILM = "kvdesk"
-"""Name in docs/images of the animated picture, made by kvdesk/dev/film.py."""
+"""Name in docs/images of the animated picture, made by tests/tour/film.py."""
 FRAME_AT_MOST_MS, LAST_FRAME_MS = 1000, 3000
 
 CHINESE = {

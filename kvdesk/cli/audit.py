@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from kvdesk.benchmarks import audit
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
+from kvdesk.experiments.benchmarks import audit
 from kvdesk.translation import tr
 
 _SMALL = {"n_batch": 96, "n_ubatch": 32, "n_seq_max": 4, "threads": 1}

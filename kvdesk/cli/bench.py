@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
@@ -13,12 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kvdesk.benchmarks import against, engine
-from kvdesk.benchmarks.cache import run
-from kvdesk.benchmarks.cache.run import SCENARIOS
 from kvdesk.cli import options
+from kvdesk.cli.checkout import of_checkout
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError, UserError
+from kvdesk.experiments.benchmarks import engine
+from kvdesk.experiments.benchmarks.cache import run
+from kvdesk.experiments.benchmarks.cache.run import SCENARIOS
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.translation import tr
 
@@ -30,7 +30,7 @@ Measure = Callable[[Path, ContextSettings, int, Callable[[str], None]], dict[str
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every bar was reached, 1 when one was not, 2 for bad input."""
     if argv[:1] == ["peers"]:
-        return int(_of_checkout("peers.command").main(argv[1:]))
+        return int(of_checkout("benchmarks.peers.command").main(argv[1:]))
     parser = Parser(
         prog="kvdesk bench",
         description=tr("Measurements that are judged, each a ratio within one run. Run them on a quiet machine."),
@@ -120,6 +120,7 @@ def _against(args: argparse.Namespace, argv: Sequence[str]) -> int:
     own.add_argument("--only", nargs="+")
     own.add_argument("--json", action="store_true")
     _, passed_on = own.parse_known_args(argv)
+    against = of_checkout("benchmarks.against")
     passed_on.remove(args.what)
     try:
         model = ["--model", str(options.model_path(args))] if args.model else []
@@ -161,7 +162,7 @@ def _table(result: dict[str, Any]) -> Iterator[str]:
 def _serve(
     model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None], peer: str
 ) -> dict[str, object]:
-    from kvdesk.benchmarks import serve
+    from kvdesk.experiments.benchmarks import serve
 
     return serve.run(model, context, rounds, say, peer)
 
@@ -170,7 +171,7 @@ def _ui(
     model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None], only: Sequence[str]
 ) -> dict[str, object]:
     """In a home of its own: a measurement leaves nothing in the person's chats."""
-    bench_ui = _of_checkout("ui.window")
+    bench_ui = of_checkout("benchmarks.ui.window")
     from kvdesk import paths
     from kvdesk.app.application import owned_process
     from kvdesk.app.display import has_display
@@ -186,12 +187,3 @@ def _ui(
         with owned_process():
             result: dict[str, object] = bench_ui.run(model, context, rounds, say, only)
             return result
-
-
-def _of_checkout(name: str) -> Any:
-    """A module of tests/benchmarks, which no installation has. Raises UserError where it is not there."""
-    checkout = Path(__file__).resolve().parents[2]
-    if not (checkout / "tests" / "benchmarks").is_dir():
-        raise UserError(tr("This benchmark is for developers: it runs in a checkout of kvdesk's source only."))
-    sys.path.insert(0, str(checkout))  # `kvdesk` may have been started from any folder
-    return importlib.import_module(f"tests.benchmarks.{name}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import product
@@ -13,20 +12,21 @@ from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, jain, median, percentiles, uncertain
+from kvdesk.experiments.statistics import figure, jain, median, percentiles, ratios
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
     Plot,
-    Point,
     Progress,
     Result,
     Sample,
-    Series,
     Table,
     Values,
     Verdict,
+    at_least,
+    at_most,
     series_title,
 )
 from kvdesk.settings import ContextSettings
@@ -231,28 +231,6 @@ def _prompt_among(
 # --- what follows from it ---------------------------------------------------------------------------------------------
 
 
-class _Samples:
-    """What was measured, by series, x and round."""
-
-    def __init__(self, samples: Sequence[Sample]) -> None:
-        self._by: dict[tuple[str, float, int], list[float]] = defaultdict(list)
-        for sample in samples:
-            self._by[sample.series, sample.x, sample.round].append(sample.y)
-        self.series = {series for series, _, _ in self._by}
-
-    def rounds(self, series: str, x: float) -> list[list[float]]:
-        """The values of each round."""
-        return [ys for (name, at, _), ys in sorted(self._by.items()) if (name, at) == (series, x)]
-
-    def all(self, series: str, x: float) -> list[float]:
-        return [y for ys in self.rounds(series, x) for y in ys]
-
-    def ratio(self, name: str, over: tuple[str, float], under: tuple[str, float]) -> Figure:
-        """Of the sums of each round."""
-        pairs = zip(self.rounds(*over), self.rounds(*under), strict=True)
-        return figure(name, [sum(a) / sum(b) for a, b in pairs])
-
-
 class _Waits(NamedTuple):
     """How the prompts of one order waited: of each round the mean and the last in seconds, and Jain's index of tokens a
     second.
@@ -263,7 +241,7 @@ class _Waits(NamedTuple):
     fairness: list[float]
 
 
-def _waits(samples: _Samples, kind: str, order: str, lengths: Sequence[int]) -> _Waits:
+def _waits(samples: Measured, kind: str, order: str, lengths: Sequence[int]) -> _Waits:
     by_prompt = [samples.all(f"{kind}, {order}", seq_id) for seq_id in range(len(lengths))]
     rounds = list(zip(*by_prompt, strict=True))
     return _Waits(
@@ -273,8 +251,7 @@ def _waits(samples: _Samples, kind: str, order: str, lengths: Sequence[int]) -> 
     )
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    held = _Samples(samples)
+def _answer(values: Values, held: Measured) -> Result:
     kinds = [kind for kind in (UNIFIED, STREAMS) if f"{kind}, {TOGETHER}" in held.series]
     most = max(COUNTS)
     gains = {
@@ -283,21 +260,25 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         )
         for n in COUNTS
     }
+    gains[most] = gains[most].judged(at_least(SLIGHTLY_MORE), at_least(MORE))
     streams = None
     if STREAMS in kinds:
         over = (f"{UNIFIED}, {TOGETHER}", most), (f"{STREAMS}, {TOGETHER}", most)
         streams = held.ratio(tr("{n} in streams over in one cache").format(n=most), *over)
+        streams = streams.judged(at_least(1 / MUCH), at_most(MUCH))
     lengths = prompt_lengths(int(values["longest"]))
     waits = {(kind, order): _waits(held, kind, order, lengths) for kind in kinds for order in ORDERS}
     came, shortest = waits[UNIFIED, CAME], waits[UNIFIED, SHORTEST]
     sooner = figure(
         tr("mean wait, shortest first over as they came"),
-        [a / b for a, b in zip(shortest.mean, came.mean, strict=True)],
+        ratios(shortest.mean, came.mean),
+        bars=(at_most(1 / MUCH),),
     )
     gaps = {way: [max(ys) for ys in held.rounds(f"{UNIFIED}, {way}: {GAP}", PIECES.get(way, 1))] for way in WAYS}
     gap = figure(
         tr("longest gap, small pieces over the whole prompt"),
-        [a / b for a, b in zip(gaps[SMALL], gaps[AT_ONCE], strict=True)],
+        ratios(gaps[SMALL], gaps[AT_ONCE]),
+        bars=(at_most(1 / MUCH),),
     )
     read = held.ratio(
         tr("prompt read, small pieces over the whole prompt"),
@@ -310,8 +291,8 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 (
                     f"{most} at once write {_more(gains[most])} tokens a second",
                     _streams_key(streams),
-                    f"the shortest first {'waits less' if sooner.value <= 1 / MUCH else 'waits as long'}",
-                    f"pieces {'shorten' if gap.value <= 1 / MUCH else 'do not shorten'} the longest gap",
+                    f"the shortest first {'waits less' if sooner.holds else 'waits as long'}",
+                    f"pieces {'shorten' if gap.holds else 'do not shorten'} the longest gap",
                 )
             ),
             " ".join(
@@ -335,12 +316,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         figures=tuple(f for f in (*gains.values(), streams, sooner, gap, read) if f is not None),
         plots=(_plot(held),),
         tables=(_at_once_table(held, kinds, gains), _order_table(waits), _among_table(held, kinds)),
-        remarks=(
-            *_remarks(samples),
-            *uncertain(*((gains[most], limit) for limit in (SLIGHTLY_MORE, MORE))),
-            *uncertain(*((streams, limit) for limit in (1 / MUCH, MUCH) if streams is not None)),
-            *uncertain((sooner, 1 / MUCH), (gap, 1 / MUCH)),
-        ),
+        remarks=tuple(_remarks(held.samples)),
     )
 
 
@@ -354,9 +330,7 @@ def _said(streams: Figure | None) -> str:
 
 
 def _more(gain: Figure) -> str:
-    if gain.value >= MORE:
-        return "more"
-    return "slightly more" if gain.value >= SLIGHTLY_MORE else "no more"
+    return ("no more", "slightly more", "more")[sum(bar.holds(gain.value) for bar in gain.bars)]
 
 
 def _streams_key(streams: Figure | None) -> str:
@@ -367,22 +341,20 @@ def _streams_key(streams: Figure | None) -> str:
     return "streams are slower" if streams.value <= 1 / MUCH else "streams are as fast"
 
 
-def _plot(held: _Samples) -> Plot:
-    series = []
-    for name in sorted(name for name in held.series if name.endswith((TOGETHER, IN_TURN))):
-        points = []
-        for n in COUNTS:
-            rate = figure("", [n * len(steps) / sum(steps) for steps in held.rounds(name, n)])
-            points.append(Point(n, rate.value, rate.low, rate.high))
-        series.append(Series(series_title(name), tuple(points)))
-    return Plot(tr("Tokens a second of all chats"), tr("chats at once"), "tok/s", tuple(series))
+def _plot(held: Measured) -> Plot:
+    def rate(name: str, n: int) -> Figure:
+        return figure("", [n * len(steps) / sum(steps) for steps in held.rounds(name, n)])
+
+    names = sorted(name for name in held.series if name.endswith((TOGETHER, IN_TURN)))
+    series = tuple(curve(series_title(name), [(n, rate(name, n)) for n in COUNTS]) for name in names)
+    return Plot(tr("Tokens a second of all chats"), tr("chats at once"), "tok/s", series)
 
 
-def _at_once_table(held: _Samples, kinds: Sequence[str], gains: Mapping[int, Figure]) -> Table:
+def _at_once_table(held: Measured, kinds: Sequence[str], gains: Mapping[int, Figure]) -> Table:
     rows = []
     for n in COUNTS:
         names = (*(f"{kind}, {TOGETHER}" for kind in kinds), f"{UNIFIED}, {IN_TURN}")
-        speeds = [f"{n / median(held.all(name, n)):.4g}" for name in names]
+        speeds = [f"{n / held.median(name, n):.4g}" for name in names]
         rows.append((str(n), *speeds, str(gains[n]), *_gaps(held.rounds(f"{UNIFIED}, {TOGETHER}", n))))
     columns = (
         tr("chats"),
@@ -411,11 +383,11 @@ def _order_table(waits: Mapping[tuple[str, str], _Waits]) -> Table:
     )
 
 
-def _among_table(held: _Samples, kinds: Sequence[str]) -> Table:
+def _among_table(held: Measured, kinds: Sequence[str]) -> Table:
     rows = []
     for kind, way in product(kinds, WAYS):
         name, pieces = f"{kind}, {way}", PIECES.get(way, 1)
-        read = median(held.all(f"{name}: {PROMPT}", pieces))
+        read = held.median(f"{name}: {PROMPT}", pieces)
         speed = f"{WRITERS * pieces / read:.4g}"
         gaps = _gaps(held.rounds(f"{name}: {GAP}", pieces))
         rows.append((tr(kind), tr(way), str(pieces), f"{1000 * read:.4g}", speed, *gaps))
@@ -467,5 +439,5 @@ EXPERIMENT = Experiment(
         values["rounds"] * (sum(COUNTS) * values["tokens"] + 2 * WRITERS * len(WAYS)),
     ),
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -32,6 +32,19 @@ ONE_THREAD = {"n_threads": 1, "n_threads_batch": 1}
 """Settings of an experiment: a second thread makes ratios no truer, and waits for the first where a core is taken."""
 STEADY = CachePolicy(follow_load=False)
 """The number of threads stays: it changes the order of sums, and scenarios compare texts token for token."""
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """As in the window no garbage is looked for between two tokens."""
+    collects = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class Bench:
@@ -87,21 +100,15 @@ class Bench:
     ) -> Iterator[HeadlessEngine]:
         """A fresh engine with the model loaded; its whole cache is audited at the end, then it is closed.
 
-        As in the window no garbage is looked for between two tokens.
+        No garbage is looked for meanwhile.
         """
-        headless, collects = HeadlessEngine(), gc.isenabled()
-        gc.disable()
-        try:
+        with uncollected(), closing(HeadlessEngine()) as headless:
             headless.do(UsePolicy(policy, folder))
             headless.do(LoadModel(LocalFile(self.path), settings or self.settings))
             yield headless
             verification = session_of(headless).runtime.context.auditor.audit(whole=True)
             wrong = f": {verification.detail}" if verification.state != "verified" else ""
             self.audits.append(f"{verification.state}{wrong}")
-        finally:
-            headless.close()
-            if collects:
-                gc.enable()
 
     @property
     def audited(self) -> str:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.measured import Measured, Place, curve
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, median, uncertain
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
     Plot,
-    Point,
     Progress,
     Result,
     Sample,
-    Series,
     Table,
     Values,
     Verdict,
+    at_least,
 )
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -39,28 +38,14 @@ UBATCH = 64
 """n_ubatch with all of `BATCHES`: the least of them, since it is cut to n_batch (`kvdesk.cache.geometry.plan`)."""
 
 PARAMETERS = (
-    Parameter(
-        "n_ctx",
-        marked("Largest context"),
-        16384,
-        2048,
-        131072,
-        8192,
-        marked("Cells; also a half, a quarter, an eighth"),
-    ),
+    Parameter("n_ctx", marked("Largest context"), 16384, 2048, 131072, 8192,
+              marked("Cells; also a half, a quarter, an eighth")),
     Parameter("used", marked("Cells in use"), 128, 16, 1024, 128, marked("Tokens before those that are timed")),
     Parameter("tokens", marked("Tokens"), 16, 4, 256, 8, marked("Written in each round in each context")),
-    Parameter(
-        "prompt",
-        marked("Prompt"),
-        512,
-        128,
-        2048,
-        256,
-        marked("Tokens of the prompt that is read with each n_batch and n_ubatch"),
-    ),
+    Parameter("prompt", marked("Prompt"), 512, 128, 2048, 256,
+              marked("Tokens of the prompt that is read with each n_batch and n_ubatch")),
     Parameter("rounds", marked("Rounds"), 9, 2, 50, 5, marked("How often everything is repeated")),
-)
+)  # fmt: skip
 
 
 def _sizes(values: Values) -> list[int]:
@@ -124,45 +109,59 @@ def _removed(contexts: Iterable[RawContext], n_text: int, reached: int) -> int:
     return n_text if all(done) else reached
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    by = {(s.series, int(s.x), s.round): s.y for s in samples}
+def _answer(values: Values, measured: Measured) -> Result:
     sizes, n_prompt = _sizes(values), int(values["prompt"])
-    rounds = {name: sorted({n for series, _, n in by if series == name}) for name in (TOKEN, PROMPT)}
-    least = sizes[0]
+    ubatches, batches = _within(UBATCHES, values), _within(BATCHES, values)
+    least, largest, most, whole = sizes[0], sizes[-1], ubatches[-1], batches[-1]
     over = {
-        size: figure(
-            tr("one token, {size:,} over {least:,} cells").format(size=size, least=least),
-            [by[TOKEN, size, n] / by[TOKEN, least, n] for n in rounds[TOKEN]],
+        size: measured.ratio(
+            tr("one token, {size:,} over {least:,} cells").format(size=size, least=least), (TOKEN, size), (TOKEN, least)
         )
         for size in sizes
     }
-    read = {(series, x): [by[series, x, n] for n in rounds[PROMPT]] for series, x in _readings(values)}
-    ubatches, batches = _within(UBATCHES, values), _within(BATCHES, values)
-    most, whole = ubatches[-1], batches[-1]
-    read[CALLS, whole] = read[PROMPT, UBATCH]
     cuts = {
-        size: _over(
-            tr("a prompt, n_ubatch {cut} over {most}").format(cut=size, most=most),
-            read[PROMPT, size],
-            read[PROMPT, most],
+        size: measured.ratio(
+            tr("a prompt, n_ubatch {cut} over {most}").format(cut=size, most=most), (PROMPT, size), (PROMPT, most)
         )
         for size in ubatches
     }
+    read = {size: (CALLS, size) for size in batches} | {whole: (PROMPT, UBATCH)}
     calls = {
-        size: _over(
-            tr("a prompt, n_batch {size} over {whole}").format(size=size, whole=whole),
-            read[CALLS, size],
-            read[CALLS, whole],
+        size: measured.ratio(
+            tr("a prompt, n_batch {size} over {whole}").format(size=size, whole=whole), read[size], read[whole]
         )
         for size in batches
     }
-    slower = over[sizes[-1]].value >= MUCH
-    cut_costs = cuts[ubatches[0]].value >= MUCH_READ
-    calls_cost = calls[batches[0]].value >= MUCH_READ
-    megabytes = {size: by[BYTES, size, 0] / 1e6 for size in sizes}
-    token_ms = {size: 1000 * median([by[TOKEN, size, n] for n in rounds[TOKEN]]) for size in sizes}
-    rows = tuple((f"{size:,}", f"{megabytes[size]:,.1f}", f"{token_ms[size]:.3g}", str(over[size])) for size in sizes)
-    points = tuple(Point(size, f.value, f.low, f.high) for size, f in over.items())
+    over[largest] = over[largest].judged(at_least(MUCH))
+    for judged in (cuts, calls):
+        smallest = min(judged)
+        judged[smallest] = judged[smallest].judged(at_least(MUCH_READ))
+    slower, cut_costs, calls_cost = over[largest].holds, cuts[ubatches[0]].holds, calls[batches[0]].holds
+    megabytes = {size: measured.one(BYTES, size) / 1e6 for size in sizes}
+    rows = tuple(
+        (f"{size:,}", f"{megabytes[size]:,.1f}", f"{1000 * measured.median(TOKEN, size):.3g}", str(ratio))
+        for size, ratio in over.items()
+    )
+    answer = tr("No: {most:,} cells cost memory ({least_mb:,.1f} to {most_mb:,.1f} MB) and no time.")
+    if slower:
+        answer = tr("Yes: in {most:,} cells a token takes {over:.2g} times as long as in {least:,}.")
+    told = {
+        "used": values["used"],
+        "most": largest,
+        "least": least,
+        "least_mb": megabytes[least],
+        "most_mb": megabytes[largest],
+        "prompt": n_prompt,
+        "cut_over": cuts[ubatches[0]],
+        "cut": ubatches[0],
+        "largest_cut": most,
+    }
+
+    def prompt_table(title: str, varied: str, places: Mapping[int, Place], ratios: Mapping[int, Figure]) -> Table:
+        """The prompt's tokens a second with each size of `varied`, and its time over that of the largest."""
+        rows = tuple((str(n), f"{n_prompt / measured.median(*places[n]):.4g}", str(f)) for n, f in ratios.items())
+        return Table(title, (varied, "tok/s", tr("time over {n}").format(n=max(ratios))), rows)
+
     return Result(
         Verdict(
             f"a larger context is {'slower' if slower else 'as fast'};"
@@ -175,47 +174,24 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                         "cells as in one of {least:,}; the buffer of K and V grows from {least_mb:,.1f} to "
                         "{most_mb:,.1f} MB. A prompt of {prompt:.0f} tokens takes {cut_over} times as long with "
                         "n_ubatch {cut} as with {largest_cut}."
-                    ).format(
-                        used=values["used"],
-                        over=over[sizes[-1]],
-                        most=sizes[-1],
-                        least=least,
-                        least_mb=megabytes[least],
-                        most_mb=megabytes[sizes[-1]],
-                        prompt=n_prompt,
-                        cut_over=cuts[ubatches[0]],
-                        cut=ubatches[0],
-                        largest_cut=most,
-                    ),
+                    ).format(over=over[largest], **told),
                     tr(
                         "Cut into calls by n_batch {n_batch} it takes {calls_over} times as long as in one call, with "
                         "n_ubatch {n_ubatch} in both."
                     ).format(n_batch=batches[0], calls_over=calls[batches[0]], n_ubatch=UBATCH),
                 )
             ),
-            (
-                tr("Yes: in {most:,} cells a token takes {over:.2g} times as long as in {least:,}.")
-                if slower
-                else tr("No: {most:,} cells cost memory ({least_mb:,.1f} to {most_mb:,.1f} MB) and no time.")
-            ).format(
-                most=sizes[-1],
-                least=least,
-                over=over[sizes[-1]].value,
-                least_mb=megabytes[least],
-                most_mb=megabytes[sizes[-1]],
-            ),
+            answer.format(over=over[largest].value, **told),
         ),
-        figures=(
-            *(f for size, f in over.items() if size != least),
-            *(f for size, f in cuts.items() if size != most),
-            *(f for size, f in calls.items() if size != whole),
+        figures=tuple(
+            f for ratios, base in ((over, least), (cuts, most), (calls, whole)) for n, f in ratios.items() if n != base
         ),
         plots=(
             Plot(
                 tr("One token by size of the context"),
                 tr("n_ctx (cells)"),
                 tr("over {n:,} cells").format(n=least),
-                (Series(tr(TOKEN), points),),
+                (curve(tr(TOKEN), over.items()),),
             ),
         ),
         tables=(
@@ -224,35 +200,12 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 ("n_ctx", tr("MB of K and V"), tr("ms for a token"), tr("over {n:,}").format(n=least)),
                 rows,
             ),
-            _prompt_table(tr("A prompt"), "n_ubatch", PROMPT, cuts, read, n_prompt),
-            _prompt_table(
-                tr("A prompt in calls of n_batch tokens, n_ubatch {n}").format(n=UBATCH),
-                "n_batch",
-                CALLS,
-                calls,
-                read,
-                n_prompt,
+            prompt_table(tr("A prompt"), "n_ubatch", {n: (PROMPT, n) for n in ubatches}, cuts),
+            prompt_table(
+                tr("A prompt in calls of n_batch tokens, n_ubatch {n}").format(n=UBATCH), "n_batch", read, calls
             ),
         ),
-        remarks=uncertain((over[sizes[-1]], MUCH), (cuts[ubatches[0]], MUCH_READ), (calls[batches[0]], MUCH_READ)),
     )
-
-
-def _over(name: str, seconds: Sequence[float], least: Sequence[float]) -> Figure:
-    return figure(name, [a / b for a, b in zip(seconds, least, strict=True)])
-
-
-def _prompt_table(
-    title: str,
-    varied: str,
-    series: str,
-    over: Mapping[int, Figure],
-    read: Mapping[tuple[str, int], Sequence[float]],
-    n_prompt: int,
-) -> Table:
-    """A row for each size of `varied`: the prompt's tokens a second, and its time over that of the largest size."""
-    rows = tuple((str(size), f"{n_prompt / median(read[series, size]):.4g}", str(f)) for size, f in over.items())
-    return Table(title, (varied, "tok/s", tr("time over {n}").format(n=max(over))), rows)
 
 
 EXPERIMENT = Experiment(
@@ -272,5 +225,5 @@ EXPERIMENT = Experiment(
         4 * values["rounds"] * values["tokens"],
     ),
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
 )

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kvdesk.cache.cells import StreamCells
-from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
+from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.scenarios.chat_day import Day, chat_day
 from kvdesk.experiments.scenarios.from_recording import history_of
@@ -20,21 +21,8 @@ from kvdesk.experiments.scenarios.history import Event, History, Paused, Read, S
 from kvdesk.experiments.scenarios.player import Player, States
 from kvdesk.experiments.simulators.compactions import Way, simulate
 from kvdesk.experiments.simulators.hole_filling import max_moves, over_threshold
-from kvdesk.experiments.statistics import figure
 from kvdesk.policies.compaction_gain import Fragmented, Moment, Reads, SpanCost, judge_compaction
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Point,
-    Progress,
-    Result,
-    Sample,
-    Series,
-    Table,
-    Values,
-    Verdict,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -67,16 +55,15 @@ PARAMETERS = (
     Parameter("turns", marked("Turns"), 60, 4, 1000, 24, marked("Questions and answers in a day")),
     Parameter("cells", marked("Cells"), 8192, 1024, 65536, 4096, marked("Of the cache")),
     Parameter("chats", marked("Sequences"), 12, 2, 64, 12, marked("Chats in the cache at the same time, at most")),
-    Parameter(
-        "yesterday", marked("Chats of yesterday"), 8, 0, 63, 8, marked("Loaded from saved states in the morning")
-    ),
+    Parameter("yesterday", marked("Chats of yesterday"), 8, 0, 63, 8,
+              marked("Loaded from saved states in the morning")),
     Parameter("longest", marked("The longest of them"), 1280, 16, 16384, 800, marked("Tokens; the others are shorter")),
     Parameter("deleted", marked("Turns before a chat is deleted"), 4, 1, 1000, 2, marked("Which leaves holes")),
     Parameter("prompt", marked("Question"), 24, 2, 1024, 16, marked("Tokens of a middle question")),
     Parameter("answer", marked("Answer"), 24, 2, 1024, 12, marked("Tokens of a middle answer")),
     Parameter("flash_attention", marked("Flash attention"), 0, 0, 1, 0, marked("1: on")),
     Parameter("rounds", marked("Days"), 5, 2, 30, 3, marked("Each with other chats, once with every policy")),
-)
+)  # fmt: skip
 
 
 def _cells(values: Values) -> int:
@@ -318,32 +305,23 @@ def _triggers(*, flash: bool) -> dict[str, Callable[[StreamCells, Event], bool]]
 # --- what follows from the samples ------------------------------------------------------------------------------------
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    by: dict[str, dict[int, float]] = {}
-    for sample in samples:
-        if sample.x == 0:
-            by.setdefault(sample.series, {})[sample.round] = sample.y
-    rounds = sorted(by[f"{NEVER}: {WAITED}"])
-
-    def of(policy: str, name: str) -> list[float]:
-        return [by[f"{policy}: {name}"][n] for n in rounds]
-
+def _answer(values: Values, measured: Measured) -> Result:
     def over(policy: str, other: str, name: str) -> Figure:
-        pairs = zip(of(policy, name), of(other, name), strict=True)
         said = tr("{what}, {policy} over {other}").format(what=tr(name), policy=tr(policy), other=tr(other))
-        return figure(said, [a / b for a, b in pairs])
+        return measured.ratio(said, (f"{policy}: {name}", 0), (f"{other}: {name}", 0))
+
+    def of(what: str, policy: str, unit: str, scale: float = 1.0) -> Figure:
+        return measured.figure(f"{tr(what)}, {tr(policy)}", f"{policy}: {what}", unit=unit, scale=scale)
 
     waited = {policy: over(policy, NEVER, WAITED) for policy in POLICIES[1:]}
     middle = over(IDLE, NEVER, P50)
-    moved = {
-        policy: figure(f"{tr(BYTES)}, {tr(policy)}", [b / 1e6 for b in of(policy, BYTES)], "MB") for policy in POLICIES
-    }
-    noticed = {policy: figure(f"{tr(NOTICED)}, {tr(policy)}", of(policy, NOTICED), "s") for policy in POLICIES}
-    acted = [ratio for policy, ratio in waited.items() if max(of(policy, TIMES)) > 0]
+    moved = {policy: of(BYTES, policy, "MB", 1e-6) for policy in POLICIES}
+    noticed = {policy: of(NOTICED, policy, "s") for policy in POLICIES}
+    acted = [ratio for policy, ratio in waited.items() if max(measured.all(f"{policy}: {TIMES}")) > 0]
     shorter = any(ratio.value < 1 - MUCH and (ratio.high or ratio.value) < 1 for ratio in acted)
     pays = "pays" if shorter else "does not pay" if acted else "has nothing to do"
     felt = noticed[IDLE].value > 0
-    cells = {way: figure("", list(by[f"{SIMULATED}{OVER}: {way.value}: cells"].values())).value for way in Way}
+    cells = {way: measured.median(f"{SIMULATED}{OVER}: {way.value}: cells") for way in Way}
     fewer = cells[Way.FILL] < cells[Way.IN_ORDER]
     said = tr(
         "Without compaction the day's tokens and first tokens take {never:.3g} s; over a threshold {threshold}, by the"
@@ -352,7 +330,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         " {noticed_idle} for them. Simulated over the threshold, filling holes moves {filled:,.0f} cells, the whole"
         " state {whole:,.0f}, and grouping by sequence {grouped:,.0f}."
     ).format(
-        never=figure("", of(NEVER, WAITED)).value,
+        never=measured.median(f"{NEVER}: {WAITED}"),
         threshold=waited[THRESHOLD],
         cost=waited[COST],
         idle=waited[IDLE],
@@ -384,8 +362,8 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
             answer,
         ),
         figures=(*waited.values(), middle, over(IDLE, NEVER, P95), *moved.values(), *noticed.values()),
-        plots=(_plot(samples),),
-        tables=(_table(of, waited), _simulated_table(by)),
+        plots=(_plot(measured),),
+        tables=(_table(measured, waited), _simulated_table(measured)),
         remarks=(
             tr("Flash attention is {flash}. The policies took turns on each day, question by question.").format(
                 flash=flash
@@ -398,7 +376,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     )
 
 
-def _table(of: Callable[[str, str], list[float]], waited: dict[str, Figure]) -> Table:
+def _table(measured: Measured, waited: dict[str, Figure]) -> Table:
     columns = (
         tr("policy"),
         tr("waited over never"),
@@ -411,7 +389,7 @@ def _table(of: Callable[[str, str], list[float]], waited: dict[str, Figure]) -> 
     )
     rows = []
     for policy in POLICIES:
-        m = {name: figure("", of(policy, name)).value for name in NUMBERS}
+        m = {name: measured.median(f"{policy}: {name}") for name in NUMBERS}
         rows.append(
             (
                 tr(policy),
@@ -427,14 +405,12 @@ def _table(of: Callable[[str, str], list[float]], waited: dict[str, Figure]) -> 
     return Table(tr("A day with each policy (medians over the days)"), columns, tuple(rows))
 
 
-def _simulated_table(by: dict[str, dict[int, float]]) -> Table:
-    row_bytes = figure("", list(by[ROW_BYTES].values())).value
+def _simulated_table(measured: Measured) -> Table:
+    row_bytes = measured.median(ROW_BYTES)
     rows = []
     mb = 2 * row_bytes / 1e6  # each moved cell is read and written
     for name, way in RUNS:
-        times, cells, most, n_kv, runs = (
-            figure("", list(by[f"{SIMULATED}{name}: {way.value}: {key}"].values())).value for key in KEYS
-        )
+        times, cells, most, n_kv, runs = (measured.median(f"{SIMULATED}{name}: {way.value}: {key}") for key in KEYS)
         rows.append(
             (
                 tr(name),
@@ -460,24 +436,10 @@ def _simulated_table(by: dict[str, dict[int, float]]) -> Table:
     return Table(tr("Ways of defragmenting, simulated (medians over the days)"), columns, tuple(rows))
 
 
-def _plot(samples: Sequence[Sample]) -> Plot:
-    series = []
-    for policy in POLICIES:
-        turns: dict[int, list[float]] = {}
-        for sample in samples:
-            if sample.series == f"{policy}: {TURN}":
-                turns.setdefault(int(sample.x), []).append(1e3 * sample.y)
-        points = [(turn, figure("", taken)) for turn, taken in sorted(turns.items())]
-        series.append(Series(tr(policy), tuple(Point(turn, p.value, p.low, p.high) for turn, p in points)))
-    return Plot(tr("A token over the day"), tr("turn"), tr("ms"), tuple(series))
-
-
-def _applies(facts: ModelFacts) -> str:
-    if why := needs_attention(facts):
-        return why
-    if facts.kind != "attention":
-        return tr("This model's cache is not one of plain attention: the day cannot be moved cell by cell.")
-    return ""
+def _plot(measured: Measured) -> Plot:
+    names = {policy: f"{policy}: {TURN}" for policy in POLICIES}
+    series = tuple(measured.curve(name, measured.xs(name), 1e3, tr(policy)) for policy, name in names.items())
+    return Plot(tr("A token over the day"), tr("turn"), tr("ms"), series)
 
 
 def _work(values: Values) -> Work:
@@ -494,7 +456,9 @@ EXPERIMENT = Experiment(
     settings=_settings,
     work=_work,
     measure=_measure,
-    conclude=_conclude,
-    applies=_applies,
+    answer=_answer,
+    applies=needs_plain_attention(
+        marked("This model's cache is not one of plain attention: the day cannot be moved cell by cell.")
+    ),
     takes_journal=True,
 )

@@ -1,4 +1,4 @@
-"""What an experiment declares: its question, its parameters, what it takes, how it measures, and how it concludes.
+"""What an experiment declares: its question, its parameters, what it takes, how it measures, and what it answers.
 
 One file each; `kvdesk.experiments` has the tuple of all.
 """
@@ -6,11 +6,13 @@ One file each; `kvdesk.experiments` has the tuple of all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kvdesk.cache.geometry import ModelFacts
 from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.measured import Measured
+from kvdesk.experiments.statistics import uncertain
 from kvdesk.protocol.experiment import Parameter, Progress, Result, Sample, Values
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
@@ -38,7 +40,7 @@ class Experiment:
     settings   of the largest context it makes at a time
     work       what it computes
     measure    does it: yields progress and samples; everything measured is in a sample
-    conclude   pure: the result from the samples alone, so that other samples can lead to another verdict
+    answer     pure: the result from what was measured alone, so that other samples can lead to another verdict
     applies    "" or, in a sentence, why there is nothing to measure in such a memory
     takes_text it reads `Bench.text`, which may be a person's own; takes_journal: it takes the history of a journal, in
                place of one that it makes
@@ -53,11 +55,16 @@ class Experiment:
     settings: Callable[[Values], ContextSettings]
     work: Callable[[Values], Work]
     measure: Callable[[Bench], Iterator[Progress | Sample]]
-    conclude: Callable[[Values, Sequence[Sample]], Result]
+    answer: Callable[[Values, Measured], Result]
     applies: Callable[[ModelFacts], str] = lambda _facts: ""
     takes_text: bool = False
     takes_journal: bool = False
     stages: tuple[str, ...] = ()
+
+    def conclude(self, values: Values, samples: Sequence[Sample]) -> Result:
+        """The answer; after its remarks those on figures that were judged by a value inside their interval."""
+        result = self.answer(values, Measured(samples))
+        return replace(result, remarks=(*result.remarks, *uncertain(result.figures)))
 
     def run(self, bench: Bench) -> Iterator[Progress | Sample | Result]:
         """Measure, and conclude at the end: the last value is the result."""
@@ -76,6 +83,15 @@ def needs_attention(facts: ModelFacts) -> str:
     if facts.kind == "unknown":
         return tr("kvdesk does not know the rules of this model's memory ({reason}).").format(reason=facts.reason)
     return ""
+
+
+def needs_plain_attention(otherwise: str) -> Callable[[ModelFacts], str]:
+    """For `applies`: a cache without windows and recurrent states. otherwise: why there is nothing to measure."""
+
+    def applies(facts: ModelFacts) -> str:
+        return needs_attention(facts) or ("" if facts.kind == "attention" else tr(otherwise))
+
+    return applies
 
 
 def needs_prefixes(facts: ModelFacts) -> str:

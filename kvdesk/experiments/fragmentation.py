@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
-from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
+from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, median, uncertain
+from kvdesk.experiments.statistics import median
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
     Plot,
-    Point,
     Progress,
     Result,
     Sample,
-    Series,
     Table,
     Values,
     Verdict,
+    at_least,
     series_title,
 )
 from kvdesk.settings import CacheType, ContextSettings
@@ -63,18 +64,11 @@ KINDS = (
 )
 
 PARAMETERS = (
-    Parameter(
-        "per_filler",
-        marked("Cells in a run"),
-        64,
-        32,
-        256,
-        64,
-        marked("Cells that each of 63 other sequences takes at most"),
-    ),
+    Parameter("per_filler", marked("Cells in a run"), 64, 32, 256, 64,
+              marked("Cells that each of 63 other sequences takes at most")),
     Parameter("tokens", marked("Tokens"), 16, 4, 64, 8, marked("Tokens that are timed in each round")),
     Parameter("rounds", marked("Rounds"), 9, 2, 30, 5, marked("How often everything is repeated")),
-)
+)  # fmt: skip
 
 
 def _cells(values: Values) -> int:
@@ -170,47 +164,38 @@ def _timed(context: RawContext, text: list[int], n: int) -> tuple[float, int]:
     return median(seconds), high_water
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    seconds = {(sample.series, int(sample.x), sample.round): sample.y for sample in samples}
+def _answer(values: Values, measured: Measured) -> Result:
     sizes = _sizes(values)
-    ratios: dict[tuple[str, str, int], Figure] = {}
+    most, compact = sizes[-1], {kind: f"{kind.name}: {COMPACT}" for kind in KINDS}
+    ratios: dict[tuple[Kind, str, int], Figure] = {}
     rows, series = [], []
-    for kind in KINDS:
-        for layout in LAYOUTS:
-            name, compact = f"{kind.name}: {layout}", f"{kind.name}: {COMPACT}"
-            points = []
-            for size in sizes:
-                rounds = sorted({n for series_name, x, n in seconds if (series_name, x) == (name, size)})
-                own = [seconds[name, size, n] for n in rounds]
-                ratio = figure(
-                    series_title(name), [mine / seconds[compact, size, n] for mine, n in zip(own, rounds, strict=True)]
-                )
-                high = seconds[HIGH_WATER + name, size, 0]
-                ratios[kind.name, layout, size] = ratio
-                points.append(Point(high, ratio.value, ratio.low, ratio.high))
-                if size == sizes[-1]:
-                    holes = f"{1 - N_TEXT / high:.2f}" if high else "–"
-                    rows.append(
-                        (tr(kind.name), tr(layout), f"{high:,.0f}", holes, f"{median(own) * 1e3:.2f}", str(ratio))
-                    )
-            if layout == SCATTERED:
-                series.append(Series(tr(kind.name), tuple(points)))
-    largest = {(kind, layout): ratio for (kind, layout, size), ratio in ratios.items() if size == sizes[-1]}
-    worst = {
-        kind.name: max((largest[kind.name, layout] for layout in (SCATTERED, BEHIND)), key=lambda ratio: ratio.value)
-        for kind in KINDS
-    }
-    kinds = [name for name, ratio in worst.items() if ratio.value >= SLOWER]
-    cured = {layout: [largest[kind.name, layout] for kind in KINDS] for layout in CURES}
-    heals = {layout: all(ratio.value < SLOWER for ratio in after) for layout, after in cured.items()}
+    for kind, layout in product(KINDS, LAYOUTS):
+        name = f"{kind.name}: {layout}"
+        water = {size: measured.one(HIGH_WATER + name, size) for size in sizes}
+        of_size = {size: measured.ratio(series_title(name), (name, size), (compact[kind], size)) for size in sizes}
+        ratios |= {(kind, layout, size): ratio for size, ratio in of_size.items()}
+        holes = f"{1 - N_TEXT / water[most]:.2f}" if water[most] else "–"
+        ms = f"{measured.median(name, most) * 1e3:.2f}"
+        rows.append((tr(kind.name), tr(layout), f"{water[most]:,.0f}", holes, ms, str(of_size[most])))
+        if layout == SCATTERED:
+            series.append(curve(tr(kind.name), [(water[size], ratio) for size, ratio in of_size.items()]))
+    largest = {(kind, layout): ratios[kind, layout, most] for kind in KINDS for layout in LAYOUTS}
+    worst = {kind: max((SCATTERED, BEHIND), key=lambda at, kind=kind: largest[kind, at].value) for kind in KINDS}  # type: ignore[misc]
+    for key in ((kind, layout) for kind in KINDS for layout in (worst[kind], *CURES)):
+        largest[key] = largest[key].judged(at_least(SLOWER))
+    slower = {kind: largest[kind, layout] for kind, layout in worst.items()}
+    kinds = [kind.name for kind, ratio in slower.items() if ratio.holds]
+    heals = {layout: not any(largest[kind, layout].holds for kind in KINDS) for layout in CURES}
     said = "; ".join(
-        f"{tr(kind.name)}: {', '.join(f'{largest[kind.name, layout]} {tr(layout)}' for layout in LAYOUTS[1:])}"
+        f"{tr(kind.name)}: {', '.join(f'{largest[kind, layout]} {tr(layout)}' for layout in LAYOUTS[1:])}"
         for kind in KINDS
     )
-    answer = tr("A scattered cache is nowhere {n:g} times slower.")
+    sentence = tr("A scattered cache is nowhere {n:g} times slower.")
+    answer = tr("No: a scattered cache is at most {ratio:.2g} times slower.")
     if kinds:
-        answer = tr("A scattered cache is at least {n:g} times slower with {kinds}.")
-    answer = answer.format(n=SLOWER, kinds=tr("; ").join(map(tr, kinds)))
+        sentence = tr("A scattered cache is at least {n:g} times slower with {kinds}.")
+        answer = tr("Yes: a scattered cache is up to {ratio:.2g} times slower ({kinds}).")
+    named = tr("; ").join(map(tr, kinds))
     rest = tr("A token with {n} cells in use, over the same with its cells side by side — {said}.")
     columns = (
         *(tr("attention"), tr("cells of the text"), tr("high-water mark"), tr("hole ratio"), "ms"),
@@ -220,12 +205,8 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         Verdict(
             f"slower: {' and '.join(kinds) or 'none'}; "
             + "; ".join(f"{name} {'heals' if heals[layout] else 'does not heal'}" for layout, name in CURES.items()),
-            f"{answer} {rest.format(n=N_TEXT, said=said)}",
-            (
-                tr("Yes: a scattered cache is up to {ratio:.2g} times slower ({kinds}).")
-                if kinds
-                else tr("No: a scattered cache is at most {ratio:.2g} times slower.")
-            ).format(ratio=max(ratio.value for ratio in worst.values()), kinds=tr("; ").join(map(tr, kinds))),
+            f"{sentence.format(n=SLOWER, kinds=named)} {rest.format(n=N_TEXT, said=said)}",
+            answer.format(ratio=max(ratio.value for ratio in slower.values()), kinds=named),
         ),
         figures=tuple(ratio for (_, layout), ratio in largest.items() if layout != COMPACT),
         plots=(
@@ -237,19 +218,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
             ),
         ),
         tables=(Table(tr("One token behind the text, with most holes"), columns, tuple(rows)),),
-        remarks=uncertain(
-            *((ratio, SLOWER) for ratio in worst.values()),
-            *((ratio, SLOWER) for after in cured.values() for ratio in after),
-        ),
     )
-
-
-def _applies(facts: ModelFacts) -> str:
-    if why := needs_attention(facts):
-        return why
-    if facts.kind != "attention":
-        return tr("This model's cache is not one of plain attention: parts of its sequences cannot be removed freely.")
-    return ""
 
 
 EXPERIMENT = Experiment(
@@ -268,6 +237,8 @@ EXPERIMENT = Experiment(
         8 * len(KINDS) * len(LAYOUTS) * values["rounds"] * values["tokens"],
     ),
     measure=_measure,
-    conclude=_conclude,
-    applies=_applies,
+    answer=_answer,
+    applies=needs_plain_attention(
+        marked("This model's cache is not one of plain attention: parts of its sequences cannot be removed freely.")
+    ),
 )

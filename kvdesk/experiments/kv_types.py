@@ -7,7 +7,7 @@ The text is read in chunks and the second half of each is judged, as llama-perpl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import NamedTuple
 
@@ -19,8 +19,10 @@ from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import ContextError, UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.long_text import surprise
+from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, mean_figure, median, uncertain
+from kvdesk.experiments.statistics import mean_figure
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
@@ -33,6 +35,7 @@ from kvdesk.protocol.experiment import (
     Table,
     Values,
     Verdict,
+    at_most,
 )
 from kvdesk.settings import EXACT_UBATCH, CacheType, ContextSettings
 from kvdesk.translation import marked, tr
@@ -68,30 +71,15 @@ QUANTIZED = (CacheType.Q8_0, CacheType.Q4_0)
 PAIRS = (BASE, ROUNDING, *(pair for kind in QUANTIZED for pair in (Pair(kind, F16), Pair(F16, kind), Pair(kind, kind))))
 
 PARAMETERS = (
-    Parameter(
-        "chunk",
-        marked("Tokens in a chunk"),
-        512,
-        64,
-        4096,
-        256,
-        marked("Of the text; the second half of each is judged"),
-    ),
+    Parameter("chunk", marked("Tokens in a chunk"), 512, 64, 4096, 256,
+              marked("Of the text; the second half of each is judged")),
     Parameter("chunks", marked("Chunks"), 2, 1, 100, 2, marked("Of the text at most")),
     Parameter("written", marked("Tokens written"), 64, 1, 1024, 24, marked("After each chunk, always the likeliest")),
-    Parameter(
-        "deepest",
-        marked("Depth"),
-        2048,
-        64,
-        32768,
-        512,
-        marked("Tokens before those that are timed; also a quarter, a half"),
-    ),
-    Parameter(
-        "rounds", marked("Rounds"), 15, 2, 100, 9, marked("Tokens that are timed at each depth, with all types in turn")
-    ),
-)
+    Parameter("deepest", marked("Depth"), 2048, 64, 32768, 512,
+              marked("Tokens before those that are timed; also a quarter, a half")),
+    Parameter("rounds", marked("Rounds"), 15, 2, 100, 9,
+              marked("Tokens that are timed at each depth, with all types in turn")),
+)  # fmt: skip
 
 
 def _depths(values: Values) -> list[int]:
@@ -194,10 +182,7 @@ def _block(
 ) -> Iterator[Sample]:
     """The samples of one block: logits of shape (n_tokens, n_vocab), and the tokens that really follow."""
     p, q = base.astype(np.float64), logits.astype(np.float64)
-    high = q.max(axis=1)
-    log_sum = high + np.log(np.exp(q - high[:, None]).sum(axis=1))
-    surprise = log_sum - q[np.arange(len(q)), following]
-    yield Sample(f"{pair}: {NLL}", start, float(surprise.mean()), number, unit="nats")
+    yield Sample(f"{pair}: {NLL}", start, float(surprise(logits, following).mean()), number, unit="nats")
     if pair != BASE:
         yield Sample(f"{pair}: {KL}", start, float(divergence(p, q).mean()), number, unit="nats")
         same = float((p.argmax(axis=1) == q.argmax(axis=1)).mean())
@@ -248,12 +233,11 @@ class Found(NamedTuple):
     cell: float
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    by: dict[tuple[str, float, int], Sample] = {(s.series, s.x, s.round): s for s in samples}
-    refused = {s.series.partition(":")[0] + "": s.note for s in samples if s.series.endswith(REFUSED)}
-    measured = [pair for pair in PAIRS if any(s.series == f"{pair}: {NLL}" for s in samples)]
-    found = {pair: _found(values, by, pair) for pair in measured}
-    both = [pair for pair in measured if pair.k == pair.v != F16]
+def _answer(values: Values, measured: Measured) -> Result:
+    refused = {s.series.partition(":")[0]: s.note for s in measured.samples if s.series.endswith(REFUSED)}
+    found = {pair: _found(values, measured, pair) for pair in PAIRS if f"{pair}: {NLL}" in measured.series}
+    both = [pair for pair in found if pair.k == pair.v != F16]
+    _judge(found, both)
     deepest, base = _depths(values)[-1], found[BASE]
     rows = [
         (
@@ -272,71 +256,63 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         *(tr("types"), tr("bytes in a cell (over f16)"), tr("tok/s at {n:,}").format(n=deepest), tr("time over f16")),
         *(tr("KL divergence"), tr("perplexity (over f16)"), tr("same likeliest"), tr("first other token written")),
     )
-    key, said = _answer(found, both)
+    key, said = _verdict(found, both)
     return Result(
         Verdict(key, said, _short(found, both)),
-        figures=tuple(f for pair in measured if pair != BASE for f in (found[pair].kl, found[pair].perplexity)),
-        plots=(_kl_plot(by, measured), _speed_plot(found, values)),
+        figures=tuple(f for pair in found if pair != BASE for f in (found[pair].kl, found[pair].perplexity)),
+        plots=(_kl_plot(measured, found), _speed_plot(found)),
         tables=(Table(tr("Types of K and V"), columns, tuple(rows)),),
-        remarks=(
-            *(
-                tr("{types} is not possible with this model: {why}").format(types=pair, why=why)
-                for pair, why in refused.items()
-            ),
-            *uncertain(*_compared(found, both)),
+        remarks=tuple(
+            tr("{types} is not possible with this model: {why}").format(types=pair, why=why)
+            for pair, why in refused.items()
         ),
     )
 
 
-def _found(values: Values, by: Mapping[tuple[str, float, int], Sample], pair: Pair) -> Found:
-    def mean(series: str, of: Pair = pair) -> list[float]:
-        return [s.y for (name, _, _), s in by.items() if name == f"{of}: {series}"]
+def _found(values: Values, measured: Measured, pair: Pair) -> Found:
+    def means(series: str, of: Pair = pair) -> list[float]:
+        """Of all blocks, chunk by chunk."""
+        return [y for ys in measured.by_round(f"{of}: {series}") for y in ys]
 
-    blocks = _blocks(int(values["chunk"]))
-    n_chunks = len({number for name, _, number in by if name == f"{BASE}: {NLL}"})
-    weights = [end - start for start, end in blocks] * n_chunks
-    surprise = mean(NLL)
+    own_surprise = means(NLL)
+    blocks = [end - start for start, end in _blocks(int(values["chunk"]))]
+    weights = blocks * (len(own_surprise) // len(blocks))
     if pair == BASE:
-        kl, gap, top = Figure("", 0.0), surprise, 1.0
+        kl, gap, top = Figure("", 0.0), own_surprise, 1.0
     else:
-        kl = mean_figure(f"{tr(KL)}, {_title(pair)}", mean(KL), weights, "nats")
-        gap = [own - other for own, other in zip(surprise, mean(NLL, BASE), strict=True)]
-        top = float(np.average(mean(TOP), weights=weights))
+        kl = mean_figure(f"{tr(KL)}, {_title(pair)}", means(KL), weights, "nats")
+        gap = [own - other for own, other in zip(own_surprise, means(NLL, BASE), strict=True)]
+        top = float(np.average(means(TOP), weights=weights))
     log_ratio = mean_figure("", gap, weights)
     what = tr("perplexity") if pair == BASE else tr("perplexity over f16")
-    name = f"{what}, {_title(pair)}"
     low, high = (None if edge is None else math.exp(edge) for edge in (log_ratio.low, log_ratio.high))
-    perplexity = Figure(name, math.exp(log_ratio.value), low, high)
-    times = {
-        depth: {n: s.y for (name, x, n), s in by.items() if (name, x) == (f"{pair}: {SECONDS}", depth)}
-        for depth in _depths(values)
-    }
-    times = {depth: own for depth, own in times.items() if own}
+    perplexity = Figure(f"{what}, {_title(pair)}", math.exp(log_ratio.value), low, high)
+    own, base = f"{pair}: {SECONDS}", f"{BASE}: {SECONDS}"
+    depths = [depth for depth in _depths(values) if (own, depth) in measured]
     over = {
-        depth: figure(
-            tr("{types}, depth {depth}").format(types=_title(pair), depth=depth),
-            [y / by[f"{BASE}: {SECONDS}", depth, n].y for n, y in own.items()],
+        depth: measured.ratio(
+            tr("{types}, depth {depth}").format(types=_title(pair), depth=depth), (own, depth), (base, depth)
         )
-        for depth, own in times.items()
+        for depth in depths
     }
-    tok_s = {depth: 1 / median(list(own.values())) for depth, own in times.items()}
-    return Found(kl, perplexity, top, mean(FIRST), over, tok_s, mean(BYTES)[0])
+    tok_s = {depth: 1 / measured.median(own, depth) for depth in depths}
+    return Found(kl, perplexity, top, means(FIRST), over, tok_s, measured.one(f"{pair}: {BYTES}"))
 
 
-def _compared(found: Mapping[Pair, Found], both: Sequence[Pair]) -> Iterator[tuple[Figure, float]]:
-    """Each divergence that `_answer` compares, with what it is compared with."""
+def _judge(found: dict[Pair, Found], both: Sequence[Pair]) -> None:
+    """Give each divergence that `_verdict` compares what it is compared with."""
     if not both:
         return
     rounding = SAME * found[ROUNDING].kl.value
-    for pair in both:
-        yield found[pair].kl, rounding
-        yield from ((found[pair].kl, limit) for limit in (CHANGES_KL, STRONG_KL) if limit > rounding)
+    judged = {pair: [rounding, *(limit for limit in (CHANGES_KL, STRONG_KL) if limit > rounding)] for pair in both}
     kind = both[-1].k
-    if (k_only := found.get(Pair(kind, F16))) is not None and (v_only := found.get(Pair(F16, kind))) is not None:
-        yield k_only.kl, v_only.kl.value
+    if (k_only := Pair(kind, F16)) in found and (v_only := Pair(F16, kind)) in found:
+        judged[k_only] = [found[v_only].kl.value]
+    for pair, limits in judged.items():
+        found[pair] = found[pair]._replace(kl=found[pair].kl.judged(*map(at_most, limits)))
 
 
-def _answer(found: Mapping[Pair, Found], both: Sequence[Pair]) -> tuple[str, str]:
+def _verdict(found: Mapping[Pair, Found], both: Sequence[Pair]) -> tuple[str, str]:
     """Key and sentence of the verdict."""
     if not both:
         return "not possible", tr("This model takes no quantized K and V together.")
@@ -408,34 +384,19 @@ def _first(found: Sequence[float], written: float) -> str:
     return ", ".join(tr("none") if n >= written else f"{n + 1:.0f}" for n in found)
 
 
-def _kl_plot(by: Mapping[tuple[str, float, int], Sample], measured: Sequence[Pair]) -> Plot:
+def _kl_plot(measured: Measured, found: Iterable[Pair]) -> Plot:
     """Over the places in the chunks."""
-    series = []
-    for pair in measured:
-        if pair == BASE:
-            continue
-        at: dict[float, list[float]] = {}
-        for (name, x, _), sample in by.items():
-            if name == f"{pair}: {KL}":
-                at.setdefault(x, []).append(sample.y)
-        series.append(
-            Series(_title(pair), tuple(Point(x, max(float(np.mean(ys)), 1e-9)) for x, ys in sorted(at.items())))
-        )
-    return Plot(
-        tr("How far the next token changes"),
-        tr("place in the chunk (tokens)"),
-        tr("KL (nats)"),
-        tuple(series),
-        log=True,
-    )
+
+    def points(series: str) -> tuple[Point, ...]:
+        return tuple(Point(x, max(float(np.mean(measured.all(series, x))), 1e-9)) for x in measured.xs(series))
+
+    series = tuple(Series(_title(pair), points(f"{pair}: {KL}")) for pair in found if pair != BASE)
+    title = tr("How far the next token changes")
+    return Plot(title, tr("place in the chunk (tokens)"), tr("KL (nats)"), series, log=True)
 
 
-def _speed_plot(found: Mapping[Pair, Found], values: Values) -> Plot:
-    series = tuple(
-        Series(_title(pair), tuple(Point(d, f.over[d].value, f.over[d].low, f.over[d].high) for d in _depths(values)))
-        for pair, f in found.items()
-        if pair not in (BASE, ROUNDING)
-    )
+def _speed_plot(found: Mapping[Pair, Found]) -> Plot:
+    series = tuple(curve(_title(pair), f.over.items()) for pair, f in found.items() if pair not in (BASE, ROUNDING))
     return Plot(tr("Time of a token over f16"), tr("depth (tokens)"), tr("over K and V f16"), series)
 
 
@@ -451,7 +412,7 @@ EXPERIMENT = Experiment(
         len(PAIRS) * (values["written"] * values["chunks"] + values["rounds"] * len(_depths(values))),
     ),
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
     applies=needs_attention,
     takes_text=True,
 )

@@ -10,9 +10,9 @@ from typing import Final
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.params import planned
 from kvdesk.cache.compaction import Layout
-from kvdesk.cache.geometry import ModelFacts
-from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.bench import Bench, uncollected
+from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
+from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.moved_states import (
     LONG,
     N_SEQ,
@@ -20,23 +20,22 @@ from kvdesk.experiments.moved_states import (
     Own,
     Parts,
     Texts,
-    no_garbage_looked_for,
     others_work,
     read_texts,
 )
-from kvdesk.experiments.statistics import figure, median, uncertain
+from kvdesk.experiments.statistics import figure, median, ratios
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
     Plot,
-    Point,
     Progress,
     Result,
     Sample,
-    Series,
     Table,
     Values,
     Verdict,
+    at_least,
+    at_most,
 )
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -84,20 +83,12 @@ class Kind:
 KINDS = (Kind(marked("flash attention"), True), Kind(marked("no flash attention"), False))
 
 PARAMETERS = (
-    Parameter(
-        "cells",
-        marked("Cells in use"),
-        2048,
-        256,
-        32768,
-        2048,
-        marked("Of two conversations, in a context of twice as many"),
-    ),
-    Parameter(
-        "run", marked("Cells in a run"), 16, 1, 256, 16, marked("Side by side, with as many free ones behind them")
-    ),
+    Parameter("cells", marked("Cells in use"), 2048, 256, 32768, 2048,
+              marked("Of two conversations, in a context of twice as many")),
+    Parameter("run", marked("Cells in a run"), 16, 1, 256, 16,
+              marked("Side by side, with as many free ones behind them")),
     Parameter("rounds", marked("Rounds"), 15, 2, 100, 5, marked("How often everything is repeated")),
-)
+)  # fmt: skip
 
 
 def threads_tried() -> int:
@@ -140,7 +131,7 @@ def _rounds(bench: Bench, kind: Kind, parts: Parts, own: Own, texts: Texts) -> I
         yield Sample(f"{kind.name}: {HIGH_WATER}", n_cells, n, at, unit="cells")
     _round(parts, own, first=True)  # touches all memory that is kept
     for number in bench.rounds(bench.whole("rounds")):
-        with no_garbage_looked_for():
+        with uncollected():
             each = [_round(parts, own, first=(number + i) % 2 == 0) for i in range(REPEATED)]
         for what, seconds in {key: min(found[key] for found in each) for key in each[0]}.items():
             yield Sample(f"{kind.name}: {what}", n_cells, seconds, number, unit="s")
@@ -208,59 +199,55 @@ def _copy_by(n_threads: int) -> str:
 
 
 class _Times:
-    """The samples, by kind, cells and what was done: seconds of each round."""
+    """Seconds of each round, by kind, cells and what was done."""
 
-    def __init__(self, samples: Sequence[Sample]) -> None:
-        self._by: dict[tuple[str, int], list[float]] = {}
-        for sample in samples:
-            self._by.setdefault((sample.series, int(sample.x)), []).append(sample.y)
+    def __init__(self, measured: Measured) -> None:
+        self._measured = measured
         self.copy_threads = next(
-            (name.partition(": ")[2] for name, _ in self._by if name.endswith("threads")), _copy_by(2)
+            (name.partition(": ")[2] for name in sorted(measured.series) if name.endswith("threads")), _copy_by(2)
         )
 
     def of(self, kind: Kind, n_cells: int, what: str) -> list[float]:
-        return self._by[f"{kind.name}: {what}", n_cells]
+        return self._measured.all(f"{kind.name}: {what}", n_cells)
 
     def parts(self, kind: Kind, n_cells: int, whole: str) -> list[float]:
-        """Seconds of the parts of one of `WHOLE` together, in each round."""
+        """Of the parts of one of `WHOLE` together."""
         each = [self.of(kind, n_cells, f"{whole}: {part}") for part in WHOLE[whole]]
         return [sum(of_round) for of_round in zip(*each, strict=True)]
 
-    def ratio(self, name: str, above: Sequence[float], below: Sequence[float]) -> Figure:
-        return figure(name, [a / b for a, b in zip(above, below, strict=True)])
 
-
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    times, sizes = _Times(samples), _sizes(values)
+def _answer(values: Values, measured: Measured) -> Result:
+    times, sizes = _Times(measured), _sizes(values)
     most = sizes[-1]
     near = {
-        (kind, whole): times.ratio(
+        (kind, whole): figure(
             tr("{whole}, {kind}: its parts over kvdesk").format(whole=tr(whole), kind=tr(kind.name)),
-            times.parts(kind, most, whole),
-            times.of(kind, most, whole),
+            ratios(times.parts(kind, most, whole), times.of(kind, most, whole)),
+            bars=(at_least(NEAR),) if whole in OWN else (),
         )
         for kind in KINDS
         for whole in WHOLE
     }
+    worst = min((key for key in near if key[1] in OWN), key=lambda key: near[key].value)
+    near[worst] = slowest = near[worst].judged(at_least(1 / WITHIN))
     own = {key: ratio for key, ratio in near.items() if key[1] in OWN}
-    slowest = min(own.values(), key=lambda ratio: ratio.value)
     wrong = any(times.of(kind, size, WRONG)[-1] for kind in KINDS for size in sizes)
     flash = KINDS[0]
     copy = times.of(flash, most, COPY)
 
     def over(what: str, base: str = COPY, kind: Kind = flash) -> Figure:
         name = tr("{what} over {base}, {kind}").format(what=tr(what), base=tr(base), kind=tr(kind.name))
-        return times.ratio(name, times.of(kind, most, what), times.of(kind, most, base))
+        return figure(name, ratios(times.of(kind, most, what), times.of(kind, most, base)))
 
-    new, threads, get = over(COPY_NEW), over(times.copy_threads), over(GET)
-    scattered, slow_get = over(GET, GET_TIDY), over(GET, COPY, KINDS[1])
-    alone = over(PARTIAL, KEPT)
+    new, threads, get = over(COPY_NEW).judged(at_least(MUCH)), over(times.copy_threads), over(GET)
+    scattered, slow_get = over(GET, GET_TIDY), over(GET, COPY, KINDS[1]).judged(at_least(get.value * MUCH))
+    alone = over(PARTIAL, KEPT).judged(at_most(1 / MUCH))
     state = times.of(flash, most, BYTES)[0]
     keys = (
         f"kvdesk moves {'within' if slowest.value * WITHIN >= 1 else 'in more than'} {WITHIN} times its parts",
-        f"new memory is {'slower' if new.value >= MUCH else 'as fast'}",
-        f"transposed V is {'slower' if slow_get.value >= get.value * MUCH else 'as fast'}",
-        f"one conversation alone is {'cheaper' if alone.value * MUCH <= 1 else 'no cheaper'}",
+        f"new memory is {'slower' if new.holds else 'as fast'}",
+        f"transposed V is {'slower' if slow_get.holds else 'as fast'}",
+        f"one conversation alone is {'cheaper' if alone.holds else 'no cheaper'}",
     )
     water = {stage: times.of(flash, most, HIGH_WATER)[at] for at, stage in enumerate(STAGES)}
     said = "; ".join(
@@ -314,13 +301,6 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
             ),
             tr("kvdesk's time has its map, its comparisons and its audit in it. A copy for undo is made only by hand."),
             tr("Setting a whole state zeroes the whole buffer first, used or not (llama_kv_cache::clear)."),
-            *uncertain(
-                *((ratio, NEAR) for ratio in own.values()),
-                (slowest, 1 / WITHIN),
-                (new, MUCH),
-                (slow_get, get.value * MUCH),
-                (alone, 1 / MUCH),
-            ),
         ),
     )
 
@@ -384,7 +364,7 @@ def _rates(times: _Times, n_cells: int) -> Table:
             f"{HOT}: {PERMUTE}",
         ):
             seconds = times.of(kind, n_cells, what)
-            ratio = times.ratio(what, seconds, copy)
+            ratio = figure(what, ratios(seconds, copy))
             rate = n_bytes / median(seconds) / 1e9
             rows.append(
                 (tr(kind.name), tr(what.rpartition(": ")[2]), f"{1e3 * median(seconds):.2f}", f"{rate:.2f}", str(ratio))
@@ -399,22 +379,14 @@ def _plot(times: _Times, sizes: Sequence[int]) -> Plot:
     lines = [(COPY, False), (KEPT, True), (KEPT, False), (SWAP_OUT, False), (SWAP_IN, False), (PARTIAL, False)]
     series = []
     for what, of_parts in lines:
-        points = []
-        for size in sizes:
-            seconds = times.parts(kind, size, what) if of_parts else times.of(kind, size, what)
-            ms = figure("", [1e3 * s for s in seconds])
-            points.append(Point(times.of(kind, size, BYTES)[0] / 1e6, ms.value, ms.low, ms.high))
+        taken = times.parts if of_parts else times.of
+        by_mb = [
+            (times.of(kind, size, BYTES)[0] / 1e6, figure("", [1e3 * s for s in taken(kind, size, what)]))
+            for size in sizes
+        ]
         name = tr("{whole}: llama.cpp's calls alone").format(whole=tr(what)) if of_parts else tr(what)
-        series.append(Series(name, tuple(points)))
+        series.append(curve(name, by_mb))
     return Plot(tr("Time to move a state"), tr("MB of the state"), "ms", tuple(series))
-
-
-def _applies(facts: ModelFacts) -> str:
-    if why := needs_attention(facts):
-        return why
-    if facts.kind != "attention":
-        return tr("This model's cache is not one of plain attention: what is moved of it depends on its windows.")
-    return ""
 
 
 EXPERIMENT = Experiment(
@@ -426,6 +398,8 @@ EXPERIMENT = Experiment(
     settings=lambda values: ContextSettings(n_ctx=16 * _sizes(values)[-1], n_seq_max=N_SEQ, n_batch=512, n_ubatch=512),
     work=lambda values: Work(2 * sum(_sizes(values)), 0),
     measure=_measure,
-    conclude=_conclude,
-    applies=_applies,
+    answer=_answer,
+    applies=needs_plain_attention(
+        marked("This model's cache is not one of plain attention: what is moved of it depends on its windows.")
+    ),
 )

@@ -6,12 +6,10 @@ Both have the same cells in the same places: two conversations, a long and a sho
 from __future__ import annotations
 
 import functools
-import gc
 import mmap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -230,17 +228,6 @@ def _name(seq_id: int) -> ConversationId:
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def no_garbage_looked_for() -> Iterator[None]:
-    """As in the window, where it is looked for when nothing else is done (`kvdesk.app.application`)."""
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def others_work() -> None:

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import exponent, figure, uncertain
-from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.experiments.statistics import exponent, figure
+from kvdesk.protocol.experiment import Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict, at_least
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
 WITH, WITHOUT = marked("with the cache"), marked("without")
 
 PARAMETERS = (
-    Parameter(
-        "longest",
-        marked("Longest text"),
-        256,
-        16,
-        2048,
-        64,
-        marked("Tokens written from one token on; also an eighth to a half"),
-    ),
+    Parameter("longest", marked("Longest text"), 256, 16, 2048, 64,
+              marked("Tokens written from one token on; also an eighth to a half")),
     Parameter("rounds", marked("Rounds"), 5, 2, 30, 3, marked("How often everything is repeated")),
-)
+)  # fmt: skip
 
 
 def _lengths(values: Values) -> list[int]:
@@ -64,34 +58,27 @@ def _write(context: RawContext, first: int, n: int, *, cached: bool) -> float:
     return seconds
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    times = {(sample.series, int(sample.x), sample.round): sample.y for sample in samples}
-    rounds = sorted({sample.round for sample in samples})
-    lengths = _lengths(values)
-    ratios = [
+def _answer(values: Values, measured: Measured) -> Result:
+    lengths, names = _lengths(values), (WITH, WITHOUT)
+    ratios = [measured.ratio(tr("without over with, {n} tokens").format(n=n), (WITHOUT, n), (WITH, n)) for n in lengths]
+    shortest, longest = ratios[0], ratios[-1].judged(at_least(1.0))
+    cached, without = (
         figure(
-            tr("without over with, {n} tokens").format(n=n), [times[WITHOUT, n, i] / times[WITH, n, i] for i in rounds]
-        )
-        for n in lengths
-    ]
-    powers = {
-        name: figure(
             tr("exponent {name}").format(name=tr(name)),
-            [exponent(lengths, [times[name, n, i] for n in lengths]) for i in rounds],
+            [exponent(lengths, seconds) for seconds in measured.by_round(name, lengths)],
         )
-        for name in (WITH, WITHOUT)
-    }
-    series = []
-    rows = []
-    for name in (WITH, WITHOUT):
-        figures = [figure("", [times[name, length, n] for n in rounds], "s") for length in lengths]
-        series.append(
-            Series(tr(name), tuple(Point(x, f.value, f.low, f.high) for x, f in zip(lengths, figures, strict=True)))
-        )
-        rows.append((tr(name), *(f"{f.value:.3g} s" for f in figures), f"{powers[name].value:.2f}"))
-    longest = ratios[-1]
-    faster = longest.value > 1
-    steeper = powers[WITHOUT].value > powers[WITH].value
+        for name in names
+    )
+    without = without.judged(at_least(cached.value))
+    rows = tuple(
+        (tr(name), *(f"{measured.median(name, n):.3g} s" for n in lengths), f"{power.value:.2f}")
+        for name, power in zip(names, (cached, without), strict=True)
+    )
+    curves = tuple(measured.curve(name, lengths) for name in names)
+    faster, steeper = longest.value > 1, without.value > cached.value
+    answer = tr("Yes: without the cache {most} tokens take {ratio:.2g} of the time.")
+    if faster:
+        answer = tr("No: without the cache {most} tokens take {ratio:.2g} times as long.")
     return Result(
         Verdict(
             f"{'the cache' if faster else 'no cache'} is faster and grows {'less' if faster == steeper else 'more'}",
@@ -100,25 +87,13 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 "times. Time grows as the length to the power {without} without and {cached} with it; 2 and "
                 "1 are what counting tokens gives."
             ).format(
-                most=lengths[-1],
-                longest=longest,
-                least=lengths[0],
-                shortest=ratios[0],
-                without=powers[WITHOUT],
-                cached=powers[WITH],
+                most=lengths[-1], longest=longest, least=lengths[0], shortest=shortest, without=without, cached=cached
             ),
-            (
-                tr("No: without the cache {most} tokens take {ratio:.2g} times as long.")
-                if faster
-                else tr("Yes: without the cache {most} tokens take {ratio:.2g} of the time.")
-            ).format(most=lengths[-1], ratio=longest.value),
+            answer.format(most=lengths[-1], ratio=longest.value),
         ),
-        figures=(*ratios, *powers.values()),
-        plots=(Plot(tr("Seconds for a text"), tr("tokens written"), tr("seconds"), tuple(series), log=True),),
-        tables=(
-            Table(tr("Medians"), ("", *(tr("{n} tokens").format(n=n) for n in lengths), tr("exponent")), tuple(rows)),
-        ),
-        remarks=uncertain((longest, 1.0), (powers[WITHOUT], powers[WITH].value)),
+        figures=(*ratios[:-1], longest, cached, without),
+        plots=(Plot(tr("Seconds for a text"), tr("tokens written"), tr("seconds"), curves, log=True),),
+        tables=(Table(tr("Medians"), ("", *(tr("{n} tokens").format(n=n) for n in lengths), tr("exponent")), rows),),
     )
 
 
@@ -136,5 +111,5 @@ EXPERIMENT = Experiment(
     settings=_settings,
     work=_work,
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
 )

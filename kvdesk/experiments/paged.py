@@ -9,6 +9,7 @@ from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.cache.recording import Recording
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
+from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.scenarios.chat_day import Day, chat_day
 from kvdesk.experiments.scenarios.from_recording import history_of
 from kvdesk.experiments.scenarios.history import History, Kept, Read, Sequences
@@ -18,19 +19,7 @@ from kvdesk.experiments.simulators.paged_cache import PagedCache
 from kvdesk.experiments.simulators.radix_cache import RadixCache
 from kvdesk.experiments.simulators.replay import Outcome, held, served
 from kvdesk.experiments.statistics import figure
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Point,
-    Progress,
-    Result,
-    Sample,
-    Series,
-    Table,
-    Values,
-    Verdict,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -50,15 +39,14 @@ RULES = (LLAMA, TREE, SERVED, HELD)
 
 PARAMETERS = (
     Parameter("turns", marked("Turns"), 60, 4, 1000, 32, marked("Questions and answers in a day")),
-    Parameter(
-        "cells", marked("Cells"), 2048, 256, 65536, 1024, marked("Of the cache, and slots of the simulated ones")
-    ),
+    Parameter("cells", marked("Cells"), 2048, 256, 65536, 1024,
+              marked("Of the cache, and slots of the simulated ones")),
     Parameter("chats", marked("Sequences"), 8, 2, 64, 6, marked("Chats in the cache at the same time, at most")),
     Parameter("system", marked("System prompt"), 96, 0, 4096, 64, marked("Tokens that all chats begin with")),
     Parameter("prompt", marked("Question"), 24, 2, 1024, 20, marked("Tokens of a middle question")),
     Parameter("answer", marked("Answer"), 24, 2, 1024, 14, marked("Tokens of a middle answer")),
     Parameter("rounds", marked("Days"), 5, 2, 30, 3, marked("Each with other chats")),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,22 +146,16 @@ def _llama(recording: Recording, history: History) -> Row:
 # --- what follows from the samples ------------------------------------------------------------------------------------
 
 
-def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
-    by: dict[tuple[str, int], dict[str, list[float]]] = {}
-    for sample in samples:
-        rule, _, name = sample.series.rpartition(": ")
-        by.setdefault((rule, int(sample.x)), {}).setdefault(name, []).append(sample.y)
-    llama, tree = by[LLAMA, 0], by[TREE, 1]
-    usual = by.get((SERVED, USUAL)) or by[SERVED, max(size for rule, size in by if rule == SERVED)]
-    stays = by.get((HELD, USUAL)) or by[HELD, max(size for rule, size in by if rule == HELD)]
-    blocks_over = _over(tr("prompt tokens computed, blocks of 16 over llama.cpp"), usual, llama)
-    tree_over = _over(tr("prompt tokens computed, tree over llama.cpp"), tree, llama)
-    empty = figure(tr("empty slots, blocks of 16"), stays["waste"])
-    holes = figure(tr("holes, llama.cpp"), llama["waste"])
+def _answer(_values: Values, measured: Measured) -> Result:
+    sizes = [int(x) for x in measured.xs(f"{HELD}: waste")]
+    usual = USUAL if USUAL in sizes else sizes[-1]
+    blocks_over = _over(measured, tr("prompt tokens computed, blocks of 16 over llama.cpp"), SERVED, usual)
+    tree_over = _over(measured, tr("prompt tokens computed, tree over llama.cpp"), TREE, 1)
+    empty = measured.figure(tr("empty slots, blocks of 16"), f"{HELD}: waste", usual)
+    holes = measured.figure(tr("holes, llama.cpp"), f"{LLAMA}: waste")
     ratio = empty.value / max(holes.value, 1e-9)
     wasteful = "less than" if ratio < 1 / FACTOR else "more than" if ratio > FACTOR else "about as much as"
-    sizes = [size for rule, size in sorted(by) if rule == HELD]
-    wastes = {size: figure("", by[HELD, size]["waste"]).value for size in sizes}
+    wastes = {size: measured.median(f"{HELD}: waste", size) for size in sizes}
     said = tr(
         "With blocks of 16, vLLM's rule would compute {blocks} times the prompt tokens that were computed here, and"
         " SGLang's tree {tree} times. Of the slots in blocks {empty} would be empty if sequences stay (from {least:.3f}"
@@ -199,8 +181,8 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
             ).format(blocks=blocks_over.value, empty=empty.value, holes=holes.value),
         ),
         figures=(blocks_over, tree_over, empty, holes),
-        plots=(_plot(by, sizes),),
-        tables=(_table(by),),
+        plots=(_plot(measured, sizes),),
+        tables=(_table(measured),),
         remarks=(
             tr(
                 "Simulated by the rules of vLLM's and SGLang's source, with as many slots as there were cells. As"
@@ -215,8 +197,9 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     )
 
 
-def _over(name: str, mine: dict[str, list[float]], other: dict[str, list[float]]) -> Figure:
-    return figure(name, [a / max(b, 1.0) for a, b in zip(mine["computed"], other["computed"], strict=True)])
+def _over(measured: Measured, name: str, rule: str, size: int) -> Figure:
+    pairs = zip(measured.all(f"{rule}: computed", size), measured.all(f"{LLAMA}: computed"), strict=True)
+    return figure(name, [a / max(b, 1.0) for a, b in pairs])
 
 
 def _word(ratio: Figure) -> str:
@@ -225,7 +208,7 @@ def _word(ratio: Figure) -> str:
     return "more" if ratio.value > 1 else "less"
 
 
-def _table(by: dict[tuple[str, int], dict[str, list[float]]]) -> Table:
+def _table(measured: Measured) -> Table:
     columns = (
         tr("cache"),
         tr("block"),
@@ -238,8 +221,8 @@ def _table(by: dict[tuple[str, int], dict[str, list[float]]]) -> Table:
         tr("runs a sequence"),
     )
     rows = []
-    for (rule, size), values in sorted(by.items(), key=lambda item: (RULES.index(item[0][0]), item[0][1])):
-        middle = {name: figure("", ys).value for name, ys in values.items()}
+    for rule, size in ((each, int(x)) for each in RULES for x in measured.xs(f"{each}: hits")):
+        middle = {name: measured.median(f"{rule}: {name}", size) for name in NAMES}
         rows.append(
             (
                 tr(rule),
@@ -256,24 +239,21 @@ def _table(by: dict[tuple[str, int], dict[str, list[float]]]) -> Table:
     return Table(tr("The same history in each cache (medians over the days)"), columns, tuple(rows))
 
 
-def _plot(by: dict[tuple[str, int], dict[str, list[float]]], sizes: Sequence[int]) -> Plot:
-    def points(rule: str, name: str, size: int | None = None) -> tuple[Point, ...]:
-        drawn = []
-        for x in sizes:
-            f = figure("", by[rule, x if size is None else size][name])
-            drawn.append(Point(x, f.value, f.low, f.high))
-        return tuple(drawn)
+def _plot(measured: Measured, sizes: Sequence[int]) -> Plot:
+    def line(name: str, rule: str, what: str, size: int | None = None) -> Series:
+        figures = [(x, measured.figure("", f"{rule}: {what}", x if size is None else size)) for x in sizes]
+        return curve(name.format(cache=tr(rule)), figures)
 
     return Plot(
         tr("Prompt tokens that were known, and slots that were empty"),
         tr("slots in a block"),
         tr("share"),
         (
-            Series(tr("known: {cache}").format(cache=tr(LLAMA)), points(LLAMA, "hits", 0)),
-            Series(tr("known: {cache}").format(cache=tr(SERVED)), points(SERVED, "hits")),
-            Series(tr("known: {cache}").format(cache=tr(TREE)), points(TREE, "hits", 1)),
-            Series(tr("empty: {cache}").format(cache=tr(HELD)), points(HELD, "waste")),
-            Series(tr("holes: {cache}").format(cache=tr(LLAMA)), points(LLAMA, "waste", 0)),
+            line(tr("known: {cache}"), LLAMA, "hits", 0),
+            line(tr("known: {cache}"), SERVED, "hits"),
+            line(tr("known: {cache}"), TREE, "hits", 1),
+            line(tr("empty: {cache}"), HELD, "waste"),
+            line(tr("holes: {cache}"), LLAMA, "waste", 0),
         ),
     )
 
@@ -292,7 +272,7 @@ EXPERIMENT = Experiment(
     settings=_settings,
     work=_work,
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
     applies=needs_prefixes,
     takes_journal=True,
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import Answer, RawContext
 from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
@@ -116,8 +117,8 @@ def _number(text: str, known: dict[str, int]) -> int:
     return -total if minus else total - (int(rest) if less else 0)
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    by_id = {sample.series: sample for sample in samples}
+def _answer(values: Values, measured: Measured) -> Result:
+    by_id = {sample.series: sample for sample in measured.samples}
     taken = {case.id: by_id[case.id].y == 0 for case in CASES}
     starts = taken["start at 0"] and taken["start elsewhere"] and taken["other sequence"]
     gaps = taken["gap"] or taken["jump"]
@@ -197,5 +198,5 @@ EXPERIMENT = Experiment(
     settings=lambda _values: ContextSettings(n_ctx=1024, n_seq_max=2, n_batch=512, n_ubatch=256),
     work=lambda values: Work(len(CASES) * (values["n"] + 3) + 3 * values["n"], 1),
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
 )

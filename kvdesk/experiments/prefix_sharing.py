@@ -9,11 +9,12 @@ from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
+from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.simulators.paged_cache import PagedCache
 from kvdesk.experiments.simulators.radix_cache import RadixCache
-from kvdesk.experiments.statistics import figure, median, uncertain
-from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.experiments.statistics import figure, median, ratios
+from kvdesk.protocol.experiment import Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict, at_least
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -103,42 +104,40 @@ def _simulated(prompts: Sequence[Prompt]) -> Iterator[Sample]:
 # --- what follows from the samples ------------------------------------------------------------------------------------
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    by = {(s.series, int(s.x), s.round): s.y for s in samples}
-    rounds = sorted({s.round for s in samples if s.series.startswith(FIRST)})
-    kinds = {int(s.x): s.note for s in samples if s.series == f"{FIRST}: {WHOLE}"}
-    places = {kind: [x for x, own in kinds.items() if own == kind] for kind in ("first", "chat", "branch")}
+def _answer(values: Values, measured: Measured) -> Result:
+    kinds = {int(s.x): s.note for s in measured.samples if s.series == f"{FIRST}: {WHOLE}"}
+    places = {kind: [x for x, own in kinds.items() if own == kind] for kind in KINDS}
 
-    def first(way: str, kind: str, n: int) -> float:
-        return median([by[f"{FIRST}: {way}", x, n] for x in places[kind]])
+    def first(way: str, kind: str) -> list[float]:
+        """Median seconds to the first token of prompts of this kind, in each round."""
+        return [median(seconds) for seconds in measured.by_round(f"{FIRST}: {way}", places[kind])]
 
     over = {
         kind: figure(
             tr("first token of a {kind}, read whole over shared").format(kind=tr(KINDS[kind])),
-            [first(WHOLE, kind, n) / first(SHARED, kind, n) for n in rounds],
+            ratios(first(WHOLE, kind), first(SHARED, kind)),
+            bars=(at_least(MUCH),) if kind == "chat" else (),
         )
-        for kind in ("first", "chat", "branch")
+        for kind in KINDS
         if places[kind]
     }
-    read = {name: by[f"{READ}: {name}", 0, 0] for name in (*WAYS, TREE, BLOCKS)}
-    cells = {name: by[f"{CELLS}: {name}", 0, 0] for name in (*WAYS, TREE, BLOCKS)}
+    names = (*WAYS, TREE, BLOCKS)
+    read, cells = ({name: measured.one(f"{what}: {name}") for name in names} for what in (READ, CELLS))
     rows = []
-    for name in (WHOLE, SHARED, TREE, BLOCKS):
+    for name in names:
         seconds = [
-            str(figure("", [1000 * first(name, kind, n) for n in rounds], "ms"))
+            str(figure("", [1000 * seconds for seconds in first(name, kind)], "ms"))
             if name in WAYS and places[kind]
             else "–"
             for kind in ("chat", "branch")
         ]
         rows.append((tr(name), f"{read[name]:,.0f}", f"{cells[name]:,.0f}", *seconds))
-    same = [by[f"{TOKEN}: {WHOLE}", x, 0] == by[f"{TOKEN}: {SHARED}", x, 0] for x in kinds]
-    saves = over["chat"].value >= MUCH
+    same = [measured.one(f"{TOKEN}: {WHOLE}", x) == measured.one(f"{TOKEN}: {SHARED}", x) for x in kinds]
+    saves = over["chat"].holds
     like_tree = read[SHARED] == read[TREE]
-    series = []
-    for way in WAYS:
-        points = [figure("", [1000 * by[f"{FIRST}: {way}", x, n] for n in rounds]) for x in kinds]
-        drawn = tuple(Point(x + 1, p.value, p.low, p.high) for x, p in zip(kinds, points, strict=True))
-        series.append(Series(tr(way), drawn))
+    series = [
+        curve(tr(way), [(x + 1, measured.figure("", f"{FIRST}: {way}", x, scale=1000)) for x in kinds]) for way in WAYS
+    ]
     branch = ""
     if "branch" in over:
         branch = tr(", that of a branch {ratio} times").format(ratio=over["branch"])
@@ -192,7 +191,6 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
             tr("The first prompt finds nothing in either way: read whole it takes {ratio} times as long.").format(
                 ratio=over["first"]
             ),
-            *uncertain((over["chat"], MUCH)),
         ),
     )
 
@@ -214,6 +212,6 @@ EXPERIMENT = Experiment(
         0,
     ),
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
     applies=needs_prefixes,
 )

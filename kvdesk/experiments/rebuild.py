@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, median, uncertain
-from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.experiments.statistics import median
+from kvdesk.protocol.experiment import (
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    at_least,
+    at_most,
+)
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -23,18 +35,11 @@ SAME = 0.1
 
 PARAMETERS = (
     Parameter("text", marked("Text"), 512, 64, 4096, 256, marked("Tokens of the conversation")),
-    Parameter(
-        "others",
-        marked("Cells of others"),
-        3584,
-        256,
-        32768,
-        1792,
-        marked("Removed again: holes below and above the text"),
-    ),
+    Parameter("others", marked("Cells of others"), 3584, 256, 32768, 1792,
+              marked("Removed again: holes below and above the text")),
     Parameter("tokens", marked("Tokens"), 16, 4, 256, 8, marked("Timed in each state and round")),
     Parameter("rounds", marked("Rounds"), 7, 2, 50, 6, marked("How often everything is repeated")),
-)
+)  # fmt: skip
 
 
 def _settings(values: Values) -> ContextSettings:
@@ -95,27 +100,24 @@ def _short(*, cures: bool, same: bool) -> str:
     return tr("A compaction brings a token to {compacted:.2g} of its time, a rebuild to {read:.2g}.")
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    by = {(s.series, int(s.x), s.round): s.y for s in samples}
-    rounds = sorted({s.round for s in samples})
+def _answer(values: Values, measured: Measured) -> Result:
     ratio, cost, pays = {}, {}, {}
     for at, way in enumerate(WAYS):
-        before = [by[f"{TOKEN}: {BEFORE}", at, n] for n in rounds]
-        after = [by[f"{TOKEN}: {way}", at, n] for n in rounds]
-        costs = [by[f"{COST}: {way}", at, n] for n in rounds]
-        ratio[way] = figure(
-            tr("a token, {way} over before").format(way=tr(way)), [a / b for a, b in zip(after, before, strict=True)]
-        )
-        cost[way] = figure(tr("cost, {way}").format(way=tr(way)), costs, "s")
-        gained = median(before) - median(after)
-        pays[way] = median(costs) / gained if gained > 0 else float("inf")
-    cures = ratio[COMPACTED].value < 1 - SAME
-    same = abs(ratio[READ].value - ratio[COMPACTED].value) <= SAME
+        before, after = (f"{TOKEN}: {BEFORE}", at), (f"{TOKEN}: {way}", at)
+        ratio[way] = measured.ratio(tr("a token, {way} over before").format(way=tr(way)), after, before)
+        cost[way] = measured.figure(tr("cost, {way}").format(way=tr(way)), f"{COST}: {way}", at, "s")
+        gained = measured.median(*before) - measured.median(*after)
+        pays[way] = cost[way].value / gained if gained > 0 else float("inf")
+    compacted = ratio[COMPACTED].value
+    cures = compacted < 1 - SAME
+    ratio[COMPACTED] = ratio[COMPACTED].judged(at_most(1 - SAME))
+    ratio[READ] = ratio[READ].judged(at_least(compacted - SAME), at_most(compacted + SAME))
+    same = abs(ratio[READ].value - compacted) <= SAME
     rows = tuple(
         (tr(way), str(ratio[way]), str(cost[way]), f"{pays[way]:,.0f}" if pays[way] < 1e6 else tr("never"))
         for way in WAYS
     )
-    points = tuple(Point(i, cost[way].value, cost[way].low, cost[way].high) for i, way in enumerate(WAYS))
+    costs = curve(tr("seconds"), enumerate(cost.values()))
     return Result(
         Verdict(
             f"compaction {'cures' if cures else 'cures nothing'}, a rebuild {'cures the same' if same else 'differs'}",
@@ -134,19 +136,11 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 restored_cost=cost[RESTORED],
                 read_cost=cost[READ],
             ),
-            _short(cures=cures, same=same).format(compacted=ratio[COMPACTED].value, read=ratio[READ].value),
+            _short(cures=cures, same=same).format(compacted=compacted, read=ratio[READ].value),
         ),
         figures=(*ratio.values(), *cost.values()),
-        plots=(
-            Plot(
-                tr("Cost of each way"), tr("way"), "s", (Series(tr("seconds"), points),), x_names=tuple(map(tr, WAYS))
-            ),
-        ),
+        plots=(Plot(tr("Cost of each way"), tr("way"), "s", (costs,), x_names=tuple(map(tr, WAYS))),),
         tables=(Table(tr("Ways"), (tr("way"), tr("a token over before"), tr(COST), tr("pays after tokens")), rows),),
-        remarks=uncertain(
-            (ratio[COMPACTED], 1 - SAME),
-            *((ratio[READ], ratio[COMPACTED].value + by_much) for by_much in (-SAME, SAME)),
-        ),
     )
 
 
@@ -163,6 +157,6 @@ EXPERIMENT = Experiment(
         6 * values["rounds"] * values["tokens"],
     ),
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
     applies=needs_attention,
 )

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import escape
 from pathlib import Path
@@ -16,8 +17,9 @@ from kvdesk import paths
 from kvdesk.codec import encode
 from kvdesk.experiments.plot import svg
 from kvdesk.experiments.statistics import median
-from kvdesk.protocol.experiment import Figure, Record, Sample, Table, number, series_title
+from kvdesk.protocol.experiment import Record, Sample, Table, series_title
 from kvdesk.translation import installed, tr
+from kvdesk.viewmodel.lab import conditions, figures_table
 
 _TIME, _STAMP, _STAMP_LENGTH = "%Y%m%d-%H%M%S", re.compile(r"\d{8}-\d{6}", re.ASCII), 15
 STYLE = """
@@ -84,18 +86,15 @@ def _body(record: Record) -> Iterator[str]:
     for table in result.tables:
         yield _table(table)
     if result.figures:
-        rows = tuple((figure.name, *_cells(figure)) for figure in result.figures)
-        yield _table(Table(tr("Figures"), (tr("figure"), tr("median"), tr("95 % interval")), rows))
+        yield _table(figures_table(result.figures))
     if result.remarks:
         yield _heading(tr("Remarks")) + "<ul>"
         yield "".join(f"<li>{escape(remark)}</li>" for remark in result.remarks) + "</ul>"
     yield _heading(tr("How it was measured")) + f"<p>{escape(str(record.finished.load))}</p>"
-    facts = {tr("experiment"): request.experiment_id, tr("model"): Path(request.model).name, tr("at"): record.at}
-    facts |= {key: f"{value:g}" for key, value in request.values.items()}
+    facts = {tr("experiment"): request.experiment_id, tr("at"): record.at}
     facts |= {tr("journal"): Path(request.journal_file).name} if request.journal_file else {}
-    facts |= {tr("form"): tr("short") if request.short else tr("whole"), tr("seed"): str(request.seed)}
-    facts |= {tr("seconds"): f"{record.finished.seconds:g}", **record.started.machine}
-    yield _table(Table(tr("Parameters and machine"), ("", ""), tuple(facts.items())))
+    how = conditions(record)
+    yield _table(replace(how, rows=(*facts.items(), *how.rows)))
     yield _table(_spread(record.samples))
     values = tr("{n:,} values").format(n=len(record.samples))
     yield _heading(tr("Samples")) + f"<details><summary>{values}</summary><pre>"
@@ -104,14 +103,6 @@ def _body(record: Record) -> Iterator[str]:
 
 def _heading(text: str) -> str:
     return f"<h2>{escape(text)}</h2>"
-
-
-def _cells(figure: Figure) -> tuple[str, str]:
-    unit = f" {figure.unit}" if figure.unit else ""
-    value = f"{number(figure.value, 4)}{unit}"
-    if figure.low is None or figure.high is None:
-        return value, "–"
-    return value, tr("{low} to {high}").format(low=number(figure.low, 4), high=number(figure.high, 4)) + unit
 
 
 def _spread(samples: Iterable[Sample]) -> Table:

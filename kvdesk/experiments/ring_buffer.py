@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -10,13 +10,14 @@ import numpy as np
 from kvdesk.backends.local.llama.capabilities import capabilities
 from kvdesk.backends.local.llama.params import planned
 from kvdesk.backends.local.llama.traits import context_traits
-from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
 from kvdesk.experiments.long_text import Policy, Reading, Told, Window
+from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, mean_figure, median, uncertain
+from kvdesk.experiments.statistics import figure, mean_figure, median, ratios
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
@@ -29,6 +30,8 @@ from kvdesk.protocol.experiment import (
     Table,
     Values,
     Verdict,
+    at_least,
+    at_most,
 )
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -54,19 +57,12 @@ NAMES: Final = ("Osprey", "Heron", "Falcon", "Pelican", "Raven", "Swallow")
 CODES: Final = ("58213", "90467", "31785", "74092", "26518", "49630")
 
 PARAMETERS = (
-    Parameter(
-        "window",
-        marked("Window"),
-        512,
-        192,
-        32768,
-        256,
-        marked("Cells of the context; 64 of them are for the questions"),
-    ),
+    Parameter("window", marked("Window"), 512, 192, 32768, 256,
+              marked("Cells of the context; 64 of them are for the questions")),
     Parameter("text", marked("Text"), 1024, 256, 131072, 512, marked("Tokens that are read at most")),
     Parameter("message", marked("Message"), 64, 8, 1024, 32, marked("Tokens of the text in each message")),
     Parameter("rounds", marked("Rounds"), 7, 2, 50, 3, marked("How often the text is read under each policy")),
-)
+)  # fmt: skip
 
 
 class Text(NamedTuple):
@@ -197,63 +193,56 @@ def _text(bench: Bench) -> Text:
 
 
 class _Found:
-    """What the samples say of each policy. first: the first message that did not fit."""
+    """What was measured of each policy. first: the first message that did not fit."""
 
-    def __init__(self, samples: Sequence[Sample]) -> None:
-        self._by: dict[tuple[str, int, int], float] = {(s.series, int(s.x), s.round): s.y for s in samples}
-        self.rounds = sorted({n for series, _, n in self._by if series == f"{SECONDS}: {Policy.SLIDE}"})
+    def __init__(self, measured: Measured) -> None:
+        self._measured = measured
         self.n_messages = int(self.of(READ, Policy.ALL))
         self.first = int(self.of(FIRST, Policy.SLIDE))
+        self.later = range(self.first, self.n_messages)
         self.known = self._above_chance(Policy.ALL, range(N_TOLD))
 
-    def of(self, what: str, policy: Policy) -> float:
-        return self._by[f"{what}: {policy}", 0, 0]
-
-    def answer(self, policy: Policy, number: int) -> float:
-        return self._by[f"{ANSWER}: {policy}", number, 0]
+    def of(self, what: str, policy: Policy, x: int = 0) -> float:
+        return self._measured.one(f"{what}: {policy}", x)
 
     def told_at(self, number: int) -> int:
-        return int(self._by[TOLD_AT, number, 0])
+        return int(self._measured.one(TOLD_AT, number))
 
     def found(self, policy: Policy) -> list[int]:
         """Codes that are known at the end, of those that are where nothing is removed."""
         return self._above_chance(policy, self.known)
 
     def _above_chance(self, policy: Policy, numbers: Iterable[int]) -> list[int]:
-        return [n for n in numbers if self.answer(policy, n) - self.of(CHANCE, policy) >= KNOWN]
+        return [n for n in numbers if self.of(ANSWER, policy, n) - self.of(CHANCE, policy) >= KNOWN]
 
     def reads_on(self, policy: Policy) -> bool:
         """Whether it read something after its first overflow."""
         return self.of(READ, policy) >= self.n_messages
 
-    def surprise(self, policy: Policy, at: int) -> float:
-        return self._by[f"{SURPRISE}: {policy}", at, 0]
-
     def perplexity(self, policy: Policy, over: Policy) -> Figure:
         """Ratio of the perplexities of what came after the first overflow, messages paired."""
-        later = range(self.first, self.n_messages)
-        apart = [self.surprise(policy, at) - self.surprise(over, at) for at in later]
-        mean = mean_figure("", apart, [self._by[TOKENS, at, 0] for at in later])
+        apart = [self.of(SURPRISE, policy, at) - self.of(SURPRISE, over, at) for at in self.later]
+        mean = mean_figure("", apart, [self._measured.one(TOKENS, at) for at in self.later])
         low, high = mean.low or 0.0, mean.high or 0.0
         name = tr("perplexity, {policy} over {over}").format(policy=tr(policy), over=tr(over))
         return Figure(name, float(np.exp(mean.value)), float(np.exp(low)), float(np.exp(high)))
 
-    def seconds(self, policy: Policy, number: int) -> float:
-        """Of all messages from the first overflow on."""
-        return sum(self._by[f"{SECONDS}: {policy}", at, number] for at in range(self.first, self.n_messages))
+    def seconds(self, policy: Policy) -> list[list[float]]:
+        """Of each round, for each message from the first overflow on."""
+        return self._measured.by_round(f"{SECONDS}: {policy}", self.later)
 
     def longest(self, policy: Policy) -> float:
         """Median over the rounds of the longest wait for a message from the first overflow on."""
-        later = range(self.first, self.n_messages)
-        return median([max(self._by[f"{SECONDS}: {policy}", at, n] for at in later) for n in self.rounds])
+        return median([max(seconds) for seconds in self.seconds(policy)])
 
     def time(self, policy: Policy, over: Policy) -> Figure:
         name = tr("time, {policy} over {over}").format(policy=tr(policy), over=tr(over))
-        return figure(name, [self.seconds(policy, n) / self.seconds(over, n) for n in self.rounds])
+        return figure(name, ratios(*(list(map(sum, self.seconds(one))) for one in (policy, over))))
 
     def compacted(self) -> Figure:
         name = tr("a token in the ring, before over after a compaction")
-        return figure(name, [self._by[BEFORE, n, n] / self._by[AFTER, n, n] for n in self.rounds])
+        before, after = (list(map(sum, self._measured.by_round(series))) for series in (BEFORE, AFTER))
+        return figure(name, ratios(before, after))
 
 
 READERS: Final = (Policy.ALL, Policy.RING, Policy.SLIDE, Policy.SINKS, Policy.RECOMPUTE)
@@ -271,19 +260,21 @@ def _short(n_known: int, n_lost: int, ring: float) -> str:
     )
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    found = _Found(samples)
+def _answer(values: Values, measured: Measured) -> Result:
+    found = _Found(measured)
     quality = {policy: found.perplexity(policy, Policy.ALL) for policy in READERS[1:]}
     time = {policy: found.time(policy, Policy.SLIDE) for policy in READERS if policy is not Policy.SLIDE}
-    ring, moved = found.perplexity(Policy.RING, Policy.SLIDE), found.perplexity(Policy.SLIDE, Policy.RECOMPUTE)
-    compacted = found.compacted()
+    time[Policy.RECOMPUTE] = time[Policy.RECOMPUTE].judged(at_least(MUCH))
+    ring = found.perplexity(Policy.RING, Policy.SLIDE).judged(at_least(MUCH))
+    moved = found.perplexity(Policy.SLIDE, Policy.RECOMPUTE).judged(at_most(AS_GOOD))
+    compacted = found.compacted().judged(at_least(MUCH))
     lost = [n for n in found.known if n not in found.found(Policy.SLIDE)]
     keys = (
         "the codes tell nothing" if not found.known else f"a window {'forgets' if lost else 'forgets nothing'}",
-        f"a bare ring {'spoils the text' if ring.value >= MUCH else 'reads on as well'}",
-        f"moving is {'as good as' if moved.value <= AS_GOOD else 'worse than'} reading again",
-        f"reading again is {'slower' if time[Policy.RECOMPUTE].value >= MUCH else 'as fast'}",
-        f"compaction gains {'something' if compacted.value >= MUCH else 'nothing'} in a full window",
+        f"a bare ring {'spoils the text' if ring.holds else 'reads on as well'}",
+        f"moving is {'as good as' if moved.holds else 'worse than'} reading again",
+        f"reading again is {'slower' if time[Policy.RECOMPUTE].holds else 'as fast'}",
+        f"compaction gains {'something' if compacted.holds else 'nothing'} in a full window",
     )
     n_known = len(found.known)
     counts = ", ".join(f"{tr(policy)} {len(found.found(policy))}" for policy in Policy)
@@ -315,7 +306,6 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 "A code is known when its tokens are on average {n:g} nats likelier than those of codes nobody told."
             ).format(n=KNOWN),
             tr("Policies evict whole messages until an eighth of the window is free, as kvdesk does."),
-            *uncertain((ring, MUCH), (moved, AS_GOOD), (time[Policy.RECOMPUTE], MUCH), (compacted, MUCH)),
         ),
     )
 
@@ -324,7 +314,7 @@ def _policies(found: _Found, quality: dict[Policy, Figure]) -> Table:
     rows = []
     for policy in Policy:
         reads = found.reads_on(policy)
-        seconds = median([found.seconds(policy, n) for n in found.rounds]) if reads else 0.0
+        seconds = median([sum(each) for each in found.seconds(policy)]) if reads else 0.0
         rows.append(
             (
                 tr(policy),
@@ -353,7 +343,7 @@ def _policies(found: _Found, quality: dict[Policy, Figure]) -> Table:
 def _codes(found: _Found) -> Table:
     """Log-probability of each code, the mean over its tokens."""
     rows = [
-        (str(number + 1), str(found.told_at(number)), *(f"{found.answer(policy, number):.2f}" for policy in Policy))
+        (str(number + 1), str(found.told_at(number)), *(f"{found.of(ANSWER, policy, number):.2f}" for policy in Policy))
         for number in range(N_TOLD)
     ]
     rows.append((tr("told by nobody"), "–", *(f"{found.of(CHANCE, policy):.2f}" for policy in Policy)))
@@ -362,23 +352,15 @@ def _codes(found: _Found) -> Table:
 
 
 def _plot(found: _Found) -> Plot:
-    series = []
-    for policy in READERS:
-        points, total, n = [], 0.0, 0
-        for at in range(found.first, found.n_messages):
-            total, n = total + found.surprise(policy, at), n + 1
-            points.append(Point(at, float(np.exp(total / n))))
-        series.append(Series(tr(policy), tuple(points)))
+    def points(policy: Policy) -> Iterator[Point]:
+        total = 0.0
+        for n, at in enumerate(found.later, 1):
+            total += found.of(SURPRISE, policy, at)
+            yield Point(at, float(np.exp(total / n)))
+
+    series = tuple(Series(tr(policy), tuple(points(policy))) for policy in READERS)
     title = tr("Perplexity of all that came after the first overflow")
-    return Plot(title, tr("message"), tr("perplexity so far"), tuple(series))
-
-
-def _applies(facts: ModelFacts) -> str:
-    if why := needs_attention(facts):
-        return why
-    if facts.kind != "attention":
-        return tr("This model's cache is not one of plain attention: its own windows already decide what it forgets.")
-    return ""
+    return Plot(title, tr("message"), tr("perplexity so far"), series)
 
 
 EXPERIMENT = Experiment(
@@ -390,7 +372,9 @@ EXPERIMENT = Experiment(
     settings=_settings,
     work=lambda values: Work(len(Policy) * (values["rounds"] + 1) * values["text"] * 1.5, 2 * TIMED * values["rounds"]),
     measure=_measure,
-    conclude=_conclude,
-    applies=_applies,
+    answer=_answer,
+    applies=needs_plain_attention(
+        marked("This model's cache is not one of plain attention: its own windows already decide what it forgets.")
+    ),
     takes_text=True,
 )

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, median, uncertain
-from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.experiments.statistics import figure, median
+from kvdesk.protocol.experiment import (
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    at_least,
+    at_most,
+)
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -46,19 +58,12 @@ POLICIES = (
 
 PARAMETERS = (
     Parameter("n_seq_max", marked("n_seq_max"), 4, 2, 16, 4, marked("Sequence ids the context has")),
-    Parameter(
-        "requests",
-        marked("Requests"),
-        8,
-        3,
-        24,
-        6,
-        marked("Requests, one after another; at least one more than there are ids"),
-    ),
+    Parameter("requests", marked("Requests"), 8, 3, 24, 6,
+              marked("Requests, one after another; at least one more than there are ids")),
     Parameter("prompt", marked("Prompt"), 100, 1, 200, 100, marked("Tokens in each prompt")),
     Parameter("tokens", marked("Answer"), 16, 1, 64, 8, marked("Tokens written for each request")),
     Parameter("rounds", marked("Rounds"), 7, 2, 30, 3, marked("How often everything is repeated")),
-)
+)  # fmt: skip
 
 
 def _requests(values: Values) -> int:
@@ -107,29 +112,25 @@ def _run(context: RawContext, bench: Bench, policy: Policy, prompt: list[int], n
             context.remove(seq_id)
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    seconds: dict[tuple[str, int], list[float]] = {}
-    refused = {sample.series: (int(sample.x), sample.note) for sample in samples if sample.note}
-    for sample in samples:
-        if not sample.series.startswith(CELLS) and not sample.note:
-            seconds.setdefault((sample.series, sample.round), []).append(sample.y)
-    rounds = sorted({number for _, number in seconds})
+def _answer(values: Values, measured: Measured) -> Result:
+    refused = {sample.series: (int(sample.x), sample.note) for sample in measured.samples if sample.note}
+    taken = Measured([sample for sample in measured.samples if not sample.note])
     ratios = {}
     for policy in POLICIES:
-        own = [(seconds.get((policy.name, n)), seconds[ONE.name, n]) for n in rounds]
-        found = [median(mine) / median(one) for mine, one in own if mine]
+        pairs = zip(taken.by_round(policy.name), taken.by_round(ONE.name), strict=False)
+        found = [median(own) / median(one) for own, one in pairs]
         ratios[policy.name] = figure(tr("{a} over {b}").format(a=tr(policy.name), b=tr(ONE.name)), found or [0.0])
-    recycled = ratios[RECYCLED.name]
-    differ = recycled.value >= DIFFERS or recycled.value <= 1 / DIFFERS
-    n_seq_max = int(values["n_seq_max"])
+    recycled = ratios[RECYCLED.name].judged(at_most(DIFFERS), at_least(1 / DIFFERS))
+    ratios[RECYCLED.name] = recycled
     at, said = refused.get(FRESH.name, (0, ""))
+    beyond = at == int(values["n_seq_max"]) + 1
     limit = tr("Fresh ids for ever are not refused behind n_seq_max.")
-    if at == n_seq_max + 1:
+    if beyond:
         limit = tr("Fresh ids for ever are refused behind n_seq_max ({said}).").format(said=said)
     rows = tuple(
         (
             tr(policy.name),
-            f"{max((s.y for s in samples if s.series == CELLS + policy.name), default=0):,.0f}",
+            f"{max((s.y for s in measured.samples if s.series == CELLS + policy.name), default=0):,.0f}",
             str(ratios[policy.name]) if ratios[policy.name].value else "–",
             tr("request {n}: {why}").format(n=refused[policy.name][0], why=refused[policy.name][1])
             if policy.name in refused
@@ -138,40 +139,28 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         for policy in POLICIES
     )
     columns = (tr("ids"), tr("cells"), tr("seconds"), tr("end"))
+    series = tuple(measured.curve(CELLS + p.name, measured.xs(CELLS + p.name), name=tr(p.name)) for p in POLICIES)
+    sentence = tr(
+        "A request with recycled ids takes {ratio} times one with a single id, both cleaned: which "
+        "id it has makes a difference."
+    )
+    answer = tr("Yes: with recycled ids a request takes {ratio:.2g} times as long.")
+    if recycled.holds:
+        sentence = tr(
+            "A request with recycled ids takes {ratio} times one with a single id, both cleaned: which "
+            "id it has makes none."
+        )
+        answer = tr("No: which id a request has makes no difference to its time.")
     return Result(
         Verdict(
-            f"{'ids differ' if differ else 'ids do not differ'}; {'refused' if at == n_seq_max + 1 else 'not refused'}",
-            f"{_said(differ).format(ratio=recycled)} {limit}",
-            (
-                tr("Yes: with recycled ids a request takes {ratio:.2g} times as long.")
-                if differ
-                else tr("No: which id a request has makes no difference to its time.")
-            ).format(ratio=recycled.value),
+            f"{'ids do not differ' if recycled.holds else 'ids differ'}; {'refused' if beyond else 'not refused'}",
+            f"{sentence.format(ratio=recycled)} {limit}",
+            answer.format(ratio=recycled.value),
         ),
         figures=tuple(ratio for ratio in ratios.values() if ratio.value),
-        plots=(_plot(samples),),
+        plots=(Plot(tr("Cells in use at the end of each request"), tr("request"), tr("cells"), series),),
         tables=(Table(tr("Seconds of a request over one with a single id, cleaned"), columns, rows),),
-        remarks=uncertain((recycled, DIFFERS), (recycled, 1 / DIFFERS)),
     )
-
-
-def _said(differ: bool) -> str:
-    if differ:
-        return tr(
-            "A request with recycled ids takes {ratio} times one with a single id, both cleaned: which "
-            "id it has makes a difference."
-        )
-    return tr(
-        "A request with recycled ids takes {ratio} times one with a single id, both cleaned: which "
-        "id it has makes none."
-    )
-
-
-def _plot(samples: Sequence[Sample]) -> Plot:
-    series = tuple(
-        Series(tr(p.name), tuple(Point(s.x, s.y) for s in samples if s.series == CELLS + p.name)) for p in POLICIES
-    )
-    return Plot(tr("Cells in use at the end of each request"), tr("request"), tr("cells"), series)
 
 
 def _work(values: Values) -> Work:
@@ -191,5 +180,5 @@ EXPERIMENT = Experiment(
     settings=_settings,
     work=_work,
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
 )

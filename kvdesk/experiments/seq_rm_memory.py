@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import psutil
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, uncertain
-from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.experiments.statistics import figure
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    at_least,
+    at_most,
+)
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -77,31 +90,29 @@ def _short(*, known: bool, frees: bool) -> str:
     return tr("No: it frees {freed:.2g} of {held:.2g} MB.")
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    by_round: dict[int, dict[tuple[str, float], float]] = {}
-    for sample in samples:
-        by_round.setdefault(sample.round, {})[sample.series, sample.x] = sample.y
-    rounds = [by_round[number] for number in sorted(by_round)]
-    filled = figure(tr("cells when filled"), [r[CELLS, 2] for r in rounds])
-    left = figure(tr("cells when removed"), [r[CELLS, 3] for r in rounds])
-    kv = figure(tr("K and V of the context"), [r[KV, 0] for r in rounds], "MB")
-    n_cells = pad(int(values["n_ctx"]), CTX_PAD)
-    held = figure(tr("K and V of the filled cells"), [r[KV, 0] * r[CELLS, 2] / n_cells for r in rounds], "MB")
-    freed = figure(tr("given back by removal"), [r[BYTES, 2] - r[BYTES, 3] for r in rounds], "MB")
-    closed = figure(tr("given back by closing"), [r[BYTES, 5] - r[BYTES, 6] for r in rounds], "MB")
-    grown = figure(tr("taken by filling again"), [r[BYTES, 5] - r[BYTES, 2] for r in rounds], "MB")
-    made = figure(tr("taken by making the context"), [r[BYTES, 1] - r[BYTES, 0] for r in rounds], "MB")
-    steps = [figure(tr(name), [r[BYTES, i] for r in rounds], "MB") for i, name in enumerate(STEPS)]
+def _answer(values: Values, measured: Measured) -> Result:
+    def change(name: str, before: int, after: int) -> Figure:
+        pairs = zip(measured.all(BYTES, before), measured.all(BYTES, after), strict=True)
+        return figure(name, [b - a for a, b in pairs], "MB")
+
+    filled = measured.figure(tr("cells when filled"), CELLS, 2)
+    left = measured.figure(tr("cells when removed"), CELLS, 3, bars=(at_most(filled.value),))
+    kv = measured.figure(tr("K and V of the context"), KV, unit="MB")
+    share = 1 / pad(int(values["n_ctx"]), CTX_PAD)
+    full = zip(measured.all(KV), measured.all(CELLS, 2), strict=True)
+    held = figure(tr("K and V of the filled cells"), [mb * cells * share for mb, cells in full], "MB")
+    freed, closed = change(tr("given back by removal"), 3, 2), change(tr("given back by closing"), 6, 5)
+    grown, made = change(tr("taken by filling again"), 2, 5), change(tr("taken by making the context"), 0, 1)
     known = held.value >= LEAST_MB
+    if known:
+        freed = freed.judged(at_least(FREES * held.value))
     frees = freed.value >= FREES * held.value
     memory = ("gives memory" if frees else "keeps memory") if known else "too little memory to tell"
-    cells = left.value < filled.value
-    points = tuple(Point(i, step.value, step.low, step.high) for i, step in enumerate(steps))
-    names = tuple(map(tr, STEPS))
-    plot = Plot(tr("Private resident memory"), tr("when"), "MB", (Series("MB", points),), x_names=names)
+    steps = {i: measured.figure(tr(name), BYTES, i, "MB") for i, name in enumerate(STEPS)}
+    title, names = tr("Private resident memory"), tuple(map(tr, STEPS))
     return Result(
         Verdict(
-            f"{'frees' if cells else 'keeps'} cells, {memory}",
+            f"{'frees' if left.value < filled.value else 'keeps'} cells, {memory}",
             _said(known=known, frees=frees, whole=closed.value >= kv.value / 2).format(
                 left=left.value,
                 filled=filled.value,
@@ -116,11 +127,8 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
             ),
         ),
         figures=(filled, left, kv, held, made, freed, grown, closed),
-        plots=(plot,),
-        tables=(
-            Table(tr("Private resident memory"), (tr("when"), "MB"), tuple((step.name, str(step)) for step in steps)),
-        ),
-        remarks=uncertain((left, filled.value), *([(freed, FREES * held.value)] if known else [])),
+        plots=(Plot(title, tr("when"), "MB", (curve("MB", steps.items()),), x_names=names),),
+        tables=(Table(title, (tr("when"), "MB"), tuple((step.name, str(step)) for step in steps.values())),),
     )
 
 
@@ -164,6 +172,6 @@ EXPERIMENT = Experiment(
     settings=lambda values: ContextSettings(n_ctx=int(values["n_ctx"]), n_seq_max=1),
     work=lambda values: Work(2 * values["rounds"] * values["fill"], 2 * values["rounds"]),
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
     applies=needs_attention,
 )

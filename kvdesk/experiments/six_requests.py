@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import exponent, figure, line_slope, median, uncertain
+from kvdesk.experiments.statistics import exponent, figure, line_slope, median
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
@@ -28,6 +29,7 @@ from kvdesk.protocol.experiment import (
     Table,
     Values,
     Verdict,
+    at_least,
 )
 from kvdesk.settings import ContextSettings, default_threads
 from kvdesk.translation import marked, tr
@@ -93,27 +95,13 @@ PROGRAMS = (
 
 PARAMETERS = (
     Parameter("requests", marked("Requests"), 6, 3, 12, 6, marked("Requests of the same size, one after another")),
-    Parameter(
-        "prompt",
-        marked("Prompt"),
-        4,
-        1,
-        64,
-        4,
-        marked("Tokens in each prompt; 4 in the report of six requests that this is about"),
-    ),
+    Parameter("prompt", marked("Prompt"), 4, 1, 64, 4,
+              marked("Tokens in each prompt; 4 in the report of six requests that this is about")),
     Parameter("tokens", marked("Answer"), 15, 2, 128, 6, marked("Tokens written for each request; 15 in that report")),
-    Parameter(
-        "threads",
-        marked("Too many threads"),
-        3,
-        2,
-        8,
-        2,
-        marked("How many times the processor's cores are too many threads"),
-    ),
+    Parameter("threads", marked("Too many threads"), 3, 2, 8, 2,
+              marked("How many times the processor's cores are too many threads")),
     Parameter("rounds", marked("Rounds"), 7, 2, 30, 3, marked("How often everything is repeated")),
-)
+)  # fmt: skip
 
 
 def _settings(values: Values) -> ContextSettings:
@@ -239,7 +227,7 @@ class Row:
 
     @property
     def grows(self) -> bool:
-        return not self.refusal and self.ratio.value >= GROWS
+        return not self.refusal and self.ratio.holds
 
     @property
     def whole(self) -> bool:
@@ -258,8 +246,8 @@ class Row:
         return tr("{ratio} (at request {n}, where it was stopped)").format(ratio=self.ratio, n=self.reached)
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    rows = [_row(program.name, samples, int(values["requests"])) for program in (RIGHT, *PROGRAMS)]
+def _answer(values: Values, measured: Measured) -> Result:
+    rows = [_row(program.name, measured, int(values["requests"])) for program in (RIGHT, *PROGRAMS)]
     figures = tuple(
         replace(row.ratio, name=tr("last over first request: {name}").format(name=tr(row.name)))
         for row in rows
@@ -270,27 +258,23 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         figures=figures,
         plots=(_plot(rows),),
         tables=(_table(rows),),
-        remarks=(*_remarks(values, rows), *uncertain(*((ratio, GROWS) for ratio in figures))),
+        remarks=_remarks(values, rows),
     )
 
 
-def _row(name: str, samples: Sequence[Sample], n_requests: int) -> Row:
-    mine = [sample for sample in samples if sample.series == name]
-    refusal = next((sample.note for sample in mine if sample.note), "")
-    cells = max((int(sample.y) for sample in samples if sample.series == CELLS + name), default=0)
-    yardstick = [
-        s for s in samples if s.series == YARDSTICK and s.note == (name if name != RIGHT.name else PROGRAMS[0].name)
-    ]
-    rounds = {
-        number: [sample.y for sample in mine if sample.round == number]
-        for number in sorted({sample.round for sample in mine})
-    }
-    reached = min(map(len, rounds.values()))
-    whole = {number: seconds for number, seconds in rounds.items() if len(seconds) == n_requests}
-    counted = whole or {number: seconds[:reached] for number, seconds in rounds.items()}
+def _row(name: str, measured: Measured, n_requests: int) -> Row:
+    samples = measured.samples
+    refusal = next((s.note for s in samples if s.series == name and s.note), "")
+    cells = max((int(measured.one(CELLS + name, x)) for x in measured.xs(CELLS + name)), default=0)
+    beside = name if name != RIGHT.name else PROGRAMS[0].name
+    yardstick = Measured([s for s in samples if s.series == YARDSTICK and s.note == beside]).by_round(YARDSTICK)
+    rounds = measured.by_round(name)
+    reached = min(map(len, rounds))
+    whole = [number for number, seconds in enumerate(rounds) if len(seconds) == n_requests]
+    counted = {number: rounds[number] for number in whole} or {n: own[:reached] for n, own in enumerate(rounds)}
     ratios, slopes, powers, lasts, shapes = [], [], [], [], []
     for number, seconds in counted.items():
-        unit = median([sample.y for sample in yardstick if sample.round == number])
+        unit = median(yardstick[number])
         x = range(1, len(seconds) + 1)
         ratios.append(seconds[-1] / seconds[0])
         lasts.append(seconds[-1])
@@ -304,9 +288,9 @@ def _row(name: str, samples: Sequence[Sample], n_requests: int) -> Row:
         len(rounds),
         0 if refusal else len(rounds) - len(whole),
         cells,
-        median([sample.y for sample in mine if sample.x == 1]),
+        measured.median(name, 1),
         figure(tr("last request"), lasts, "s"),
-        figure(tr("last over first request"), ratios),
+        figure(tr("last over first request"), ratios, bars=(at_least(GROWS),)),
         figure(tr("slope"), slopes),
         figure(tr("exponent"), powers),
         tuple(median(column) for column in zip(*shapes, strict=False)),
@@ -453,6 +437,6 @@ EXPERIMENT = Experiment(
     settings=_settings,
     work=_work,
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
     applies=needs_attention,
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.measured import Measured
 from kvdesk.library.estimate import estimate
 from kvdesk.library.ggml_types import BY_NAME
 from kvdesk.library.hyper import read_hyper
@@ -100,20 +101,16 @@ def _short(*, hidden: bool, kv_heads: bool) -> str:
     return tr("No: it gives {hidden:.2g} times what is allocated, with K/V heads {kv_heads:.2g} times.")
 
 
-def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
-    numbers = {(sample.series, int(sample.x)): sample.y for sample in samples}
-    shapes = {i: shape for i, shape in enumerate(_shapes(values)) if (ALLOCATED, i) in numbers}
-    ratios = {name: {i: numbers[name, i] / max(1, numbers[ALLOCATED, i]) for i in shapes} for name in FORMULAS}
-    right = {name: all(abs(ratio - 1) <= NEAR for ratio in ratios[name].values()) for name in FORMULAS}
-    layers, heads, kv, head = (int(numbers[name, 0]) for name in ("layers", "heads", "K/V heads", "head size"))
-    worst = {name: max(ratios[name].values(), key=lambda ratio: abs(ratio - 1)) for name in FORMULAS}
+def _answer(values: Values, measured: Measured) -> Result:
+    shapes = {i: shape for i, shape in enumerate(_shapes(values)) if (ALLOCATED, i) in measured}
+    ratios = {name: [measured.one(name, i) / max(1, measured.one(ALLOCATED, i)) for i in shapes] for name in FORMULAS}
+    worst = {name: max(found, key=lambda ratio: abs(ratio - 1)) for name, found in ratios.items()}
+    right = {name: abs(ratio - 1) <= NEAR for name, ratio in worst.items()}
+    layers, heads, kv, head = (int(measured.one(name)) for name in ("layers", "heads", "K/V heads", "head size"))
     if right[HIDDEN]:
         key, why = "the formula is right", tr("every head has keys and values of its own")
     elif right[KV_HEADS]:
-        key, why = (
-            "right with K/V heads",
-            tr("{heads} heads share the keys and values of {kv}").format(heads=heads, kv=kv),
-        )
+        key, why = "right with K/V heads", tr("{heads} heads share the keys and values of {kv}")
     else:
         key = "neither"
         why = tr("not every layer keeps every cell (sliding windows, recurrent layers, heads that differ)")
@@ -128,17 +125,18 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         n=len(shapes),
         layers=layers,
         head=head,
-        why=why,
+        why=why.format(heads=heads, kv=kv),
     )
     rows = tuple(
-        (str(shape), f"{numbers[ALLOCATED, i] / 1e6:,.2f}", *(f"{numbers[n, i] / 1e6:,.2f}" for n in FORMULAS))
+        (str(shape), *(f"{measured.one(name, i) / 1e6:,.2f}" for name in (ALLOCATED, *FORMULAS)))
         for i, shape in shapes.items()
     )
     by_cells = {i: shape for i, shape in shapes.items() if shape.kind is CacheType.F16 and shape.swa_full}
     series = tuple(
-        Series(tr(name), tuple(Point(shape.n_ctx, numbers[name, i] / 1e6) for i, shape in by_cells.items()))
+        Series(tr(name), tuple(Point(shape.n_ctx, measured.one(name, i) / 1e6) for i, shape in by_cells.items()))
         for name in (ALLOCATED, *FORMULAS)
     )
+    said = tr("{name} over allocated, where it is worst")
     return Result(
         Verdict(
             f"{key}; the estimate is {'right' if right[ESTIMATE] else 'wrong'}",
@@ -147,10 +145,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
                 hidden=worst[HIDDEN], kv_heads=worst[KV_HEADS]
             ),
         ),
-        figures=tuple(
-            Figure(tr("{name} over allocated, where it is worst").format(name=tr(name)), worst[name])
-            for name in FORMULAS
-        ),
+        figures=tuple(Figure(said.format(name=tr(name)), ratio) for name, ratio in worst.items()),
         plots=(Plot(tr("Bytes of a cache, f16"), tr("cells"), "MB", series),),
         tables=(Table("MB", (tr("context"), *map(tr, (ALLOCATED, *FORMULAS))), rows),),
         remarks=(tr("A cell of q8_0 takes 34 bytes for 32 numbers and one of q4_0 18: the formulas count that."),),
@@ -166,5 +161,5 @@ EXPERIMENT = Experiment(
     settings=lambda values: ContextSettings(n_ctx=int(values["n_ctx"]), n_seq_max=1),
     work=lambda _values: Work(1, 1),
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
 )

@@ -17,9 +17,10 @@ from kvdesk.cache.metrics import stream_metrics
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.soak_use import MixedUse, Rate
-from kvdesk.experiments.statistics import figure, median, percentiles, slope_figure, uncertain
+from kvdesk.experiments.statistics import figure, median, percentiles, slope_figure
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.protocol.experiment import (
     Figure,
@@ -33,6 +34,7 @@ from kvdesk.protocol.experiment import (
     Table,
     Values,
     Verdict,
+    at_least,
 )
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -159,21 +161,20 @@ def _copy_bytes_s(source: NDArray[np.float64], target: NDArray[np.float64]) -> f
 
 
 class Judged(NamedTuple):
-    """A growth and the value from which it counts. word: of the verdict, where it does; said: that value as text."""
+    """A growth with the bar from which it counts. word: of the verdict, where it does; said: that bar as text."""
 
     growth: Figure
-    least: float
     word: str
     said: str
 
     @property
     def grows(self) -> bool:
-        return self.growth.value >= self.least and self.growth.low is not None and self.growth.low > 0
+        return self.growth.holds and self.growth.low is not None and self.growth.low > 0
 
     @property
     def undecided(self) -> bool:
         """Whether it cannot be told: it does not count, and the interval reaches one that would."""
-        return not self.grows and self.growth.high is not None and self.growth.high >= self.least
+        return not self.grows and self.growth.high is not None and self.growth.bars[0].holds(self.growth.high)
 
     def __str__(self) -> str:
         if self.undecided:
@@ -192,20 +193,22 @@ def _short(judged: Sequence[Judged], minutes: float) -> str:
     return tr("No: in {minutes:.2g} minutes nothing grows with time.").format(minutes=minutes)
 
 
-def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
+def _answer(_values: Values, measured: Measured) -> Result:
     by: dict[str, list[Sample]] = defaultdict(list)
-    for sample in samples:
+    for sample in measured.samples:
         by[sample.series].append(sample)
     end = max(sample.x for sample in by[PROBE])
-    speed = _growth(tr("growth of a token's time"), by[PROBE], end, relative=True)
-    memory = _growth(tr("growth of the memory"), [s for s in by[MEMORY] if s.x >= WARM * end], end, relative=True)
-    holes = _growth(tr("growth of the hole ratio"), by[HOLES], end, relative=False) if by[HOLES] else None
+    warm = [s for s in by[MEMORY] if s.x >= WARM * end]
+    speed = _growth(tr("growth of a token's time"), by[PROBE], end, relative=True).judged(at_least(SLOWER))
+    memory = _growth(tr("growth of the memory"), warm, end, relative=True).judged(at_least(LARGER))
     judged = [
-        Judged(speed, SLOWER, marked("slower"), f"{100 * SLOWER:g} %"),
-        Judged(memory, LARGER, marked("larger"), f"{100 * LARGER:g} %"),
+        Judged(speed, marked("slower"), f"{100 * SLOWER:g} %"),
+        Judged(memory, marked("larger"), f"{100 * LARGER:g} %"),
     ]
-    if holes is not None:
-        judged.append(Judged(holes, SCATTERED, marked("more scattered"), f"{SCATTERED:g}"))
+    holes = None
+    if by[HOLES]:
+        holes = _growth(tr("growth of the hole ratio"), by[HOLES], end, relative=False).judged(at_least(SCATTERED))
+        judged.append(Judged(holes, marked("more scattered"), f"{SCATTERED:g}"))
     *firsts, last = [str(part) for part in judged]
     gaps = {name: median([s.y for s in by[name]]) for name in (P50, P95, P99)}
     used = figure(tr("share of a copy's bandwidth"), _shares(by))
@@ -240,10 +243,7 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
             _plot(tr("Processor time"), tr("cores"), by, (OWN,)),
         ),
         tables=(_over_time(by, end), _acts(by)),
-        remarks=(
-            *(tr(remark).format(warm=WARM) for remark in REMARKS),
-            *uncertain(*((part.growth, part.least) for part in judged)),
-        ),
+        remarks=tuple(tr(remark).format(warm=WARM) for remark in REMARKS),
     )
 
 
@@ -367,5 +367,5 @@ EXPERIMENT = Experiment(
     settings=_settings,
     work=lambda values: Work(0.0, 3 * values["looks"] * N_PROBES * values["tokens"], 60 * values["minutes"]),
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
 )

@@ -14,16 +14,18 @@ from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import Forget, MemoryLedger, SpeedSample, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
-from kvdesk.protocol.messages import Event
-from kvdesk.protocol.operations import Compact, Operate, SwapIn, SwapOut
+from kvdesk.protocol.messages import Command, Event
+from kvdesk.protocol.operations import Compact, HandOperation, Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
 from kvdesk.translation import tr
 
 STORES = ("saved conversations", "being written to disk", "undo")
 """Rows of the memory table that fill with use up to a limit of their own."""
 MOST_CHATS = 8
-WORDS = ("puffin", "gull", "lamp", "rain", "glass", "whale", "harbour", "winter")
+WORDS = ("puffin", "gull", "lamp", "rain", "glass", "whale", "harbour", "winter", "über", "海")
 POLICY = CachePolicy(memory_mb=64, disk_mb=0, follow_load=False)
+Acts = dict[str, tuple[float, Callable[[], None]]]
+"""What is done, by name: how often in comparison with the others, and how."""
 PROBE = "Tell me a long story about a whale and a lamp."
 
 
@@ -39,7 +41,7 @@ class MixedUse:
         self.gaps, self.n_kv = list[float](), list[int]()
         self.counts: Counter[str] = Counter()
         self.chats: list[HeadlessChat] = []
-        self._stores, self._random = 0, random
+        self.ledger, self.random = MemoryLedger(()), random
         self.headless = HeadlessEngine(self._on_event)
         try:
             self.headless.do(UsePolicy(POLICY))
@@ -52,22 +54,32 @@ class MixedUse:
 
     def act(self) -> None:
         """One thing; what is refused with a sentence is counted, and what an idle engine does is done."""
-        acts: dict[str, tuple[int, Callable[[], None]]] = {
-            "answer": (10, self._answer),
-            "fork": (2, self._fork),
-            "swap out": (2, self._swap_out),
-            "swap in": (1, self._swap_in),
-            "compaction": (1, self._compact),
-            "forget": (1, self._forget),
-            "close": (1, self._close_chat),
-        }
-        name = self._random.choices(list(acts), [weight for weight, _ in acts.values()])[0]
+        acts = self.acts()
+        name = self.random.choices(list(acts), [weight for weight, _ in acts.values()])[0]
         try:
             acts[name][1]()
             self.counts[name] += 1
         except UserError:
             self.counts["refused"] += 1
         self.headless.engine.idle()
+
+    def acts(self) -> Acts:
+        return {
+            "answer": (10, self._answer),
+            "fork": (2, self._fork),
+            "swap out": (2, lambda: self.operate(SwapOut(self._any().id))),
+            "swap in": (1, lambda: self.operate(SwapIn(self._any().id))),
+            "compaction": (1, lambda: self.operate(Compact(self.random.choice(list(Layout))))),
+            "forget": (1, lambda: self.do(Forget(self._any().id))),
+            "close": (1, self._close_chat),
+        }
+
+    def do(self, command: Command) -> None:
+        self.headless.do(command)
+
+    def operate(self, operation: HandOperation) -> None:
+        """By hand, without what it did being measured."""
+        self.do(Operate(operation, measured=False))
 
     def probe_ms(self, number: int, n_tokens: int) -> float:
         """Milliseconds of a token of an answer in a new chat, whatever else is in the cache. What it does is not among
@@ -90,7 +102,7 @@ class MixedUse:
     @property
     def store_bytes(self) -> int:
         """Of what fills with use up to a limit."""
-        return self._stores
+        return sum(row.measured or 0 for row in self.ledger.rows if row.name in STORES)
 
     @property
     def cell_bytes(self) -> float:
@@ -113,15 +125,15 @@ class MixedUse:
                 self.gaps.append(event.ms)
                 self.n_kv.append(event.n_kv)
             case MemoryLedger():
-                self._stores = sum(row.measured or 0 for row in event.rows if row.name in STORES)
+                self.ledger = event
             case _:
                 pass
 
     def _answer(self) -> None:
-        if len(self.chats) < MOST_CHATS and (not self.chats or self._random.random() < 0.2):
-            self.chats.append(HeadlessChat(self.headless, overflow=self._random.choice(list(Overflow))))
-        text = " ".join(self._random.choices(WORDS, k=self._random.randint(1, 60)))
-        self._any().answer(text, Sampling(temperature=0.0, max_tokens=self._random.randint(4, 32)))
+        if len(self.chats) < MOST_CHATS and (not self.chats or self.random.random() < 0.2):
+            self.chats.append(HeadlessChat(self.headless, overflow=self.random.choice(list(Overflow))))
+        text = " ".join(self.random.choices(WORDS, k=self.random.randint(1, 60)))
+        self._any().answer(text, Sampling(temperature=0.0, max_tokens=self.random.randint(4, 32)))
 
     def _fork(self) -> None:
         """Another chat that begins with what one has said so far."""
@@ -129,21 +141,9 @@ class MixedUse:
         if len(self.chats) >= MOST_CHATS:
             self._close_chat()
         fork = HeadlessChat(self.headless, overflow=source.overflow)
-        fork.messages = source.messages[: 2 * self._random.randint(1, max(1, len(source.messages) // 2))]
+        fork.messages = source.messages[: 2 * self.random.randint(1, max(1, len(source.messages) // 2))]
         self.chats.append(fork)
-        fork.answer("And otherwise?", Sampling(temperature=0.0, max_tokens=self._random.randint(4, 16)))
-
-    def _swap_out(self) -> None:
-        self.headless.do(Operate(SwapOut(self._any().id), measured=False))
-
-    def _swap_in(self) -> None:
-        self.headless.do(Operate(SwapIn(self._any().id), measured=False))
-
-    def _compact(self) -> None:
-        self.headless.do(Operate(Compact(self._random.choice(list(Layout))), measured=False))
-
-    def _forget(self) -> None:
-        self.headless.do(Forget(self._any().id))
+        fork.answer("And otherwise?", Sampling(temperature=0.0, max_tokens=self.random.randint(4, 16)))
 
     def _close_chat(self) -> None:
         chat = self._any()
@@ -153,7 +153,7 @@ class MixedUse:
     def _any(self) -> HeadlessChat:
         if not self.chats:
             raise UserError(tr("There is no chat yet."))
-        return self._random.choice(self.chats)
+        return self.random.choice(self.chats)
 
 
 class Rate:

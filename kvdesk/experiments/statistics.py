@@ -8,13 +8,12 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.experiments.threshold import Threshold
-from kvdesk.protocol.experiment import Figure
+from kvdesk.protocol.experiment import Bar, Figure, at_least
 from kvdesk.translation import tr
 
 N_RESAMPLES = 2000
@@ -77,21 +76,17 @@ def _mean(data: NDArray[np.float64]) -> tuple[float, float, float]:
     return mean, mean - error, mean + error
 
 
-def figure(name: str, values: Sequence[float], unit: str = "") -> Figure:
+def figure(name: str, values: Sequence[float], unit: str = "", bars: tuple[Bar, ...] = ()) -> Figure:
     """The median of `values`, one a round. Ratios are made within a round, before they come here."""
     low, high = interval(values)
-    return Figure(name, median(values), low, high, unit)
+    return Figure(name, median(values), low, high, unit, bars)
 
 
-def uncertain(*judged: tuple[Figure, float]) -> tuple[str, ...]:
-    """For `Result.remarks`: a sentence for each figure whose interval has the value in it by which it was judged, so
-    that another run may say the opposite.
-    """
+def uncertain(figures: Iterable[Figure]) -> tuple[str, ...]:
+    """For `Result.remarks`: a sentence for each bar inside the interval of its figure."""
     said = tr("Not certain: {name}, {figure}, was judged by {limit:.3g}, which is within its interval.")
     return tuple(
-        said.format(name=figure.name, figure=figure, limit=limit)
-        for figure, limit in judged
-        if figure.low is not None and figure.high is not None and figure.low < limit < figure.high
+        said.format(name=figure.name, figure=figure, limit=bar.limit) for figure in figures for bar in figure.uncertain
     )
 
 
@@ -138,19 +133,25 @@ def slope_figure(name: str, x: Sequence[float], y: Sequence[float], unit: str = 
 # --- runs that belong together ----------------------------------------------------------------------------------------
 
 
-def ratio_at_least(bar: float, ours: Sequence[float], theirs: Sequence[float]) -> Threshold:
-    """Whether our speed is this share of theirs, give or take what MOST_NOISE allows."""
-    return Threshold(ratio(ours, theirs), bar, at_least=True, noise=min(2 * error(ours, theirs), MOST_NOISE))
+def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Of runs that belong together."""
+    return [a / b for a, b in zip(ours, theirs, strict=True)]
+
+
+def ratio_at_least(name: str, bar: float, ours: Sequence[float], theirs: Sequence[float]) -> Figure:
+    """Our speed over theirs, which is to be this much, give or take what MOST_NOISE allows."""
+    found = figure(name, ratios(ours, theirs))
+    return found.judged(at_least(bar, noise=min(2 * error(ours, theirs), MOST_NOISE)))
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Median of the ratios of runs that belong together."""
-    return median([a / b for a, b in zip(ours, theirs, strict=True)])
+    """Median of `ratios`."""
+    return median(ratios(ours, theirs))
 
 
 def error(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """Standard error of `ratio`."""
-    return standard_error([a / b for a, b in zip(ours, theirs, strict=True)])
+    return standard_error(ratios(ours, theirs))
 
 
 def standard_error(values: Sequence[float]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -11,20 +10,18 @@ from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.busy import busy_processes
 from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, median, uncertain
 from kvdesk.protocol.experiment import (
-    Figure,
     Parameter,
     Plot,
-    Point,
     Progress,
     Result,
     Sample,
-    Series,
     Table,
     Values,
     Verdict,
+    at_least,
     series_title,
 )
 from kvdesk.settings import ContextSettings, default_threads
@@ -34,15 +31,13 @@ WRITTEN, READ = marked("one token"), marked("a prompt")
 QUIET, ONE = marked("quiet"), marked("beside one busy process")
 MUCH = 1.15
 """Ratio of times from which one number of threads is said to be better than another."""
-START_S = 0.5  # until a busy process computes
 
 PARAMETERS = (
     Parameter("tokens", marked("Tokens"), 16, 4, 256, 8, marked("Written in each round with each number of threads")),
-    Parameter(
-        "prompt", marked("Prompt"), 256, 32, 2048, 128, marked("Tokens of the prompt that is read in each round")
-    ),
+    Parameter("prompt", marked("Prompt"), 256, 32, 2048, 128,
+              marked("Tokens of the prompt that is read in each round")),
     Parameter("rounds", marked("Rounds"), 9, 2, 50, 5, marked("How often everything is repeated")),
-)
+)  # fmt: skip
 
 
 def _counts() -> list[int]:
@@ -59,7 +54,6 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
             yield bench.progress(number, 0, 2, tr("{what}, round {n}").format(what=tr(QUIET), n=number + 1))
             yield from _round(context, bench, prompt, counts, QUIET, number)
         with busy_processes(1):
-            time.sleep(START_S)
             for number in range(bench.whole("rounds")):
                 yield bench.progress(number, 1, 2, tr("{what}, round {n}").format(what=tr(ONE), n=number + 1))
                 yield from _round(context, bench, prompt, counts, ONE, number)
@@ -79,41 +73,35 @@ def _round(
     context.set_threads(1)
 
 
-def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
-    by = {(s.series, int(s.x), s.round): s.y for s in samples}
-    counts = sorted({int(s.x) for s in samples})
-    n_rounds = {load: sorted({n for series, _, n in by if series == f"{WRITTEN}, {load}"}) for load in (QUIET, ONE)}
-    best: dict[str, int] = {}
-    over: dict[tuple[str, int], Figure] = {}
-    series, rows = [], []
-    for load in (QUIET, ONE):
-        for what in (WRITTEN, READ):
-            name = f"{what}, {load}"
-            times = {count: [by[name, count, n] for n in n_rounds[load]] for count in counts}
-            best[name] = min(counts, key=lambda count, times=times: median(times[count]))  # type: ignore[misc]
-            for count in counts:
-                ratios = [mine / least for mine, least in zip(times[count], times[best[name]], strict=True)]
-                over[name, count] = figure(_over_best(name, count), ratios)
-            points = [figure("", [1000 * t for t in times[count]]) for count in counts]
-            if what == WRITTEN:
-                series.append(
-                    Series(
-                        tr(load), tuple(Point(c, p.value, p.low, p.high) for c, p in zip(counts, points, strict=True))
-                    )
-                )
-            rows += [
-                (series_title(name), str(count), f"{1000 * median(times[count]):.3g}", str(over[name, count]))
-                for count in counts
-            ]
+def _answer(_values: Values, measured: Measured) -> Result:
+    names = [f"{what}, {load}" for load in (QUIET, ONE) for what in (WRITTEN, READ)]
+    counts = [int(count) for count in measured.xs(names[0])]
+    best = {name: min(counts, key=lambda count, name=name: measured.median(name, count)) for name in names}  # type: ignore[misc]
     quiet, loaded = f"{WRITTEN}, {QUIET}", f"{WRITTEN}, {ONE}"
     most, logical = counts[-1], counts[-2] if len(counts) > 1 else counts[-1]
-    slower = over[quiet, most].value >= MUCH
+    judged = {(quiet, most), (loaded, logical)}
+    over = {
+        (name, count): measured.ratio(
+            tr("{what}, {n} threads over the best").format(what=series_title(name), n=count),
+            (name, count),
+            (name, best[name]),
+            *([at_least(MUCH)] if (name, count) in judged else []),
+        )
+        for name in names
+        for count in counts
+    }
+    rows = tuple(
+        (series_title(name), str(count), f"{1000 * measured.median(name, count):.3g}", str(ratio))
+        for (name, count), ratio in over.items()
+    )
+    series = tuple(measured.curve(f"{WRITTEN}, {load}", counts, 1000, tr(load)) for load in (QUIET, ONE))
     beside = "as many are best"
-    if over[loaded, logical].value >= MUCH:
+    if over[loaded, logical].holds:
         beside = "fewer threads are faster" if best[loaded] < logical else "more threads are faster"
     return Result(
         Verdict(
-            f"more threads than cores are {'slower' if slower else 'not slower'}; beside a busy process {beside}",
+            f"more threads than cores are {'slower' if over[quiet, most].holds else 'not slower'};"
+            f" beside a busy process {beside}",
             tr(
                 "A token is written fastest with {quiet} of {counts} threads on the quiet machine and with "
                 "{loaded} beside one busy process; {most} threads, more than there are processors, take "
@@ -135,17 +123,12 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
             ).format(quiet=best[quiet], loaded=best[loaded]),
         ),
         figures=tuple(f for (name, count), f in over.items() if count != best[name]),
-        plots=(Plot(tr("One token by number of threads"), tr("threads"), "ms", tuple(series)),),
-        tables=(Table(tr("Medians"), (tr("what"), tr("threads"), "ms", tr("over the best")), tuple(rows)),),
+        plots=(Plot(tr("One token by number of threads"), tr("threads"), "ms", series),),
+        tables=(Table(tr("Medians"), (tr("what"), tr("threads"), "ms", tr("over the best")), rows),),
         remarks=(
             tr("Every number of threads was tried in turn within each round: {steps}.").format(steps=_steps(counts)),
-            *uncertain((over[quiet, most], MUCH), (over[loaded, logical], MUCH)),
         ),
     )
-
-
-def _over_best(name: str, count: int) -> str:
-    return tr("{what}, {n} threads over the best").format(what=series_title(name), n=count)
 
 
 def _steps(counts: Sequence[int]) -> str:
@@ -166,5 +149,5 @@ EXPERIMENT = Experiment(
         4 * len(_counts()) * values["rounds"] * values["tokens"],
     ),
     measure=_measure,
-    conclude=_conclude,
+    answer=_answer,
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from kvdesk.codec import decode_one_of
@@ -140,14 +140,58 @@ def number(value: float, digits: int = 3) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """What a figure is judged by: at least, or at most, so much, give or take the noise it was measured with."""
+
+    limit: float
+    at_least: bool
+    noise: float = 0.0
+
+    def holds(self, value: float) -> bool:
+        return value + self.noise >= self.limit if self.at_least else value - self.noise <= self.limit
+
+    def __str__(self) -> str:
+        said = tr("at least {limit}") if self.at_least else tr("at most {limit}")
+        return said.format(limit=number(self.limit))
+
+
+def at_least(limit: float, noise: float = 0.0) -> Bar:
+    return Bar(limit, True, noise)
+
+
+def at_most(limit: float, noise: float = 0.0) -> Bar:
+    return Bar(limit, False, noise)
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
-    """A number and its 95 % confidence interval, where it has one."""
+    """A measured number: its unit, its 95 % confidence interval where it has one, and the bars that judge it.
+
+    A benchmark must reach its bars. In an experiment they are the values from which the answer is another one.
+    """
 
     name: str
     value: float
     low: float | None = None
     high: float | None = None
     unit: str = ""
+    bars: tuple[Bar, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether every bar is reached."""
+        return all(bar.holds(self.value) for bar in self.bars)
+
+    @property
+    def uncertain(self) -> tuple[Bar, ...]:
+        """The bars inside the interval: another run may come out on the other side."""
+        if self.low is None or self.high is None:
+            return ()
+        return tuple(bar for bar in self.bars if self.low < bar.limit < self.high)
+
+    def judged(self, *bars: Bar) -> Figure:
+        """The same with these bars too."""
+        return replace(self, bars=(*self.bars, *bars))
 
     def __str__(self) -> str:
         interval = ""

@@ -150,13 +150,21 @@ class LiveCurves:
         )
 
 
-def figure_cells(figure: Figure) -> tuple[str, str]:
-    """Its value with the unit, and its interval."""
-    unit = f" {figure.unit}" if figure.unit else ""
-    value = f"{number(figure.value, 4)}{unit}"
-    if figure.low is None or figure.high is None:
-        return value, "–"
-    return value, tr("{low} to {high}{unit}").format(low=number(figure.low, 4), high=number(figure.high, 4), unit=unit)
+def figures_table(figures: Sequence[Figure]) -> Table:
+    """A row for each: its value, its interval, and the bars that judge it where any has some."""
+    columns = tr("figure"), tr("median"), tr("95 % interval"), tr("judged by")
+    n = len(columns) if any(figure.bars for figure in figures) else len(columns) - 1
+    return Table(tr("Figures"), columns[:n], tuple(_figure_row(figure)[:n] for figure in figures))
+
+
+def _figure_row(figure: Figure) -> tuple[str, ...]:
+    unit, interval = f" {figure.unit}" if figure.unit else "", "–"
+    if figure.low is not None and figure.high is not None:
+        low, high = number(figure.low, 4), number(figure.high, 4)
+        interval = tr("{low} to {high}{unit}").format(low=low, high=high, unit=unit)
+    answers = tr("no"), tr("yes")
+    judged = "; ".join(f"{bar}: {answers[bar.holds(figure.value)]}" for bar in figure.bars)
+    return figure.name, f"{number(figure.value, 4)}{unit}", interval, judged or "–"
 
 
 def comparison(first: Record, second: Record) -> Table:

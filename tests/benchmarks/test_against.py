@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.benchmarks import against
-from kvdesk.benchmarks.against import LESS_IS_BETTER, MORE_IS_BETTER, Value, compare, read, table
 from kvdesk.cli import bench
 from kvdesk.errors import UserError
+from tests.benchmarks import against
+from tests.benchmarks.against import LESS_IS_BETTER, MORE_IS_BETTER, Value, compare, read, table
 from tests.places import ROOT
 
 FAKE = """

@@ -10,8 +10,8 @@ import pytest
 from kvdesk import paths
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.benchmarks import engine
-from kvdesk.benchmarks.baselines import BareLoop
+from kvdesk.experiments.benchmarks import engine
+from kvdesk.experiments.benchmarks.baselines import BareLoop
 from kvdesk.headless import HeadlessEngine
 from kvdesk.protocol.cache import RebuildContext
 from kvdesk.settings import ContextSettings

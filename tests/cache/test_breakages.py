@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.benchmarks.audit import Audit
 from kvdesk.cache import attention, batch, cells, geometry, mirror
 from kvdesk.cache.attention import AttentionCache, Undo
 from kvdesk.cache.cells import Index, StreamCells
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.recurrent import RecurrentStates
 from kvdesk.cache.snapshot import CacheMap
+from kvdesk.experiments.benchmarks.audit import Audit
 from kvdesk.settings import ContextSettings
 
 N_OPERATIONS = 300

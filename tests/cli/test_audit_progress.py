@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from kvdesk.benchmarks.audit import Tally
 from kvdesk.cli.audit import Progress
+from kvdesk.experiments.benchmarks.audit import Tally
 
 
 class Terminal(io.StringIO):

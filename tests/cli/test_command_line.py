@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kvdesk.__main__ import COMMANDS, main
-from kvdesk.cli import options
+from kvdesk.cli import checkout, options
+from kvdesk.errors import UserError
 
 
 def said_to(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -73,3 +74,10 @@ def test_exact_is_one_switch(arguments: list[str], exact: bool, graph_tokens: in
     settings = options.context_settings(parser.parse_args([*arguments, "--threads", "3"]))
     assert (settings.exact, settings.graph_tokens) == (exact, graph_tokens)
     assert settings.decode_threads == (1 if exact else 3)
+
+
+def test_what_needs_a_checkout_says_so_in_an_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checkout.of_checkout("tour.command").main
+    monkeypatch.setattr(checkout, "__file__", str(tmp_path / "kvdesk" / "cli" / "checkout.py"))
+    with pytest.raises(UserError, match=r"in a checkout of kvdesk's source"):
+        checkout.of_checkout("tour.command")

@@ -14,6 +14,7 @@ from kvdesk.codec import CodecError, decode, encode
 from kvdesk.errors import UserError
 from kvdesk.experiments import EXPERIMENTS, child, experiment_by_id, report, statistics
 from kvdesk.experiments.bench import MOST_REPEATED, Bench
+from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.plot import svg
 from kvdesk.experiments.process import CANCELLED, ExperimentProcess, experiment_command
 from kvdesk.protocol.experiment import (
@@ -33,6 +34,8 @@ from kvdesk.protocol.experiment import (
     Started,
     Table,
     Verdict,
+    at_least,
+    at_most,
     chosen,
     event_from_json,
 )
@@ -40,7 +43,11 @@ from tests.children.fake import fake_child
 
 PLOT = Plot("A < B", "x", "y", (Series("one & two", (Point(1, 2, 1, 3), Point(10, 20))),), log=True)
 RESULT = Result(
-    Verdict("yes", "It is 2 < 3."), (Figure("ratio", 2, 1, 3),), (PLOT,), (Table("T", ("a",), (("<b>",),)),), ("More.",)
+    Verdict("yes", "It is 2 < 3."),
+    (Figure("ratio", 2, 1, 3, bars=(at_least(1.5),)),),
+    (PLOT,),
+    (Table("T", ("a",), (("<b>",),)),),
+    ("More.",),
 )
 REQUEST = Request("six-requests", "/models/m.gguf", {"rounds": 2}, short=True)
 RECORD = Record(
@@ -162,10 +169,20 @@ def test_the_interval_of_few_values_has_their_median_as_often_as_it_says(n: int)
 
 
 def test_what_was_judged_within_its_interval_is_not_certain() -> None:
-    near, far = Figure("near", 1.1, 0.9, 1.3), Figure("far", 2.0, 1.9, 2.1)
-    assert statistics.uncertain((near, 1.0), (far, 1.0), (Figure("alone", 1.0), 1.0)) == (
+    figures = Figure("near", 1.1, 0.9, 1.3), Figure("far", 2.0, 1.9, 2.1), Figure("alone", 1.0)
+    assert statistics.uncertain(figure.judged(at_least(1.0)) for figure in figures) == (
         "Not certain: near, 1.1 (95 %: 0.9 to 1.3), was judged by 1, which is within its interval.",
     )
+
+
+def test_a_figure_holds_when_it_reaches_every_bar_give_or_take_its_noise() -> None:
+    figure = Figure("f", 0.96)
+    assert figure.judged(at_least(0.97, 0.02), at_most(1)).holds
+    assert not figure.judged(at_least(0.97)).holds
+    assert not figure.judged(at_least(0.5), at_most(0.95)).holds
+    outcome = Outcome([figure.judged(at_least(0.97, 0.02))], {})
+    row = {"value": 0.96, "bar": 0.97, "noise": 0.02, "at_least": True, "passed": True}
+    assert (outcome.passed, outcome.as_json()) == (True, {"f": row})
 
 
 def test_disturbed_rounds_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +256,16 @@ def test_a_plot_of_one_value_is_drawn() -> None:
 def test_a_report_holds_everything_and_needs_nothing(tmp_path: Path) -> None:
     page = report.write(RECORD, tmp_path / "out")
     text = page.read_text("utf-8")
-    for said in ("It is 2 &lt; 3.", "&lt;b&gt;", "More.", "no, never", "0.10 cores", "m.gguf", "<svg"):
+    for said in (
+        "It is 2 &lt; 3.",
+        "&lt;b&gt;",
+        "at least 1.5: yes",
+        "More.",
+        "no, never",
+        "0.10 cores",
+        "m.gguf",
+        "<svg",
+    ):
         assert said in text, said
     assert "src=" not in text
     assert "href" not in text

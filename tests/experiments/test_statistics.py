@@ -28,11 +28,11 @@ def test_who_is_as_fast_passes_and_who_is_slower_fails() -> None:
 
     def passes(share: float) -> bool:
         theirs = [170.0 * rng.gauss(1.0, 0.03) for _ in range(21)]
-        return ratio_at_least(1.0, [share * 170.0 * rng.gauss(1.0, 0.03) for _ in theirs], theirs).passed
+        return ratio_at_least("r", 1.0, [share * 170.0 * rng.gauss(1.0, 0.03) for _ in theirs], theirs).holds
 
     assert sum(passes(1.0) for _ in range(200)) > 180
     assert sum(passes(0.96) for _ in range(200)) < 20
-    assert not ratio_at_least(1.0, [97.0, 97.0], [100.0, 100.0]).passed
+    assert not ratio_at_least("r", 1.0, [97.0, 97.0], [100.0, 100.0]).holds
 
 
 Round = tuple[list[float], list[float]]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.benchmarks.audit import run
+from kvdesk.experiments.benchmarks.audit import run
 from kvdesk.headless import HeadlessEngine
 from kvdesk.settings import ContextSettings
 from tests.backends.local import test_continue, test_exact, test_exact_answers, test_turns

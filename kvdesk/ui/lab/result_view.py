@@ -20,7 +20,7 @@ from kvdesk.viewmodel.lab import (
     comparison,
     conditions,
     differences,
-    figure_cells,
+    figures_table,
     same_verdict,
 )
 
@@ -69,8 +69,7 @@ class ResultView(QScrollArea):
         page.addWidget(self._verdict(result.verdict.short))
         page.addLayout(self._head(past))
         if result.figures:
-            rows = tuple((figure.name, *figure_cells(figure)) for figure in result.figures)
-            self._add_table(page, Table(tr("Figures"), (tr("figure"), tr("median"), tr("95 % interval")), rows))
+            self._add_table(page, figures_table(result.figures))
         for plot in result.plots:
             self._add_plot(page, plot, result.series_names)
         for table in result.tables:

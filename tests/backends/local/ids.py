@@ -13,7 +13,7 @@ from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.benchmarks.by_ids import ByIds
+from kvdesk.experiments.benchmarks.by_ids import ByIds
 from kvdesk.policies.swap import Limits, StateKind
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import CacheType, ContextSettings

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kvdesk.__main__ import main
-from kvdesk.benchmarks.audit import Tally, run
 from kvdesk.cache.cells import StreamCells
+from kvdesk.experiments.benchmarks.audit import Tally, run
 from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.ids import CLASSES, tiered
 from tests.backends.local.tiny_models import ARCHITECTURES, written

@@ -14,7 +14,7 @@ PACKAGE = Path(kvdesk.__file__).parent
 OWNER = PACKAGE / "backends" / "local" / "cache_manager"
 READERS = [
     file
-    for room in (PACKAGE / "backends", PACKAGE / "benchmarks", PACKAGE / "dev")
+    for room in (PACKAGE / "backends", PACKAGE / "experiments" / "benchmarks", PACKAGE / "dev")
     for file in sorted(room.rglob("*.py"))
     if OWNER not in file.parents
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.benchmarks.cache.beside import Beside, Both, most_over_neighbours, wanted
+from kvdesk.experiments.benchmarks.cache.beside import Beside, Both, most_over_neighbours, wanted
 
 
 def both(read_s: float, gap_ms: float = 300.0) -> Both:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.benchmarks.cache import run
-from kvdesk.benchmarks.cache.run import SCENARIOS
-from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.cli import bench
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.threshold import Outcome
+from kvdesk.experiments.benchmarks.cache import run
+from kvdesk.experiments.benchmarks.cache.run import SCENARIOS
+from kvdesk.experiments.benchmarks.scheduler_delay import waited_s
+from kvdesk.experiments.outcome import Outcome
 from kvdesk.settings import ContextSettings
 from tests.cache.models import write_model
 
@@ -55,7 +55,7 @@ def test_texts_are_compared_with_a_fresh_start_where_exact_is_on(monkeypatch: py
     def scenario(name: str) -> Callable[[Bench], Outcome]:
         def measure(bench: Bench) -> Outcome:
             used[name] = bench.settings.exact
-            return Outcome({}, {})
+            return Outcome([], {})
 
         return measure
 

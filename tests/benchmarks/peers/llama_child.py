@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from kvdesk.benchmarks.baselines import made_llama
 from kvdesk.children import entry
 from kvdesk.children.entry import Parent
+from kvdesk.experiments.benchmarks.baselines import made_llama
 from kvdesk.settings import ContextSettings
 
 CHILD = "tests.benchmarks.peers.llama_child"

@@ -11,14 +11,15 @@ import itertools
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from kvdesk.errors import UserError
+from kvdesk.experiments.bench import uncollected
 from kvdesk.experiments.busy import busy_processes
 from kvdesk.experiments.child import machine
 from kvdesk.settings import ContextSettings
@@ -31,7 +32,6 @@ from tests.benchmarks.peers.rows import ROWS, WORDS, Row, Texts
 from tests.benchmarks.peers.server import ServerPeer
 from tests.benchmarks.peers.table import LOADS, PRIMARY, Line, as_json
 
-START_S = 0.5  # until a busy process computes
 WARM_UP = 16
 """Times `WORDS` in the prompt by which speeds are foreseen."""
 Say = Callable[[str], None]
@@ -126,7 +126,7 @@ def run(
             f"{plan.rounds} rounds of {len(plan.rows)} rows take about {max(1, round(seconds / 60))} minutes;"
             f" nothing is begun after {plan.minutes:g}."
         )
-        with _uncollected():
+        with uncollected():
             lines = compare(peers, plan, texts, say, start)
     about = {name: peer.about for name, peer in peers.items()}
     return Outcome(lines, about, absent, settings, time.monotonic() - start)
@@ -169,7 +169,7 @@ def _fill(
     number = texts.number
     for turn in range(plan.rounds):
         for load in plan.loads:
-            with _computing(load):
+            with busy_processes(load):
                 for row in plan.rows:
                     number += 1
                     over = time.monotonic() - start > 60 * plan.minutes
@@ -246,7 +246,7 @@ def _warmed_up(peers: dict[str, Peer], loads: Sequence[int], absent: dict[str, s
     texts = Texts((sizes[1] - sizes[0]) / WARM_UP, first_number())
     speeds: dict[int, dict[str, Speed]] = {}
     for load in loads:
-        with _computing(load):
+        with busy_processes(load):
             speeds[load] = _speeds(peers, f"{texts.number}.{load}", sizes[1], absent, say)
     return texts, speeds
 
@@ -274,23 +274,3 @@ def _speeds(peers: dict[str, Peer], chat: str, n_prompt: int, absent: dict[str, 
         written = (done.times[-1] - done.times[0]) / max(1, done.n_tokens - 1)
         speeds[name] = Speed(done.first_s / n_prompt, written)
     return speeds
-
-
-@contextmanager
-def _computing(load: int) -> Iterator[None]:
-    """So many busy processes, which compute from the first moment on."""
-    with busy_processes(load):
-        time.sleep(START_S if load else 0.0)
-        yield
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """As in the window no garbage is looked for between two tokens."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()

@@ -14,8 +14,8 @@ from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
-from kvdesk.experiments.threshold import Threshold
 from kvdesk.protocol.chat import TextDelta
+from kvdesk.protocol.experiment import Figure, at_most
 from kvdesk.store.store import Store
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.benchmarks.ui.frames import percentile
@@ -77,7 +77,7 @@ def measure(
     texts: Conversation,
     settle: Callable[[float], None],
     say: Callable[[str], None],
-) -> tuple[dict[str, Threshold], dict[str, object]]:
+) -> tuple[list[Figure], dict[str, object]]:
     """The judged figures and the values behind them. `long` has N_MESSAGES messages, `texts` LONG_CHARS characters."""
     opened = []
     for _ in range(_OPENINGS):
@@ -99,13 +99,13 @@ def measure(
     typed, drawn = _typing_ms(window, texts, settle)
     key, rendering = percentile(99, typed), percentile(95, drawn)
     say(f"typed while an answer streams: {key:.1f} ms (P99); a rendering {rendering:.1f} ms (P95)")
-    bars = {
-        f"open_{N_MESSAGES}_messages_ms": Threshold(max(opened), OPEN_MS, at_least=False),
-        "scroll_p95_ms": Threshold(painting, FRAME_MS, at_least=False),
-        "idle_share_of_a_core": Threshold(idle, IDLE_SHARE, at_least=False),
-        "typing_p99_ms": Threshold(key, FRAME_MS, at_least=False),
-        "rendering_p95_ms": Threshold(rendering, FRAME_MS, at_least=False),
-    }
+    figures = [
+        Figure(f"open_{N_MESSAGES}_messages_ms", max(opened)).judged(at_most(OPEN_MS)),
+        Figure("scroll_p95_ms", painting).judged(at_most(FRAME_MS)),
+        Figure("idle_share_of_a_core", idle).judged(at_most(IDLE_SHARE)),
+        Figure("typing_p99_ms", key).judged(at_most(FRAME_MS)),
+        Figure("rendering_p95_ms", rendering).judged(at_most(FRAME_MS)),
+    ]
     values: dict[str, object] = {
         "opened_ms": [round(ms, 1) for ms in opened],
         "scroll_ms": _shares(scrolled),
@@ -113,7 +113,7 @@ def measure(
         "typing_ms": _shares(typed),
         "rendering_ms": _shares(drawn),
     }
-    return bars, values
+    return figures, values
 
 
 def _opening_ms(window: MainWindow, conversation: Conversation) -> float:

@@ -5,7 +5,6 @@ both.
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,10 +16,11 @@ from kvdesk.app.application import Parts, build
 from kvdesk.chat import TurnStats
 from kvdesk.cli.bench import UI_ROWS
 from kvdesk.errors import UserError
-from kvdesk.experiments.statistics import SURE, error, most_rounds, ratio, ratio_at_least
-from kvdesk.experiments.threshold import Threshold
+from kvdesk.experiments.outcome import Outcome
+from kvdesk.experiments.statistics import SURE, error, figure, most_rounds, ratio, ratio_at_least
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded
+from kvdesk.protocol.experiment import Figure, at_least, at_most
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings
 from tests.benchmarks.ui import messages
@@ -169,7 +169,7 @@ def run(
     )
     parts = build(str(model))
     driven = _DrivenWindow(parts)
-    bars: dict[str, Threshold] = {}
+    judged: list[Figure] = []
     values: dict[str, object] = {}
     try:
         parts.window.resize(*_DRAWN_AT)
@@ -180,45 +180,42 @@ def run(
         if "frames" in wanted:
             frames = frame_times(parts.window.inspector.cell_map, say)
             longest = max(v for mode in frames.values() for v in mode.values())
-            bars["frame_p99_ms"] = Threshold(longest, FRAME_MS, at_least=False)
+            judged.append(Figure("frame_p99_ms", longest).judged(at_most(FRAME_MS)))
             values["frames_ms"] = {mode: {k: round(v, 2) for k, v in times.items()} for mode, times in frames.items()}
         parts.window.resize(1280, 800)
         if "messages" in wanted:
-            judged, values["messages"] = messages.measure(parts.window, long, texts, driven.settle, say)
-            bars |= judged
+            found, values["messages"] = messages.measure(parts.window, long, texts, driven.settle, say)
+            judged += found
         if "decoding" in wanted:
             runs = {"default": context, str(N_CELLS): context.model_copy(update={"n_ctx": N_CELLS})}
             decoding = {}
             for name, settings in runs.items():
                 driven.use_context(settings)
-                found = _decoding(driven, name, rounds, say)
-                bars |= _decoding_bars(name, found)
-                decoding[name] = _rounded(found)
+                decoded = _decoding(driven, name, rounds, say)
+                judged += _judged_decoding(name, decoded)
+                decoding[name] = _rounded(decoded)
             values["decoding"] = decoding
         if "lab" in wanted:
             driven.use_context(context)
             beside_lab = _beside_lab(driven, rounds, say)
-            bars["decode_lab_over_chats"] = ratio_at_least(SPEED, beside_lab[True], beside_lab[False])
+            judged.append(ratio_at_least("decode_lab_over_chats", SPEED, beside_lab[True], beside_lab[False]))
             values["decode_lab_over_chats_standard_error"] = round(error(beside_lab[True], beside_lab[False]), 4)
     finally:
         parts.window.close()
         parts.controller.shut_down()
-    return {
-        "passed": all(bar.passed for bar in bars.values()),
-        "figures": {name: bar.figure(round(bar.value, 4)) for name, bar in bars.items()},
-        **values,
-    }
+    outcome = Outcome(judged, values)
+    return {"passed": outcome.passed, "figures": outcome.as_json(), **values}
 
 
-def _decoding_bars(name: str, values: dict[str, list[float]]) -> dict[str, Threshold]:
-    longest = statistics.median(values["longest_stall_ms"])  # one hiccup of the system is nobody's fault
-    refreshes = statistics.median(values["refreshes_per_s"])
-    open_over_closed = ratio_at_least(SPEED, values["open_tok_s"], values["closed_tok_s"])
-    return {
-        f"longest_stall_ms_n_ctx_{name}": Threshold(longest, STALL_MS, at_least=False),
-        f"map_refreshes_per_s_n_ctx_{name}": Threshold(refreshes, REFRESHES_PER_S, at_least=True),
-        f"decode_open_over_closed_n_ctx_{name}": open_over_closed,
-    }
+def _judged_decoding(name: str, values: dict[str, list[float]]) -> list[Figure]:
+    """Of stalls the median: one hiccup of the system is nobody's fault."""
+    stalls, refreshes = values["longest_stall_ms"], values["refreshes_per_s"]
+    speeds = values["open_tok_s"], values["closed_tok_s"]
+    return [
+        figure(f"longest_stall_ms_n_ctx_{name}", stalls, bars=(at_most(STALL_MS),)),
+        figure(f"map_refreshes_per_s_n_ctx_{name}", refreshes, bars=(at_least(REFRESHES_PER_S),)),
+        ratio_at_least(f"decode_open_over_closed_n_ctx_{name}", SPEED, *speeds),
+    ]
 
 
 def _decoding(driven: _DrivenWindow, name: str, rounds: int, say: Callable[[str], None]) -> dict[str, list[float]]:

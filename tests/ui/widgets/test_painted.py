@@ -25,7 +25,7 @@ def test_it_is_done_once_and_only_after_the_first_painting(qtbot: QtBot) -> None
 
 
 def test_the_window_is_imported_without_what_takes_long() -> None:
-    slow = {"pyqtgraph", "pygments", "markdown_it", "jinja2", "llama_cpp", "kvdesk.benchmarks"}
+    slow = {"pyqtgraph", "pygments", "markdown_it", "jinja2", "llama_cpp", "kvdesk.experiments.benchmarks"}
     code = f"import sys, kvdesk.app.application; print(sorted({slow} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

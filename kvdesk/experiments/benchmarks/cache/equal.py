@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import statistics
 
-from kvdesk.benchmarks.engine import QUESTION, REQUEST
-from kvdesk.benchmarks.interleaved import in_turns
 from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.benchmarks.interleaved import in_turns, six_requests
+from kvdesk.experiments.benchmarks.requests import QUESTION, REQUEST
+from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import against, last_over_first, spread
-from kvdesk.experiments.threshold import Outcome, Threshold
+from kvdesk.protocol.experiment import Figure, at_most
 from kvdesk.settings import CachePolicy, Sampling
 
 SHORT = Sampling(temperature=0.0, max_tokens=16)
@@ -28,7 +29,7 @@ def hundred(bench: Bench) -> Outcome:
         seconds, empty = in_turns(headless, requests[1:], SHORT)
     taken, machine, over = spread(seconds, 10), spread(empty, 10), against(seconds, empty)
     return Outcome(
-        {"slowest_over_fastest_decile_over_that_of_a_bare_loop": Threshold(taken / machine, 1.10, at_least=False)},
+        [Figure("slowest_over_fastest_decile_over_that_of_a_bare_loop", taken / machine).judged(at_most(1.10))],
         {
             "slowest_over_fastest_decile": taken,
             "slowest_over_fastest_decile_of_a_bare_loop": machine,
@@ -46,13 +47,12 @@ def seeds(bench: Bench) -> Outcome:
     Each over the same in an empty cache without kvdesk, before and after it, and the median round's over the spread of
     those, as in `hundred`: six requests cannot be more equal than the machine is.
     """
-    six = [f"Request {n}. {REQUEST}" for n in range(1, 7)]
     with bench.engine(CachePolicy()) as headless:
         in_turns(headless, [f"Request 0. {REQUEST}"], SEEDS)  # warms up
-        rounds = [in_turns(headless, six, SEEDS) for _ in range(bench.whole("rounds"))]
+        rounds = six_requests(headless, bench.whole("rounds"), SEEDS)
     ratio, machine = last_over_first(rounds)
     return Outcome(
-        {"last_over_first_over_spread_of_a_bare_loop": Threshold(ratio / machine, 1.05, at_least=False)},
+        [Figure("last_over_first_over_spread_of_a_bare_loop", ratio / machine).judged(at_most(1.05))],
         {
             "last_over_first": ratio,
             "spread_of_a_bare_loop": machine,

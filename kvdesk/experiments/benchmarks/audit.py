@@ -17,10 +17,10 @@ from kvdesk.backends.local.llama.binding import CountdownFlag, engine_version
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.open_model import open_model
-from kvdesk.benchmarks.random_operations import Operation, RandomOperations, Range
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import Blob
 from kvdesk.errors import DecodeError, RefusedCall
+from kvdesk.experiments.benchmarks.random_operations import Operation, RandomOperations, Range
 from kvdesk.settings import ContextSettings
 
 LAST_CHUNK = 8150

@@ -21,8 +21,6 @@ from kvdesk import paths
 from kvdesk.app.controller import Controller
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import ConversationId, Message, MessageId, new_message_id
-from kvdesk.dev import sample_answer
-from kvdesk.dev.serving_steps import Condition, serving
 from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
@@ -30,6 +28,8 @@ from kvdesk.protocol.operations import Compact, HandOperation, Operate, RemoveRa
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.tour import sample_answer
+from tests.tour.serving_steps import Condition, serving
 
 TICK_MS = 30
 STEP_LIMIT_S = 120.0

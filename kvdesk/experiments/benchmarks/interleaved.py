@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvdesk.benchmarks.baselines import BareLoop
-from kvdesk.benchmarks.requests import asked, prompt_of
-from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
+from kvdesk.experiments.benchmarks.baselines import BareLoop
+from kvdesk.experiments.benchmarks.requests import REQUEST, asked, prompt_of
+from kvdesk.experiments.benchmarks.scheduler_delay import waited_s
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.chat import CloseConversation
 from kvdesk.settings import Sampling
@@ -41,6 +41,14 @@ def in_turns(headless: HeadlessEngine, requests: Sequence[str], sampling: Sampli
     if len(sizes) != 1:
         raise UserError(f"The requests are not of equal size with this model: {sorted(sizes)}.")
     return seconds, empty
+
+
+def six_requests(headless: HeadlessEngine, rounds: int, sampling: Sampling) -> list[tuple[list[float], list[float]]]:
+    """Six independent requests of equal size (the seeds' failing program): rounds as `in_turns` gives them. Answers
+    are cut before the model would end them.
+    """
+    requests = [f"Request {number}. {REQUEST}" for number in range(1, 7)]
+    return [in_turns(headless, requests, sampling) for _ in range(rounds)]
 
 
 def _request(headless: HeadlessEngine, request: str, sampling: Sampling) -> TurnStats:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kvdesk.benchmarks.baselines import BareLoop
-from kvdesk.benchmarks.cache.scenario import ended, of
-from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.benchmarks.baselines import BareLoop
+from kvdesk.experiments.benchmarks.cache.scenario import ended, of
+from kvdesk.experiments.benchmarks.requests import asked, prompt_of
+from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import ratio_at_least
-from kvdesk.experiments.threshold import Outcome
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.settings import Sampling
@@ -54,7 +54,7 @@ def four(bench: Bench) -> Outcome:
         finally:
             bare.close()
     return Outcome(
-        {"together_over_bare_loop": ratio_at_least(0.93, together, bare_together)},
+        [ratio_at_least("together_over_bare_loop", 0.93, together, bare_together)],
         {
             "together_over_one_after_another": [a / b for a, b in zip(together[::PAIRS], apart, strict=True)],
             "together_tok_s": together,

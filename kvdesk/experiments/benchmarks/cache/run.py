@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from kvdesk.benchmarks.cache import beside, compact, equal, exact, load, prefix, rounding, swap, together
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.threshold import Outcome
+from kvdesk.experiments.benchmarks.cache import beside, compact, equal, exact, load, prefix, rounding, swap, together
+from kvdesk.experiments.outcome import Outcome
 from kvdesk.settings import ContextSettings
 
 SCENARIOS: dict[str, Callable[[Bench], Outcome]] = {
@@ -60,10 +60,10 @@ def _measure(bench: Bench, scenario: Callable[[Bench], Outcome]) -> dict[str, ob
     except KvdeskError as error:
         bench.say(f"  FAIL {error}")
         return {"passed": False, "audit": bench.audited, "problem": f"{error} {error.detail}".strip(), "figures": {}}
-    figures = outcome.figures(_rounded)
     passed = outcome.passed and bench.audited == "verified"
-    for name, bar in outcome.bars.items():
-        bench.say(f"  {'ok  ' if bar.passed else 'FAIL'} {name}: {bar.value:.4g} (bar {bar.bar:.4g})")
+    for figure in outcome.figures:
+        bars = ", ".join(f"{bar.limit:.4g}" for bar in figure.bars)
+        bench.say(f"  {'ok  ' if figure.holds else 'FAIL'} {figure.name}: {figure.value:.4g} (bar {bars})")
     if bench.audited != "verified":
         bench.say(f"  FAIL the map: {bench.audited}")
     seconds = round(time.perf_counter() - start, 1)
@@ -71,7 +71,7 @@ def _measure(bench: Bench, scenario: Callable[[Bench], Outcome]) -> dict[str, ob
         "passed": passed,
         "seconds": seconds,
         "audit": bench.audited,
-        "figures": figures,
+        "figures": outcome.as_json(_rounded),
         "raw": _rounded(outcome.raw),
     }
 

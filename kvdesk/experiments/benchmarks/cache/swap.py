@@ -8,11 +8,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kvdesk.benchmarks.cache.scenario import fresh, same, text_of_tokens
 from kvdesk.experiments.bench import STEADY, Bench
-from kvdesk.experiments.threshold import Outcome, Threshold
+from kvdesk.experiments.benchmarks.cache.scenario import fresh, same, text_of_tokens
+from kvdesk.experiments.outcome import Outcome
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
+from kvdesk.protocol.experiment import Figure, at_least
 from kvdesk.protocol.operations import Operate, SwapOut
 from kvdesk.settings import Sampling
 
@@ -94,10 +95,10 @@ def _outcome(
 ) -> Outcome:
     back_ms = statistics.median(back["ttft_ms"] for back in backs)
     return Outcome(
-        {
-            name: Threshold(prefill_ms / back_ms, bar, at_least=True),
-            "text_as_fresh": same([(chat.messages[-1].tokens, fresh_tokens)]),
-        },
+        [
+            Figure(name, prefill_ms / back_ms).judged(at_least(bar)),
+            same("text_as_fresh", [(chat.messages[-1].tokens, fresh_tokens)]),
+        ],
         {"prefill_ttft_ms": prefill_ms, "back": backs},
     )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
-
-from kvdesk.benchmarks.cache.scenario import branch_of, fresh, same, text_of_tokens, tokens_of
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.threshold import Outcome, Threshold
+from kvdesk.experiments.benchmarks.cache.scenario import branch_of, fresh, same, text_of_tokens, tokens_of
+from kvdesk.experiments.benchmarks.requests import turns
+from kvdesk.experiments.outcome import Outcome
+from kvdesk.experiments.statistics import figure
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.protocol.experiment import Figure, at_most
 from kvdesk.settings import Sampling
 
 ANSWER = Sampling(temperature=0.0, max_tokens=24)
@@ -40,15 +41,14 @@ def system_prompt(bench: Bench) -> Outcome:
                     "own_tokens": n_own,
                 }
             )
-    waits = statistics.median(r["second_ttft_ms"] / r["first_ttft_ms"] for r in rounds)
+    waits = [r["second_ttft_ms"] / r["first_ttft_ms"] for r in rounds]
+    added = [r["cells_added"] / r["own_tokens"] for r in rounds]
     return Outcome(
-        {
-            "ttft_of_second_over_first": Threshold(waits, 1 / 20, at_least=False),
-            "cells_added_over_own_tokens": Threshold(
-                max(r["cells_added"] / r["own_tokens"] for r in rounds), 1.0, at_least=False
-            ),
-            "text_as_fresh": same(texts),
-        },
+        [
+            figure("ttft_of_second_over_first", waits, bars=(at_most(1 / 20),)),
+            Figure("cells_added_over_own_tokens", max(added)).judged(at_most(1.0)),
+            same("text_as_fresh", texts),
+        ],
         {"rounds": rounds},
     )
 
@@ -60,8 +60,7 @@ def fork(bench: Bench) -> Outcome:
     texts = []
     with bench.engine() as headless:
         chat = HeadlessChat(headless, "You are brief.")
-        for n in range(1, 6):
-            chat.answer(f"Question {n}: name one thing that is {n} metres long.", ANSWER)
+        turns(chat, range(1, 6), ANSWER)
         held = _held(headless, chat)
         other = branch_of(headless, chat, len(chat.messages) - 2)
         chat.messages = chat.messages[:-2]
@@ -85,11 +84,11 @@ def fork(bench: Bench) -> Outcome:
             }
         _, tokens = fresh(headless, chat, ANSWER)
     return Outcome(
-        {
-            "shared_tokens_prefilled": Threshold(prefilled, 0, at_least=False),
-            "cells_copied": Threshold(copied, 0, at_least=False),
-            "text_as_fresh": same([(text, tokens) for text in texts]),
-        },
+        [
+            Figure("shared_tokens_prefilled", prefilled).judged(at_most(0)),
+            Figure("cells_copied", copied).judged(at_most(0)),
+            same("text_as_fresh", [(text, tokens) for text in texts]),
+        ],
         raw,
     )
 

@@ -17,17 +17,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import httpx2
 
 from kvdesk.backends.local.engine import Engine
 from kvdesk.chat import Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
-from kvdesk.experiments.threshold import Threshold
+from kvdesk.experiments.outcome import Outcome
+from kvdesk.experiments.statistics import figure
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import Client, Generate, LoadModel, LocalFile, TextDelta, TurnEnded
+from kvdesk.protocol.experiment import Figure, at_least
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.server.config import Key, ServerConfig, new_key
 from kvdesk.server.server import Server
@@ -69,16 +71,14 @@ def run(
         try:
             figures, gain = _figures(_Direct(host), _Over(server.url, key.value), rounds, say)
             if peer:
-                figures |= _beside(_Over(server.url, key.value), _Over(peer, ""), rounds, say)
+                figures.append(_beside(_Over(server.url, key.value), _Over(peer, ""), rounds, say))
         finally:
             server.close()
-    passed = all(figure["passed"] for figure in figures.values())
-    return {"figures": figures, "passed": passed, "four at once over one after another": gain}
+    outcome = Outcome(figures, {"four at once over one after another": gain})
+    return {"figures": outcome.as_json(), "passed": outcome.passed, **outcome.raw}
 
 
-def _figures(
-    direct: Way, http: Way, rounds: int, say: Callable[[str], None]
-) -> tuple[dict[str, dict[str, Any]], float]:
+def _figures(direct: Way, http: Way, rounds: int, say: Callable[[str], None]) -> tuple[list[Figure], float]:
     """Figures, and what four clients at once gain over one after another: that is the engine's, and judged by `bench
     cache`.
     """
@@ -104,10 +104,10 @@ def _figures(
             )
     if not ratios:
         raise UserError("The conversations came out differently every time with this model: nothing can be compared.")
-    return {
-        "ten turns, HTTP over host": _figure(statistics.median(ratios), HTTP_BAR),
-        "four clients at once, HTTP over host": _figure(statistics.median(together), TOGETHER_BAR),
-    }, statistics.median(gains)
+    return [
+        figure("ten turns, HTTP over host", ratios, bars=(at_least(HTTP_BAR),)),
+        figure("four clients at once, HTTP over host", together, bars=(at_least(TOGETHER_BAR),)),
+    ], statistics.median(gains)
 
 
 def _by_turns(one: Way, other: Way, k: int) -> tuple[list[Turn], list[Turn]]:
@@ -128,7 +128,7 @@ def _at_once(way: Way, first: int) -> float:
     return sum(turn.n_tokens for turns in done for turn in turns) / (time.perf_counter() - began)
 
 
-def _beside(http: Way, peer: Way, rounds: int, say: Callable[[str], None]) -> dict[str, dict[str, Any]]:
+def _beside(http: Way, peer: Way, rounds: int, say: Callable[[str], None]) -> Figure:
     """Tokens a second of whole conversations: answers of another server may have other lengths."""
     ratios = []
     for k in range(2000, 2001 + rounds):
@@ -136,16 +136,12 @@ def _beside(http: Way, peer: Way, rounds: int, say: Callable[[str], None]) -> di
         if k > 2000:
             ratios.append(_tok_s(ours) / _tok_s(theirs))
             say(f"ten turns: {_tok_s(ours):.1f} tok/s, the peer {_tok_s(theirs):.1f}")
-    return {"ten turns, tokens a second over the peer": _figure(statistics.median(ratios), PEER_BAR)}
+    return figure("ten turns, tokens a second over the peer", ratios, bars=(at_least(PEER_BAR),))
 
 
 def _tok_s(turns: Sequence[Turn]) -> float:
     """Of all these answers, prompts included."""
     return sum(turn.n_tokens for turn in turns) / sum(turn.seconds for turn in turns)
-
-
-def _figure(value: float, bar: float) -> dict[str, Any]:
-    return Threshold(value, bar, at_least=True).figure(value)
 
 
 def _texts(k: int, turns: int) -> list[str]:

@@ -8,12 +8,10 @@ well, 15 views a second, is measured beside it; `kvdesk bench ui` judges that wi
 from __future__ import annotations
 
 import bisect
-import gc
 import re
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -21,18 +19,20 @@ import psutil
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.process.backend import ProcessBackend
-from kvdesk.benchmarks.baselines import BareLoop, LlamaClass
-from kvdesk.benchmarks.interleaved import in_turns
-from kvdesk.benchmarks.requests import asked
 from kvdesk.chat import TurnStats
 from kvdesk.children.entry import Parent
 from kvdesk.children.process import Child, child_command
 from kvdesk.errors import UserError
+from kvdesk.experiments.bench import uncollected
+from kvdesk.experiments.benchmarks.baselines import BareLoop, LlamaClass
+from kvdesk.experiments.benchmarks.interleaved import six_requests
+from kvdesk.experiments.benchmarks.requests import QUESTION, REQUEST, asked, turns
+from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import SURE, error, most_rounds, ratio, ratio_at_least, slowest_over_fastest
-from kvdesk.experiments.threshold import Outcome, Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import ContextInfo, ContextReady, RebuildContext, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
+from kvdesk.protocol.experiment import Figure, at_most
 from kvdesk.settings import ContextSettings, Sampling
 
 GREEDY = Sampling(temperature=0.0, max_tokens=128)
@@ -48,7 +48,6 @@ CONTEXTS = 2
 """New ones for each round: where the memory of one lies is worth 10 % of a prompt's time, for as long as it is held."""
 LLAMA_DEFAULTS = {"n_batch": 2048, "n_ubatch": 512, "exact": False}
 """llama_context_default_params (llama-context.cpp)."""
-QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night. "
 MOST_TURNS, LEAST_TURNS = 5, 2
 """Answers of each contender in a context; between them, as many as take TURNS_S; in a single round the least."""
 TURNS_S = 2.5
@@ -60,8 +59,6 @@ JUDGED = (("engine", "bare"), ("engine", "llama"), ("safe", "bare"))
 """The contenders whose ratio of speeds has a bar."""
 SIX_ROUNDS = 3
 """How often the six requests are made: single ones differ by as much as the machine's speed jumps."""
-REQUEST = "Count slowly from one to fifty in words and say something kind after every number, please. " * 6
-
 
 ROWS = ("prefill", "decode", "six-requests", "turns", "memory")
 """What can be measured by itself."""
@@ -76,32 +73,35 @@ def run(
     round, as those of `--against` are, each figure is measured once.
     """
     wanted = set(only) or set(ROWS)
-    bars: dict[str, Threshold] = {}
+    figures: list[Figure] = []
     values: dict[str, object] = {}
     headless = HeadlessEngine()
     ready = _load(headless, path, settings)
     try:
-        with _uncollected():
+        with uncollected():
             if "prefill" in wanted:
                 reading = _prefill_speeds(headless, settings, rounds, say)
-                bars |= {f"prefill_{n}_vs_bare_loop": ratio_at_least(0.97, *sides) for n, sides in reading.items()}
+                figures += [ratio_at_least(f"prefill_{n}_vs_bare_loop", 0.97, *sides) for n, sides in reading.items()]
                 values["prefill_tok_s"] = {
                     n: {"engine": [round(v, 1) for v in ours], "bare": [round(v, 1) for v in theirs]}
                     for n, (ours, theirs) in reading.items()
                 }
             if "decode" in wanted:
                 speeds = _decode_speeds(headless, path, settings, rounds, say)
-                bars["decode_vs_bare_loop"] = ratio_at_least(0.97, speeds["engine"], speeds["bare"])
-                bars["decode_in_safe_mode_vs_bare_loop"] = ratio_at_least(0.97, speeds["safe"], speeds["bare"])
-                bars["decode_vs_llama_class"] = ratio_at_least(1.0, speeds["engine"], speeds["llama"])
+                figures += [
+                    ratio_at_least("decode_vs_bare_loop", 0.97, speeds["engine"], speeds["bare"]),
+                    ratio_at_least("decode_in_safe_mode_vs_bare_loop", 0.97, speeds["safe"], speeds["bare"]),
+                    ratio_at_least("decode_vs_llama_class", 1.0, speeds["engine"], speeds["llama"]),
+                ]
                 values["watched_vs_engine"] = round(ratio(speeds["watched"], speeds["engine"]), 4)
                 values["decode_tok_s"] = {name: [round(v, 1) for v in found] for name, found in speeds.items()}
             if "six-requests" in wanted:
-                six = _six_requests(headless, SIX_ROUNDS if rounds > 1 else 1)
+                six = six_requests(headless, SIX_ROUNDS if rounds > 1 else 1, SHORT)
                 for seconds, _ in six:
                     say("six equal requests: " + ", ".join(f"{s:.2f} s" for s in seconds))
                 slowest, machine = slowest_over_fastest(six)
-                bars["six_requests_slowest_over_fastest_over_bare"] = Threshold(slowest / machine, 1.15, at_least=False)
+                over = Figure("six_requests_slowest_over_fastest_over_bare", slowest / machine)
+                figures.append(over.judged(at_most(1.15)))
                 values["six_requests"] = {
                     "slowest_over_fastest": round(slowest, 3),
                     "slowest_over_fastest_of_a_bare_loop": round(machine, 3),
@@ -111,7 +111,7 @@ def run(
         if "turns" in wanted:
             last, n_new = _fifth_turn(headless)
             say(f"turn 5: {last.reused_tokens} reused, {last.prefilled_tokens} prefilled of {n_new} new")
-            bars["turn_5_prefilled_over_new"] = Threshold(last.prefilled_tokens / n_new, 1.0, at_least=False)
+            figures.append(Figure("turn_5_prefilled_over_new", last.prefilled_tokens / n_new).judged(at_most(1.0)))
             values["turn_5"] = {"reused_tokens": last.reused_tokens, "prefilled_tokens": last.prefilled_tokens}
     finally:
         headless.close()
@@ -119,27 +119,15 @@ def run(
         allowed = path.stat().st_size + _repacked_bytes(path) + ready.k_bytes + ready.v_bytes + 300 * 2**20
         resident = _resident_bytes(path, settings)
         say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
-        bars["resident_over_allowed"] = Threshold(resident / allowed, 1.0, at_least=False)
+        figures.append(Figure("resident_over_allowed", resident / allowed).judged(at_most(1.0)))
         values |= {"resident_bytes": resident, "allowed_bytes": allowed}
-    outcome = Outcome(bars, values)
-    return {"passed": outcome.passed, "figures": outcome.figures(lambda value: round(value, 4)), **values}
+    outcome = Outcome(figures, values)
+    return {"passed": outcome.passed, "figures": outcome.as_json(), **values}
 
 
 def _contexts(rounds: int) -> int:
     """New ones in each round."""
     return CONTEXTS if rounds > 1 else 1
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """As in the window no garbage is looked for between two tokens."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def _load(headless: HeadlessEngine, path: Path, settings: ContextSettings) -> ContextInfo:
@@ -291,22 +279,14 @@ def _engine_tok_s(headless: HeadlessEngine, *, watched: bool) -> float:
     return speed
 
 
-def _six_requests(headless: HeadlessEngine, rounds: int) -> list[tuple[list[float], list[float]]]:
-    """Six independent requests of equal size, one after another (the seeds' failing program), in turns with the bare
-    loop: rounds as `in_turns` gives them. Every answer is cut at the same number of tokens, before the model would end
-    it.
-    """
-    requests = [f"Request {number + 1}. {REQUEST}" for number in range(6)]
-    return [in_turns(headless, requests, SHORT) for _ in range(rounds)]
-
-
 def _fifth_turn(headless: HeadlessEngine) -> tuple[TurnStats, int]:
     """The fifth turn of a conversation, and how many tokens of its prompt were not in the cache when it began."""
-    chat, n_held = HeadlessChat(headless, "You are brief."), 0
-    for n in range(1, 6):
-        sequence = session_of(headless).runtime.cache_manager.pool.get(chat.id)
-        n_held = len(sequence.tokens) if sequence else 0
-        stats = chat.answer(f"Question {n}: name one thing that is {n} metres long.", SHORT).stats
+    chat = HeadlessChat(headless, "You are brief.")
+    turns(chat, range(1, 5), SHORT)
+    sequence = session_of(headless).runtime.cache_manager.pool.get(chat.id)
+    assert sequence is not None
+    n_held = len(sequence.tokens)
+    stats = turns(chat, [5], SHORT)
     return stats, stats.prompt_tokens - n_held
 
 

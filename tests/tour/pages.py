@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.dev.serving_steps import Condition, serving
-from kvdesk.dev.tour import Tour
 from kvdesk.translation import tr
 from kvdesk.ui.shell.inspector import LABELS
+from tests.tour.serving_steps import Condition, serving
+from tests.tour.tour import Tour
 
 
 class Pages(Tour):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
-
-from kvdesk.benchmarks.cache.scenario import branch_of, of, text_of_tokens
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import STEADY, Bench
-from kvdesk.experiments.threshold import Outcome, Threshold
+from kvdesk.experiments.benchmarks.cache.scenario import branch_of, of, text_of_tokens
+from kvdesk.experiments.outcome import Outcome
+from kvdesk.experiments.statistics import figure, ratios
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.chat import CloseConversation
+from kvdesk.protocol.experiment import Figure, at_least
 from kvdesk.settings import Sampling
 
 CHATS, TURNS, N_TOKENS = 6, 3, 90
@@ -48,12 +48,11 @@ def fragmented(bench: Bench) -> Outcome:
                 if number:  # the first reads the prompt
                     speeds[name].append(stats.decode_tok_s)
             texts.append((chat.messages[-1].tokens, alone.messages[-1].tokens))
-    ratio = statistics.median(a / b for a, b in zip(speeds["compacted"], speeds["fresh"], strict=True))
     return Outcome(
-        {
-            "compactions": Threshold(len(compactions), 1, at_least=True),
-            "compacted_over_fresh": Threshold(ratio, 0.95, at_least=True),
-        },
+        [
+            Figure("compactions", len(compactions)).judged(at_least(1)),
+            figure("compacted_over_fresh", ratios(speeds["compacted"], speeds["fresh"]), bars=(at_least(0.95),)),
+        ],
         {
             "decode_tok_s": speeds,
             "fragmented_tok_s": before,

@@ -12,15 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from kvdesk.backends.local.cache_manager.compacting import compact
-from kvdesk.benchmarks.by_ids import Answer, ByIds, Logits
-from kvdesk.benchmarks.cache.scenario import same
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import ROUNDING, divergence
 from kvdesk.chat import ConversationId
 from kvdesk.experiments.bench import STEADY, Bench
-from kvdesk.experiments.threshold import Outcome, Threshold
+from kvdesk.experiments.benchmarks.by_ids import Answer, ByIds, Logits
+from kvdesk.experiments.benchmarks.cache.scenario import same
+from kvdesk.experiments.outcome import Outcome
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.cache import UsePolicy
+from kvdesk.protocol.experiment import Figure, at_most
 from kvdesk.settings import CacheType
 
 N_PROMPT, N_ANSWER, N_STEPS = 160, 24, 8
@@ -62,14 +63,12 @@ def exact(bench: Bench) -> Outcome:
             "likeliest_token_equal": sum(equal for _, _, equal in found) / len(found),
         }
     return Outcome(
-        {
-            "texts_as_fresh": same(texts),
-            "difference_over_largest_logit": Threshold(max(differences), ROUNDING, at_least=False),
-            "batched_over_largest_logit": Threshold(
-                max(relative for relative, _, _ in batched), noise[0], at_least=False
-            ),
-            "batched_kl_nats": Threshold(max(kl for _, kl, _ in batched), noise[1], at_least=False),
-        },
+        [
+            same("texts_as_fresh", texts),
+            Figure("difference_over_largest_logit", max(differences)).judged(at_most(ROUNDING)),
+            Figure("batched_over_largest_logit", max(relative for relative, _, _ in batched)).judged(at_most(noise[0])),
+            Figure("batched_kl_nats", max(kl for _, kl, _ in batched)).judged(at_most(noise[1])),
+        ],
         raw,
     )
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from PySide6.QtCore import QTimer
 
 from kvdesk.app.controller import Controller
-from kvdesk.dev.serving_steps import Condition
-from kvdesk.dev.tour import TICK_MS, Tour
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.tour.serving_steps import Condition
+from tests.tour.tour import TICK_MS, Tour
 
 FRAME_MS = 180
 LOOK_S = 1.5

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import statistics
 
-from kvdesk.benchmarks.cache.scenario import fresh, of, text_of_tokens
 from kvdesk.cache.compare import Verdict
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.threshold import Outcome, Threshold
+from kvdesk.experiments.benchmarks.cache.scenario import all_of, fresh, of, text_of_tokens
+from kvdesk.experiments.outcome import Outcome
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import Verified, VerifyConversation
 from kvdesk.settings import Sampling
@@ -38,11 +38,7 @@ def rounding(bench: Bench) -> Outcome:
             first_other.append(_first_other(headless, chat))
     known = [n for n in first_other if n is not None]
     return Outcome(
-        {
-            "same_up_to_rounding": Threshold(
-                sum(found.verdict in wanted for found in compared) / len(compared), 1.0, at_least=True
-            ),
-        },
+        [all_of("same_up_to_rounding", [found.verdict in wanted for found in compared])],
         {
             "kl_nats": [found.kl_max for found in compared],
             "likeliest_token_equal": sum(found.first_row < 0 for found in compared) / len(compared),

@@ -5,13 +5,14 @@ Owns no measurement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
-from kvdesk.experiments.threshold import Threshold
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.chat import CloseConversation, Generate, TurnEnded
+from kvdesk.protocol.experiment import Figure, at_least
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import Sampling
 
@@ -53,9 +54,14 @@ def fresh(headless: HeadlessEngine, chat: HeadlessChat, sampling: Sampling) -> t
     return ended, other.messages[-1].tokens
 
 
-def same(pairs: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Threshold:
-    """The share of answers that are token for token those of a fresh prefill: all of them."""
-    return Threshold(sum(a == b for a, b in pairs) / len(pairs), 1.0, at_least=True)
+def same(name: str, pairs: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Figure:
+    """The share of answers that are token for token those of a fresh prefill, which is to be all."""
+    return all_of(name, [a == b for a, b in pairs])
+
+
+def all_of(name: str, good: Sequence[bool]) -> Figure:
+    """The share that is good, which is to be all."""
+    return Figure(name, sum(good) / len(good)).judged(at_least(1.0))
 
 
 def of(events: list[Event], kind: type[E]) -> list[E]:

@@ -7,14 +7,13 @@ import statistics
 import time
 from contextlib import ExitStack
 
-from kvdesk.benchmarks.cache.scenario import of
-from kvdesk.benchmarks.engine import QUESTION
-from kvdesk.benchmarks.requests import asked
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import STEADY, Bench
+from kvdesk.experiments.benchmarks.cache.scenario import of
+from kvdesk.experiments.benchmarks.requests import QUESTION, asked
 from kvdesk.experiments.busy import busy_processes
+from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import ratio_at_least
-from kvdesk.experiments.threshold import Outcome
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.cache import LoadSample
 from kvdesk.protocol.chat import CloseConversation, TextDelta, TurnEnded
@@ -23,7 +22,6 @@ from kvdesk.settings import CachePolicy, ContextSettings, Sampling, default_thre
 SLICE_S = 2.0
 SLICES = 3
 """Of each way in a round: beside busy processes single ones differ by a fifth, as the system happens to place them."""
-START_S = 0.5  # until a busy process computes
 FOLLOWING = "following"
 ANSWER = Sampling(temperature=0.0, max_tokens=512)
 
@@ -49,7 +47,6 @@ def _under_load(bench: Bench, n_busy: int) -> Outcome:
         engines = {name: _engine(bench, stack, n) for name, n in fixed.items()}
         engines[FOLLOWING] = stack.enter_context(bench.engine(CachePolicy(), settings=_threads(bench, most)))
         stack.enter_context(busy_processes(n_busy))
-        time.sleep(START_S)
         for way in speeds:
             _slice_tok_s(engines[way])  # warms up; the policy looks around
         orders = itertools.cycle(itertools.permutations(speeds))  # so that none always follows the same other
@@ -61,18 +58,19 @@ def _under_load(bench: Bench, n_busy: int) -> Outcome:
         others = [load.others for load in of(engines[FOLLOWING].events, LoadSample)]
     tok_s = {way: statistics.median(values) for way, values in speeds.items()}
     best = max(fixed, key=lambda n: tok_s[n])
-    bars = {"over_best_fixed": ratio_at_least(0.9, speeds[FOLLOWING], speeds[best])}
     over_fixed = {n: tok_s[FOLLOWING] / tok_s[n] for n in fixed}  # how much worse a wrong number is, the system decides
     bench.say(", ".join(f"{over:.2f} times {n} threads" for n, over in over_fixed.items()))
-    raw = {
-        "tok_s": tok_s,
-        "over_fixed": over_fixed,
-        "slices_tok_s": speeds,
-        "n_threads": n_threads,
-        "reason": reason,
-        "others_cores": others,
-    }
-    return Outcome(bars, raw)
+    return Outcome(
+        [ratio_at_least("over_best_fixed", 0.9, speeds[FOLLOWING], speeds[best])],
+        {
+            "tok_s": tok_s,
+            "over_fixed": over_fixed,
+            "slices_tok_s": speeds,
+            "n_threads": n_threads,
+            "reason": reason,
+            "others_cores": others,
+        },
+    )
 
 
 def _engine(bench: Bench, stack: ExitStack, n_threads: int) -> HeadlessEngine:

@@ -15,20 +15,20 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-from kvdesk.benchmarks.baselines import BareLoop
-from kvdesk.benchmarks.cache.scenario import ended, of, text_of_tokens
-from kvdesk.benchmarks.engine import QUESTION
-from kvdesk.benchmarks.requests import asked, prompt_of
-from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import STEADY, Bench
-from kvdesk.experiments.statistics import most_rounds, standard_error
-from kvdesk.experiments.threshold import Outcome, Threshold
+from kvdesk.experiments.benchmarks.baselines import BareLoop
+from kvdesk.experiments.benchmarks.cache.scenario import ended, of, text_of_tokens
+from kvdesk.experiments.benchmarks.requests import QUESTION, asked, prompt_of
+from kvdesk.experiments.benchmarks.scheduler_delay import waited_s
+from kvdesk.experiments.outcome import Outcome
+from kvdesk.experiments.statistics import figure, most_rounds, standard_error
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies.batch_times import TILE
 from kvdesk.policies.batching import AIM, FAR_DEARER, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, STILL_FITS
 from kvdesk.protocol.cache import RebuildContext, SpeedSample
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded
+from kvdesk.protocol.experiment import Figure, at_least, at_most
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import ContextSettings, Sampling
 
@@ -189,11 +189,11 @@ def _judged(readings: Sequence[_Reading]) -> Outcome:
     longest = statistics.median(r.parts.longest_ms for r in readings)
     most = max(PROMPT_OVER_ALONE, OVER_PARTS * statistics.median(parts_over))
     return Outcome(
-        {
-            "prompt_over_alone": _at_most(most, over),
-            "answer_tok_s": Threshold(statistics.median(b.tok_s for b in beside), least, at_least=True),
-            "longest_gap_ms": _at_most(longest, [max(b.gaps_ms) for b in beside]),
-        },
+        [
+            _at_most("prompt_over_alone", most, over),
+            figure("answer_tok_s", [b.tok_s for b in beside], bars=(at_least(least),)),
+            _at_most("longest_gap_ms", longest, [max(b.gaps_ms) for b in beside]),
+        ],
         {
             "prompt_over_alone": over,
             "parts_over_alone": parts_over,
@@ -205,10 +205,9 @@ def _judged(readings: Sequence[_Reading]) -> Outcome:
     )
 
 
-def _at_most(bar: float, values: list[float]) -> Threshold:
+def _at_most(name: str, bar: float, values: list[float]) -> Figure:
     """Their median, give or take two of its standard errors: that of few is not known well, so MOST_NOISE at most."""
-    noise = min(2 * standard_error(values), MOST_NOISE * bar)
-    return Threshold(statistics.median(values), bar, at_least=False, noise=noise)
+    return figure(name, values, bars=(at_most(bar, min(2 * standard_error(values), MOST_NOISE * bar)),))
 
 
 def _bare(headless: HeadlessEngine, settings: ContextSettings) -> BareLoop:

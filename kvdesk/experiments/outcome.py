@@ -1,0 +1,34 @@
+"""What a benchmark found, as every `kvdesk bench` gives it: figures that are judged, and the numbers behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from kvdesk.protocol.experiment import Figure
+
+
+class Outcome(NamedTuple):
+    """figures: each has a bar, and a name that tells its unit; raw: what they were made of."""
+
+    figures: Sequence[Figure]
+    raw: dict[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every bar was reached."""
+        return all(figure.holds for figure in self.figures)
+
+    def as_json(self, rounded: Callable[[float], object] = lambda value: round(value, 4)) -> dict[str, Any]:
+        """The judged figures by name. rounded: gives a figure the digits it is worth."""
+        return {
+            figure.name: {
+                "value": rounded(figure.value),
+                "bar": bar.limit,
+                "noise": round(bar.noise, 4),
+                "at_least": bar.at_least,
+                "passed": figure.holds,
+            }
+            for figure in self.figures
+            for bar in figure.bars
+        }
