@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from kvdesk.backends.base import Backend, Emit
 from kvdesk.backends.local.engine import Engine
@@ -23,9 +26,17 @@ from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
 from kvdesk.host.host import Host
-from kvdesk.protocol.chat import EngineDied, EngineRestarted, LoadModel, MessagesEvicted, TextDelta, TurnEnded
+from kvdesk.protocol.chat import (
+    EngineDied,
+    EngineRestarted,
+    LoadModel,
+    LocalFile,
+    MessagesEvicted,
+    TextDelta,
+    TurnEnded,
+)
 from kvdesk.protocol.messages import Command, CommandFailed, Event
-from kvdesk.settings import Overflow, Sampling, Settings
+from kvdesk.settings import ContextSettings, Overflow, Sampling, Settings
 from kvdesk.translation import tr
 
 
@@ -66,6 +77,10 @@ class HeadlessEngine:
             gc.freeze()  # what was loaded stays: collections between tokens need not look at it
         return self.events
 
+    def stop_listening(self) -> None:
+        """From now on `events` stays as it is, and `on_event` sees nothing."""
+        self._subscription.close()
+
     def close(self) -> None:
         self.host.shut_down()
         self.host.run()
@@ -86,6 +101,25 @@ class HeadlessEngine:
                 self._failed = error
                 if isinstance(event, TextDelta):
                     self.host.stop(event.answer)
+
+
+@contextmanager
+def running(model: Path, settings: ContextSettings) -> Iterator[Host]:
+    """The host of an engine that has this model, on a thread of its own. Raises UserError."""
+    headless = HeadlessEngine()
+    try:
+        headless.do(LoadModel(LocalFile(model), settings))
+    except UserError:
+        headless.close()
+        raise
+    headless.stop_listening()
+    thread = threading.Thread(target=headless.host.run, name="kvdesk-engine")
+    thread.start()
+    try:
+        yield headless.host
+    finally:
+        headless.host.shut_down()
+        thread.join()
 
 
 class HeadlessChat:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +24,6 @@ from kvdesk import paths
 from kvdesk.app.language import install_language
 from kvdesk.app.servers import find as find_server
 from kvdesk.attachments.reader import read_file
-from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.model import Model
@@ -36,14 +34,13 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
 from kvdesk.errors import KvdeskError
-from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.headless import HeadlessChat, HeadlessEngine, running
 from kvdesk.library.catalogue import facts_of, fit_of
 from kvdesk.library.estimate import available_bytes
 from kvdesk.library.find import find_models, known_folders
 from kvdesk.library.hub import Hub, HubUnreachable
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import LoadModel, LocalFile
-from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.store.store import Store
 from kvdesk.ui.graphs.graphs_page import GraphsPage
@@ -284,40 +281,26 @@ def _greedy_text() -> str:
 
 def _server() -> str:
     """Another program asks over HTTP, whole and streaming."""
-    from kvdesk.host.host import Host
-    from kvdesk.protocol.cache import ContextReady
     from kvdesk.server.config import Key, ServerConfig, new_key
     from kvdesk.server.server import Server
 
-    ready, key = threading.Event(), new_key()
-    host = Host(Engine)
-
-    def take() -> None:
-        if any(isinstance(event, ContextReady | CommandFailed) for event in subscription.take()):
-            ready.set()
-
-    subscription = host.subscribe(take)
-    engine = threading.Thread(target=host.run, name="kvdesk-engine")
-    server = Server(host, ServerConfig(port=0, keys=(Key(key),)), Sampling(temperature=0.0))
-    engine.start()
-    try:
-        host.submit(LoadModel(LocalFile(_embedded_file()), SMALL))
-        _expect(ready.wait(_START_S), "no context was made")
+    key = new_key()
+    with running(_embedded_file(), SMALL) as host:
+        server = Server(host, ServerConfig(port=0, keys=(Key(key),)), Sampling(temperature=0.0))
         server.start()
-        body = {"messages": [{"role": "user", "content": PROMPT}], "max_tokens": N_TOKENS}
-        headers = {"authorization": f"Bearer {key}"}
-        with httpx2.Client(base_url=server.url, headers=headers, timeout=_START_S, trust_env=False) as client:
-            whole = client.post("/chat/completions", json=body).raise_for_status().json()
-            streamed = client.post("/chat/completions", json={**body, "stream": True}).raise_for_status().text
-        said = whole["choices"][0]["message"]["content"]
-        cached = whole["usage"]["prompt_tokens_details"]["cached_tokens"]
-        _expect(said == ANSWER, f"the answer is {said!r}")
-        _expect(streamed.rstrip().endswith("data: [DONE]"), "the stream has no end")
-        return f"a client was answered over HTTP, whole and streaming ({cached} tokens were in the cache)"
-    finally:
-        server.close()
-        host.shut_down()
-        engine.join()
+        try:
+            body = {"messages": [{"role": "user", "content": PROMPT}], "max_tokens": N_TOKENS}
+            headers = {"authorization": f"Bearer {key}"}
+            with httpx2.Client(base_url=server.url, headers=headers, timeout=_START_S, trust_env=False) as client:
+                whole = client.post("/chat/completions", json=body).raise_for_status().json()
+                streamed = client.post("/chat/completions", json={**body, "stream": True}).raise_for_status().text
+            said = whole["choices"][0]["message"]["content"]
+            cached = whole["usage"]["prompt_tokens_details"]["cached_tokens"]
+            _expect(said == ANSWER, f"the answer is {said!r}")
+            _expect(streamed.rstrip().endswith("data: [DONE]"), "the stream has no end")
+            return f"a client was answered over HTTP, whole and streaming ({cached} tokens were in the cache)"
+        finally:
+            server.close()
 
 
 def _safe_mode() -> str:

@@ -20,8 +20,8 @@ class Outcome(NamedTuple):
         return all(figure.holds for figure in self.figures)
 
     def as_json(self, rounded: Callable[[float], object] = lambda value: round(value, 4)) -> dict[str, Any]:
-        """The judged figures by name. rounded: gives a figure the digits it is worth."""
-        return {
+        """Whether it passed, the judged figures by name, and the raw numbers. rounded: the digits a figure is worth."""
+        figures = {
             figure.name: {
                 "value": rounded(figure.value),
                 "bar": bar.limit,
@@ -32,3 +32,4 @@ class Outcome(NamedTuple):
             for figure in self.figures
             for bar in figure.bars
         }
+        return {"passed": self.passed, "figures": figures, **self.raw}

@@ -8,6 +8,7 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.experiments.benchmarks import serve
+from kvdesk.headless import running
 from kvdesk.host.host import Host
 from kvdesk.server.config import Key, ServerConfig
 from kvdesk.server.server import Server
@@ -20,8 +21,8 @@ SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=128, n_ubatch=64, n_thr
 def host() -> Iterator[Host]:
     model = paths.embedded_model()
     assert model is not None
-    with serve._engine(model, SMALL) as running:
-        yield running
+    with running(model, SMALL) as served:
+        yield served
 
 
 def test_both_ways_get_the_same_answers(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:

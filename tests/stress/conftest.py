@@ -5,7 +5,7 @@
     KVDESK_SOAK_MINUTES   how long `make soak` takes
 
 A row is a file, `tests/stress/test_ROW.py`; `make stress ROW` runs it. Its long form has the marker `stress`, and a
-short form of the same code with a small count is among the ordinary tests.
+short form with a small count is among the ordinary tests (`forms`).
 """
 
 from __future__ import annotations
@@ -51,6 +51,12 @@ class Row:
         with capture.global_and_fixture_disabled():
             reporter.ensure_newline()
             reporter.write_line(line, flush=True)
+
+
+def forms(short: int, long: int) -> pytest.MarkDecorator:
+    """The two forms of a row, a test with an argument `n`: how many rounds each has."""
+    marks = pytest.mark.stress, pytest.mark.timeout(7200)
+    return pytest.mark.parametrize("n", [pytest.param(short, id="short"), pytest.param(long, id="long", marks=marks)])
 
 
 @pytest.fixture

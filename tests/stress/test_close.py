@@ -14,7 +14,7 @@ from random import Random
 
 import pytest
 
-from tests.stress.conftest import Row
+from tests.stress.conftest import Row, forms
 from tests.stress.driven import START_S, Driven, Kept, make_home
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and X11 are a Unix matter")
@@ -23,7 +23,8 @@ END_S = 2.0
 GIVE_UP_S = 30.0
 
 
-def closed(row: Row, tmp_path: Path, n: int) -> None:
+@forms(1, 60)
+def test_closed(row: Row, tmp_path: Path, n: int) -> None:
     """By its close button or by the system (SIGTERM), from the start of the event loop on."""
     home, kept, took = tmp_path / "home", Kept(), list[float]()
     make_home(home)
@@ -57,7 +58,8 @@ def ending(run: Driven) -> tuple[list[str], float]:
     return problems, seconds
 
 
-def second_starts(row: Row, tmp_path: Path, n: int) -> None:
+@forms(1, 25)
+def test_second_starts(row: Row, tmp_path: Path, n: int) -> None:
     """Several at once, on a home that is new or was used: one window, every other start ends well."""
     home, kept = tmp_path / "home", Kept()
     for name, numbers in row.rounds("second starts", n):
@@ -91,7 +93,9 @@ def one_winner(runs: list[Driven], numbers: Random) -> list[str]:
     return problems + ending(winners[0])[0]
 
 
-def vanished(row: Row, tmp_path: Path, n: int) -> None:
+@pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is not installed: no screen can vanish")
+@forms(1, 15)
+def test_vanished(row: Row, tmp_path: Path, n: int) -> None:
     """The X server dies under the window: the process ends, which is Qt's doing, and what was shown is kept."""
     home, kept, codes = tmp_path / "home", Kept(), Counter[int | None]()
     make_home(home)
@@ -113,38 +117,3 @@ def vanished(row: Row, tmp_path: Path, n: int) -> None:
         problems = kept.check(home, run, run.ended_at) if code is not None else ["it did not end"]
         assert not problems, f"{name}, exit code {code}: {problems}"
     row.say(f"screens that vanish: exit codes {dict(codes)}; most lost {1000 * max(kept.lost_s):.0f} ms")
-
-
-NEEDS_XVFB = pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is not installed: no screen can vanish")
-
-
-def test_closed_short(row: Row, tmp_path: Path) -> None:
-    closed(row, tmp_path, 1)
-
-
-def test_second_starts_short(row: Row, tmp_path: Path) -> None:
-    second_starts(row, tmp_path, 1)
-
-
-@NEEDS_XVFB
-def test_vanished_short(row: Row, tmp_path: Path) -> None:
-    vanished(row, tmp_path, 1)
-
-
-@pytest.mark.stress
-@pytest.mark.timeout(7200)
-def test_closed(row: Row, tmp_path: Path) -> None:
-    closed(row, tmp_path, 60)
-
-
-@pytest.mark.stress
-@pytest.mark.timeout(7200)
-def test_second_starts(row: Row, tmp_path: Path) -> None:
-    second_starts(row, tmp_path, 25)
-
-
-@NEEDS_XVFB
-@pytest.mark.stress
-@pytest.mark.timeout(7200)
-def test_vanished(row: Row, tmp_path: Path) -> None:
-    vanished(row, tmp_path, 15)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.places import ROOT
-from tests.stress.conftest import Row
+from tests.stress.conftest import Row, forms
 
 LIMIT_S = 180.0
 APART = ("unshare", "--map-root-user", "--mount")
@@ -30,7 +30,9 @@ def small_disks(tmp_path: Path) -> None:
         pytest.skip(f"a small file system for the home may not be mounted here: {tried.stderr.strip()}")
 
 
-def disk_full(row: Row, tmp_path: Path, n: int) -> None:
+@pytest.mark.usefixtures("small_disks")
+@forms(1, 30)
+def test_disk_full(row: Row, tmp_path: Path, n: int) -> None:
     wrong = []
     for number, (name, _) in enumerate(row.rounds("disk full", n)):
         folder = tmp_path / str(number)
@@ -44,15 +46,3 @@ def disk_full(row: Row, tmp_path: Path, n: int) -> None:
             wrong.append(said)
             row.say(said)
     assert wrong == []
-
-
-@pytest.mark.usefixtures("small_disks")
-def test_disk_full_short(row: Row, tmp_path: Path) -> None:
-    disk_full(row, tmp_path, 1)
-
-
-@pytest.mark.stress
-@pytest.mark.timeout(7200)
-@pytest.mark.usefixtures("small_disks")
-def test_disk_full(row: Row, tmp_path: Path) -> None:
-    disk_full(row, tmp_path, 30)

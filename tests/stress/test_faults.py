@@ -24,7 +24,7 @@ from kvdesk.protocol.operations import Compact, Operate, RemoveRange, SwapIn, Sw
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 from tests.app.test_main_path import App
-from tests.stress.conftest import Row
+from tests.stress.conftest import Row, forms
 from tests.stress.driven import Driven, Kept, make_home
 
 SETTINGS = Settings(
@@ -83,7 +83,8 @@ def start_answer(app: App, text: str) -> None:
 # --- the loop dies --------------------------------------------------------------------------------------------------
 
 
-def died(row: Row, app: App, n: int) -> None:
+@forms(2, 40)
+def test_died(row: Row, app: App, n: int) -> None:
     for name, numbers in row.rounds("the engine's loop dies", n):
         error, at = numbers.choice(ERRORS), numbers.randint(1, 20)
         counts = n_of(app, EngineRestarted), n_of(app, ContextReady), n_of(app, TurnEnded)
@@ -106,20 +107,11 @@ def died(row: Row, app: App, n: int) -> None:
     assert n_of(app, EngineDied) == 0
 
 
-def test_died_short(row: Row, app: App) -> None:
-    died(row, app, 2)
-
-
-@pytest.mark.stress
-@pytest.mark.timeout(7200)
-def test_died(row: Row, app: App) -> None:
-    died(row, app, 40)
-
-
 # --- no memory for a state ------------------------------------------------------------------------------------------
 
 
-def no_memory(row: Row, app: App, n: int) -> None:
+@forms(2, 20)
+def test_no_memory(row: Row, app: App, n: int) -> None:
     """For saving or restoring one: the command fails with a sentence, and the map stays true."""
     for name, numbers in row.rounds("no memory for a state", n):
         call = numbers.choice(STATE_CALLS)
@@ -140,16 +132,6 @@ def no_memory(row: Row, app: App, n: int) -> None:
         assert faulty.happened, f"{name}: {call} was not called"
         assert app.used() > 0, f"{name}, {call}"  # and verified
     assert n_of(app, EngineDied) == 0
-
-
-def test_no_memory_short(row: Row, app: App) -> None:
-    no_memory(row, app, 2)
-
-
-@pytest.mark.stress
-@pytest.mark.timeout(7200)
-def test_no_memory(row: Row, app: App) -> None:
-    no_memory(row, app, 20)
 
 
 # --- llama.cpp hangs ------------------------------------------------------------------------------------------------
@@ -198,7 +180,8 @@ def test_hung(row: Row, app: App, qtbot: QtBot) -> None:
     hung(row, app, qtbot, 60.0)
 
 
-def closed_while_it_hangs(row: Row, tmp_path: Path, n: int) -> None:
+@forms(1, 10)
+def test_closed_while_it_hangs(row: Row, tmp_path: Path, n: int) -> None:
     home, kept = tmp_path / "home", Kept()
     make_home(home)
     for name, numbers in row.rounds("closed while the engine hangs", n):
@@ -210,13 +193,3 @@ def closed_while_it_hangs(row: Row, tmp_path: Path, n: int) -> None:
         assert code == 0, f"{name}: exit code {code}: {run.said()}"
         assert "ended without it" in run.said(), f"{name}: {run.said()}"
         assert not (problems := kept.check(home, run)), f"{name}: {problems}"
-
-
-def test_closed_while_it_hangs_short(row: Row, tmp_path: Path) -> None:
-    closed_while_it_hangs(row, tmp_path, 1)
-
-
-@pytest.mark.stress
-@pytest.mark.timeout(7200)
-def test_closed_while_it_hangs(row: Row, tmp_path: Path) -> None:
-    closed_while_it_hangs(row, tmp_path, 10)

@@ -17,7 +17,7 @@ import pytest
 from kvdesk.store.rows import DAMAGED_NOTE
 from tests.backends.local.tiny_models import write
 from tests.places import ROOT
-from tests.stress.conftest import Row
+from tests.stress.conftest import Row, forms
 from tests.stress.damaged_homes import Home, damage, make_home
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and permissions are those of POSIX")
@@ -114,10 +114,6 @@ def test_the_original_starts_with_all_its_chats_and_states(home: Home, tmp_path:
     assert told["states"].keys() == home.states.keys()
 
 
-def test_a_few_damaged_homes(row: Row, home: Home, tmp_path: Path) -> None:
-    assert rounds(row, home, tmp_path, 3) == []
-
-
-@pytest.mark.stress
-def test_damaged_homes(row: Row, home: Home, tmp_path: Path) -> None:
-    assert rounds(row, home, tmp_path, 300) == []
+@forms(3, 300)
+def test_damaged_homes(row: Row, home: Home, tmp_path: Path, n: int) -> None:
+    assert rounds(row, home, tmp_path, n) == []

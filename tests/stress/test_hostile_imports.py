@@ -33,7 +33,7 @@ from tests.conversations.porting.samples import (
     oldest_session,
     open_webui_chat,
 )
-from tests.stress.conftest import Row
+from tests.stress.conftest import Row, forms
 from tests.stress.test_strangers_files import check_sentence, for_all, put_somewhere
 
 NASTY: Final = st.one_of(
@@ -128,8 +128,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def check_imports(row: Row, store: Store, folder: Path, n: int) -> None:
-    folder = folder / "files"
+@forms(200, 5000)
+def test_imports(row: Row, store: Store, tmp_path: Path, n: int) -> None:
+    folder = tmp_path / "files"
     path, out = folder / "in.json", folder / "out"
     out.mkdir(parents=True)
 
@@ -174,12 +175,3 @@ def check_whole(store: Store, known: Conversation) -> Conversation:
         assert tree.tip(message.id) in names
         assert message.note != "This message is damaged in the database; what could be read of it is shown."
     return replace(stored, messages=messages)
-
-
-def test_some_imports(row: Row, store: Store, tmp_path: Path) -> None:
-    check_imports(row, store, tmp_path, 200)
-
-
-@pytest.mark.stress
-def test_imports(row: Row, store: Store, tmp_path: Path) -> None:
-    check_imports(row, store, tmp_path, 5000)

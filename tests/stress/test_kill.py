@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
-from tests.stress.conftest import Row
+from tests.stress.conftest import Row, forms
 from tests.stress.driven import Driven, Kept, make_home
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is a POSIX matter")
 LONGEST_S = 3.0
 
 
-def kill(row: Row, tmp_path: Path, n: int) -> None:
+@forms(1, 200)
+def test_kill(row: Row, tmp_path: Path, n: int) -> None:
     """Runs on one home, one after the other: each starts with what the kill before has left."""
     home, kept, during = tmp_path / "home", Kept(), Counter[str]()
     make_home(home)
@@ -48,13 +49,3 @@ def kill(row: Row, tmp_path: Path, n: int) -> None:
         f"text lost: median {1000 * lost[len(lost) // 2]:.0f} ms, most {1000 * lost[-1]:.0f} ms; "
         f"last acts: {dict(during)}"
     )
-
-
-def test_kill_short(row: Row, tmp_path: Path) -> None:
-    kill(row, tmp_path, 1)
-
-
-@pytest.mark.stress
-@pytest.mark.timeout(7200)
-def test_kill(row: Row, tmp_path: Path) -> None:
-    kill(row, tmp_path, 200)

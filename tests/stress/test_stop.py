@@ -20,7 +20,7 @@ from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, PrefillProgress
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Sampling
 from tests.stress.big_model import LARGEST_NODE, write_big
-from tests.stress.conftest import Row
+from tests.stress.conftest import Row, forms
 
 CONTEXT = ContextSettings(n_ctx=8192, n_seq_max=2, n_threads=2, n_threads_batch=2)
 LIMIT_S: Final = 0.1
@@ -142,18 +142,11 @@ def stopped(row: Row, engine: Engine, n: int, longest_s: float) -> None:
     assert p99 <= LIMIT_S + node_s
 
 
-def test_stop_short(row: Row, engine_of: Callable[[Path], Engine]) -> None:
+@forms(6, 60)
+def test_stop(row: Row, engine_of: Callable[[Path], Engine], n: int) -> None:
     model = paths.embedded_model()
     assert model is not None
-    stopped(row, engine_of(model), 6, 0.3)
-
-
-@pytest.mark.stress
-@pytest.mark.timeout(7200)
-def test_stop(row: Row, engine_of: Callable[[Path], Engine]) -> None:
-    model = paths.embedded_model()
-    assert model is not None
-    stopped(row, engine_of(model), 60, 4.0)
+    stopped(row, engine_of(model), n, 4.0 if row.long else 0.3)
 
 
 @pytest.mark.stress

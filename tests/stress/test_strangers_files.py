@@ -30,7 +30,7 @@ from kvdesk.store.store import Store
 from tests.backends.local.test_template_process import chat
 from tests.cache.journals import FACTS, Player
 from tests.cache.test_journal_file import HEADER
-from tests.stress.conftest import SEED, SHARE, Row
+from tests.stress.conftest import SEED, SHARE, Row, forms
 from tests.stress.damaged_homes import DATABASE, JUNK, NUMBERS, VALUES, damaged_database
 
 LIMIT_S = 10.0
@@ -147,6 +147,18 @@ def template(source: str) -> None:
         process.close()
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a template that computes for ever is given."""
+    monkeypatch.setattr(template_process, "TIME_LIMIT_S", 0.5)
+
+
+@pytest.mark.usefixtures("impatient")
+@forms(5, 250)
+def test_templates(row: Row, n: int) -> None:
+    for_all(row, n, STATEMENTS, template)
+
+
 # --- journals -------------------------------------------------------------------------------------------------------
 
 HOSTILE_JSON = st.one_of(
@@ -222,7 +234,10 @@ def journals(tmp_path_factory: pytest.TempPathFactory) -> list[list[bytes]]:
     return made
 
 
-def check_journals(row: Row, journals: list[list[bytes]], path: Path, n: int) -> None:
+@forms(50, 250)
+def test_journals(row: Row, journals: list[list[bytes]], tmp_path: Path, n: int) -> None:
+    path = tmp_path / "journal.jsonl"
+
     def journal(example: tuple[int, list[tuple[str, Any]]]) -> None:
         seed, changes = example
         path.write_bytes(changed_lines(journals[seed % len(journals)], seed, changes))
@@ -256,14 +271,15 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-def check_databases(row: Row, original: bytes, folder: Path, n: int) -> None:
+@forms(25, 250)
+def test_databases(row: Row, database: bytes, tmp_path: Path, n: int) -> None:
     def chats(seed: int) -> None:
-        for old in folder.iterdir():
+        for old in tmp_path.iterdir():
             shutil.rmtree(old) if old.is_dir() else old.unlink()
-        (folder / DATABASE).write_bytes(original)
-        hypothesis.note(damaged_database(folder, random.Random(seed)))
+        (tmp_path / DATABASE).write_bytes(database)
+        hypothesis.note(damaged_database(tmp_path, random.Random(seed)))
         try:
-            store = Store(folder / DATABASE)
+            store = Store(tmp_path / DATABASE)
         except StoreError as error:
             check_sentence(error)
             return
@@ -285,7 +301,9 @@ def check_databases(row: Row, original: bytes, folder: Path, n: int) -> None:
 # --- settings -------------------------------------------------------------------------------------------------------
 
 
-def check_settings(row: Row, path: Path, n: int) -> None:
+@forms(50, 250)
+def test_settings(row: Row, tmp_path: Path, n: int) -> None:
+    path = tmp_path / "settings.json"
     whole = json.dumps(json.loads(Settings().model_dump_json())).encode()
 
     def settings_file(example: tuple[int, list[tuple[str, Any]]]) -> None:
@@ -297,50 +315,3 @@ def check_settings(row: Row, path: Path, n: int) -> None:
         assert load_settings(path) == (found.model_copy(), "")
 
     for_all(row, n, CHANGES, settings_file)
-
-
-# --- the tests ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a template that computes for ever is given."""
-    monkeypatch.setattr(template_process, "TIME_LIMIT_S", 0.5)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_few_templates(row: Row) -> None:
-    for_all(row, 5, STATEMENTS, template)
-
-
-def test_a_few_journals(row: Row, journals: list[list[bytes]], tmp_path: Path) -> None:
-    check_journals(row, journals, tmp_path / "journal.jsonl", 50)
-
-
-def test_a_few_databases(row: Row, database: bytes, tmp_path: Path) -> None:
-    check_databases(row, database, tmp_path, 25)
-
-
-def test_a_few_settings(row: Row, tmp_path: Path) -> None:
-    check_settings(row, tmp_path / "settings.json", 50)
-
-
-@pytest.mark.stress
-@pytest.mark.usefixtures("impatient")
-def test_templates(row: Row) -> None:
-    for_all(row, 250, STATEMENTS, template)
-
-
-@pytest.mark.stress
-def test_journals(row: Row, journals: list[list[bytes]], tmp_path: Path) -> None:
-    check_journals(row, journals, tmp_path / "journal.jsonl", 250)
-
-
-@pytest.mark.stress
-def test_databases(row: Row, database: bytes, tmp_path: Path) -> None:
-    check_databases(row, database, tmp_path, 250)
-
-
-@pytest.mark.stress
-def test_settings(row: Row, tmp_path: Path) -> None:
-    check_settings(row, tmp_path / "settings.json", 250)

@@ -121,8 +121,7 @@ def run(
         say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
         figures.append(Figure("resident_over_allowed", resident / allowed).judged(at_most(1.0)))
         values |= {"resident_bytes": resident, "allowed_bytes": allowed}
-    outcome = Outcome(figures, values)
-    return {"passed": outcome.passed, "figures": outcome.as_json(), **values}
+    return Outcome(figures, values).as_json()
 
 
 def _contexts(rounds: int) -> int:

@@ -14,23 +14,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import httpx2
 
-from kvdesk.backends.local.engine import Engine
 from kvdesk.chat import Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import figure
+from kvdesk.headless import running
 from kvdesk.host.host import Host
-from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import Client, Generate, LoadModel, LocalFile, TextDelta, TurnEnded
+from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.experiment import Figure, at_least
-from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.server.config import Key, ServerConfig, new_key
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling
@@ -64,7 +62,7 @@ def run(
 ) -> dict[str, object]:
     """Figures with their bars. `peer`: base address of another server of the protocol, such as http://…:8081/v1."""
     sys.setswitchinterval(GIL_SWITCH_S)
-    with _engine(model, context) as host:
+    with running(model, context) as host:
         key = Key(new_key(), "bench")
         server = Server(host, ServerConfig(port=0, keys=(key,), share_prefixes=False))
         server.start()
@@ -74,8 +72,7 @@ def run(
                 figures.append(_beside(_Over(server.url, key.value), _Over(peer, ""), rounds, say))
         finally:
             server.close()
-    outcome = Outcome(figures, {"four at once over one after another": gain})
-    return {"figures": outcome.as_json(), "passed": outcome.passed, **outcome.raw}
+    return Outcome(figures, {"four at once over one after another": gain}).as_json()
 
 
 def _figures(direct: Way, http: Way, rounds: int, say: Callable[[str], None]) -> tuple[list[Figure], float]:
@@ -233,29 +230,3 @@ def _streamed(client: httpx2.Client, messages: Sequence[dict[str, str]]) -> tupl
                 said += [choice["delta"].get("content") or "" for choice in chunk["choices"]]
                 n = (chunk.get("usage") or {}).get("completion_tokens", n)
     return "".join(said), n
-
-
-@contextmanager
-def _engine(model: Path, context: ContextSettings) -> Iterator[Host]:
-    """The model, running on a thread. Raises UserError."""
-    ready, failed = threading.Event(), list[str]()
-
-    def take() -> None:
-        events: list[Event] = subscription.take()
-        failed.extend(event.sentence for event in events if isinstance(event, CommandFailed))
-        if failed or any(isinstance(event, ContextReady) for event in events):
-            ready.set()
-
-    host = Host(Engine)
-    subscription = host.subscribe(take)
-    thread = threading.Thread(target=host.run, name="kvdesk-engine")
-    thread.start()
-    try:
-        host.submit(LoadModel(LocalFile(model), context))
-        if not ready.wait(_WAIT_S) or failed:
-            raise UserError(failed[0] if failed else "The model was not opened in time.")
-        subscription.close()
-        yield host
-    finally:
-        host.shut_down()
-        thread.join()

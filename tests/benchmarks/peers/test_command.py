@@ -8,7 +8,7 @@ import pytest
 
 from kvdesk.__main__ import main
 from tests.benchmarks.peers import rows, run
-from tests.benchmarks.peers.server_app import TinyServer, running
+from tests.benchmarks.peers.server_app import running
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,8 @@ def test_a_short_run_compares_what_is_there(
     monkeypatch.setattr(run, "WARM_UP", 2)
     monkeypatch.setattr(rows, "IN_TURN", 2)
     monkeypatch.setattr(rows, "TURN_TOKENS", 2)
-    with running(TinyServer()) as url:
+    with running() as server:
+        url = server.url
         command = ["bench", "peers", "--only", "in-turn", "--rounds", "1", "--busy", "0", "--n-ctx", "1024", "--json"]
         assert main([*command, "--url", url, "--url", "http://127.0.0.1:9"]) == 0
     out, said = capsys.readouterr()

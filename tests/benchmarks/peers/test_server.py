@@ -10,23 +10,24 @@ from pathlib import Path
 import pytest
 
 from kvdesk.children.process import Child
+from tests.backends.openai.scripted_server import ScriptedServer
 from tests.benchmarks.peers import binding_server
 from tests.benchmarks.peers.binding_server_child import CHILD
 from tests.benchmarks.peers.peer import PeerFailed, Reading, answer
 from tests.benchmarks.peers.rows import ROWS, Texts
 from tests.benchmarks.peers.server import ServerPeer
-from tests.benchmarks.peers.server_app import TinyServer, running
+from tests.benchmarks.peers.server_app import running
 
 
 @pytest.fixture(scope="module")
-def server() -> TinyServer:
-    return TinyServer()
+def server() -> Iterator[ScriptedServer]:
+    with running() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
-def url(server: TinyServer) -> Iterator[str]:
-    with running(server) as address:
-        yield address
+def url(server: ScriptedServer) -> str:
+    return server.url
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def peer(url: str) -> Iterator[ServerPeer]:
     made.close()
 
 
-def test_an_answer_is_read_with_its_numbers(peer: ServerPeer, server: TinyServer) -> None:
+def test_an_answer_is_read_with_its_numbers(peer: ServerPeer, server: ScriptedServer) -> None:
     done = answer(peer, "a", "Hello", 8)
     assert done.text == "The lamp burns."
     assert (len(done.times), done.n_tokens, done.n_read) == (4, 5, 5)
@@ -46,7 +47,7 @@ def test_an_answer_is_read_with_its_numbers(peer: ServerPeer, server: TinyServer
     assert server.asked[-1]["model"] == "tiny"
 
 
-def test_a_chat_is_sent_whole_and_forgotten(peer: ServerPeer, server: TinyServer) -> None:
+def test_a_chat_is_sent_whole_and_forgotten(peer: ServerPeer, server: ScriptedServer) -> None:
     answer(peer, "b", "First", 8)
     answer(peer, "b", "Second", 8)
     assert [m["content"] for m in server.asked[-1]["messages"]] == ["First", "The lamp burns.", "Second"]
@@ -111,7 +112,8 @@ def test_what_is_no_address_is_one_sentence(text: str) -> None:
 
 
 def test_of_several_models_one_must_be_named() -> None:
-    with running(TinyServer(("one", "two"))) as url:
+    with running("one", "two") as server:
+        url = server.url
         undecided, wrong, right = ServerPeer(url), ServerPeer(url, "three"), ServerPeer(url, "two")
         with pytest.raises(PeerFailed, match=r"has 2 models \(one, two\): name one with --served-model"):
             undecided.check()
@@ -132,7 +134,7 @@ def test_an_answer_that_is_not_wanted_any_more_is_stopped(peer: ServerPeer) -> N
     assert story.over()
 
 
-def test_what_came_of_an_answer_that_was_cut_off_belongs_to_the_chat(peer: ServerPeer, server: TinyServer) -> None:
+def test_what_came_of_an_answer_that_was_cut_off_belongs_to_the_chat(peer: ServerPeer, server: ScriptedServer) -> None:
     done = answer(peer, "cut", "endless", 2000, most_s=0.05)
     assert done.cut
     answer(peer, "cut", "Next", 8)

@@ -203,8 +203,7 @@ def run(
     finally:
         parts.window.close()
         parts.controller.shut_down()
-    outcome = Outcome(judged, values)
-    return {"passed": outcome.passed, "figures": outcome.as_json(), **values}
+    return Outcome(judged, values).as_json()
 
 
 def _judged_decoding(name: str, values: dict[str, list[float]]) -> list[Figure]:

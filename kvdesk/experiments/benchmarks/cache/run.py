@@ -71,7 +71,7 @@ def _measure(bench: Bench, scenario: Callable[[Bench], Outcome]) -> dict[str, ob
         "passed": passed,
         "seconds": seconds,
         "audit": bench.audited,
-        "figures": outcome.as_json(_rounded),
+        "figures": outcome.as_json(_rounded)["figures"],
         "raw": _rounded(outcome.raw),
     }
 
