@@ -45,7 +45,7 @@ def test_the_load_and_the_queue_are_told_apart(headless: HeadlessEngine) -> None
     chat.answer("Hello?", GREEDY)
     asked = Generate(chat.id, new_message_id(), tuple(chat.messages[:-1]), GREEDY)
     now = time.perf_counter()
-    headless.engine._loaded = now - 5, now - 2
+    headless.engine._scheduler.loaded = now - 5, now - 2
     headless.engine.handle(asked, now - 6)
     while headless.engine.busy:
         headless.engine.step()
