@@ -244,6 +244,11 @@ class SaidStart:
         self.at: int | None = None
         self.n_other = 0
 
+    @property
+    def is_thinking(self) -> bool:
+        """Whether the answer is inside its reasoning."""
+        return self._end is not None
+
     def take(self, text: str) -> None:
         """`text` has come."""
         if self.at is not None:

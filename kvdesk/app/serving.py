@@ -165,7 +165,7 @@ class Serving(QObject):
         url = self._server.url if self._server is not None else ""
         self._window.show_serving(url, self.log.n_running)
         if self._section is not None:
-            self._section.show_requests(self.log.rows)
+            self._section.show_requests(self.log.rows, self.log.kept)
 
 
 def key_file() -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import math
 import os
 import signal
 import sys
@@ -14,12 +15,15 @@ from kvdesk import paths
 from kvdesk.cli import options, sampling_options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError, UserError
-from kvdesk.protocol.cache import ContextReady, UsePolicy
+from kvdesk.protocol.cache import ContextInfo, ContextReady, UsePolicy
 from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, ModelLoaded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.translation import tr
 
 GIL_SWITCH_S = 0.001
+_SAVED_CONTEXTS = 2
+"""Saved states take as much memory as so many contexts, where nobody says how much: what clients keep going back to is
+what the context holds, and as much again that has left it."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -70,6 +74,26 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--no-shared-prefixes", action="store_true", help=tr("requests with different keys share no cells of the cache")
     )
+    parser.add_argument(
+        "--reasoning-budget",
+        type=int,
+        default=-1,
+        metavar="N",
+        help=tr("tokens after which reasoning is closed where a request does not say (default -1: no limit)"),
+    )
+    parser.add_argument(
+        "--client-share",
+        type=int,
+        default=100,
+        metavar="PERCENT",
+        help=tr("of the cache, and of the memory for saved conversations, that one program may keep (default 100)"),
+    )
+    parser.add_argument(
+        "--cache-ram",
+        type=int,
+        metavar="MB",
+        help=tr("memory for saved conversations (default: twice the K and V of the context, and no more than set)"),
+    )
     parser.add_argument("--alias", default="", metavar="NAME", help=tr("what the model is called in answers"))
     options.add_model(parser)
     options.add_context(parser)
@@ -80,6 +104,12 @@ def main(argv: Sequence[str]) -> int:
     for option, keys in (("--api-key", args.api_key), ("--inspect-key", args.inspect_key)):
         if any(len(key) < 8 or not key.isascii() or not key.isprintable() for key in keys):
             parser.error(f"{option}: a key has 8 characters or more of ASCII")
+    if args.reasoning_budget < -1:
+        parser.error("--reasoning-budget: a number of tokens, or -1 for no limit")
+    if not 1 <= args.client_share <= 100:
+        parser.error("--client-share: a share is a number from 1 to 100")
+    if args.cache_ram is not None and args.cache_ram < 0:
+        parser.error("--cache-ram: a number of MB, or 0 for none")
     try:
         return _serve(args)
     except KvdeskError as error:
@@ -108,6 +138,8 @@ def _serve(args: argparse.Namespace) -> int:
         share_prefixes=not args.no_shared_prefixes,
         alias=args.alias,
         max_tokens=args.max_tokens or 0,
+        reasoning_budget=args.reasoning_budget,
+        client_share=args.client_share / 100,
     )
     check(config)
     load = LoadModel(LocalFile(options.model_path(args)), options.context_settings(args))
@@ -124,7 +156,7 @@ def _serve(args: argparse.Namespace) -> int:
     try:
         host.submit(policy)
         host.submit(load)
-        ready.wait()
+        host.submit(_bounded(policy, ready.wait(), args.cache_ram))
         gc.collect()
         gc.freeze()  # what was loaded stays
         server.start()
@@ -154,6 +186,18 @@ def _policy() -> UsePolicy:
     return UsePolicy(settings.cache)
 
 
+def _bounded(policy: UsePolicy, context: ContextInfo | None, cache_ram: int | None) -> UsePolicy:
+    """The policy with as much memory for saved states as `cache_ram` says; None: for twice the cells of the context,
+    and no more than the person set.
+    """
+    n_mb = policy.policy.memory_mb
+    if cache_ram is not None:
+        n_mb = cache_ram
+    elif context is not None and (n_bytes := context.k_bytes + context.v_bytes):
+        n_mb = min(n_mb, math.ceil(_SAVED_CONTEXTS * n_bytes / 1e6))
+    return UsePolicy(policy.policy.model_copy(update={"memory_mb": n_mb}), policy.folder)
+
+
 class _Ready:
     """Whether the model has been opened; what became of the engine."""
 
@@ -161,6 +205,7 @@ class _Ready:
         self._load, self._on_death = load, on_death
         self._known = threading.Event()
         self._failed: UserError | None = None
+        self._context: ContextInfo | None = None
         self.died = ""
 
     def take(self, events: Sequence[Event]) -> None:
@@ -173,20 +218,22 @@ class _Ready:
                 case ModelLoaded():
                     options.say_remark(event)
                 case ContextReady():
+                    self._context = event.context
                     self._known.set()
                 case EngineDied():
                     self.died = event.sentence
                     self._known.set()
                     self._on_death()
 
-    def wait(self) -> None:
-        """Returns when it has been. Raises UserError."""
+    def wait(self) -> ContextInfo | None:
+        """Returns when it has been, with the context. Raises UserError."""
         while not self._known.wait(0.2):
             pass
         if self._failed is not None:
             raise self._failed
         if self.died:
             raise UserError(self.died)
+        return self._context
 
 
 def _wait(over: threading.Event) -> None:

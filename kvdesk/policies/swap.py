@@ -164,6 +164,14 @@ def room_in_memory(states: Sequence[StateInfo], limits: Limits) -> int:
     return max(0, limits.memory_bytes - lately)
 
 
+def over_share(states: Sequence[StateInfo], size: int, limits: Limits, share: float) -> tuple[str, ...] | None:
+    """Keys of one program's `states` to drop, the least valuable first, so that with another one of `size` bytes they
+    take no more than their `share` of the memory. None: that one alone takes more.
+    """
+    most = int(limits.memory_bytes * share)
+    return None if size > most else tuple(s.key for s in _give_way(states, "memory", size - most))
+
+
 def over_limit(states: Sequence[StateInfo], limits: Limits) -> tuple[str, ...]:
     """Keys to drop, in order, so that the limits hold: after a start, or when the person lowered them."""
     tiers: tuple[tuple[Tier, int], ...] = (("memory", limits.memory_bytes), ("disk", limits.disk_bytes))

@@ -56,6 +56,15 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientShare:
+    """What is kept of the requests of one program: cells that nobody else has, and bytes of saved states."""
+
+    name: str
+    n_cells: int
+    saved_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerRow:
     """One kind of memory: bytes estimated before it was made, and measured after; None where nothing tells.
 
@@ -282,6 +291,7 @@ class CacheView:
     pending      positions have moved whose K is rotated before the next decode
     swapped      conversations whose cells are saved outside the cache, and the bytes of each
     undoable     numbers of the operations by hand that can be undone, ascending
+    clients      other programs of whose requests something is kept, the one with most cells first
     """
 
     snapshot: CacheSnapshot
@@ -290,6 +300,7 @@ class CacheView:
     pending: bool = False
     swapped: tuple[tuple[ConversationId, int], ...] = ()
     undoable: tuple[int, ...] = ()
+    clients: tuple[ClientShare, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

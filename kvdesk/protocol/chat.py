@@ -99,11 +99,13 @@ class Client:
     name     as it is shown
     sharing  only requests of the same value share beginnings; "": these do with all others and with the chats
     reuse    False: nothing of the prompt is taken from the cache
+    share    of the cells, and of the memory for saved states, that what it asked before may keep: from 0 to 1
     """
 
     name: str
     sharing: str = ""
     reuse: bool = True
+    share: float = 1.0
 
     @property
     def program(self) -> tuple[str, str]:
@@ -166,6 +168,7 @@ class Generate:
     tools     what the template tells the model that it may call, as a JSON array; "": nothing
     choice    of those tools; None: none of them may be called
     variables further ones that the template gets, as a JSON object, such as `{"enable_thinking": false}`; "": none
+    reasoning_budget  most tokens of the reasoning, which is closed then; 0: it is closed where it begins; -1: no limit
     n_probs   each token is told with its probability, and so many of the likeliest in its place; -1: without
     """
 
@@ -183,6 +186,7 @@ class Generate:
     tools: str = ""
     choice: ToolChoice | None = None
     variables: str = ""
+    reasoning_budget: int = -1
     n_probs: int = -1
 
 

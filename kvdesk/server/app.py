@@ -109,10 +109,10 @@ class Endpoints:
         view = await self._service.bridge.view(_VIEW_S)
         return JSONResponse(slots(self._service.state, view, inspect=key_of(request).inspect))
 
-    async def metrics(self, _request: Request) -> Response:
-        view = await self._service.bridge.view(_VIEW_S)
-        n_waiting, snapshot = self._service.places.n_waiting, view.snapshot if view is not None else None
-        text = metrics.exposition(self._service.state, n_waiting, snapshot)
+    async def metrics(self, request: Request) -> Response:
+        view, service = await self._service.bridge.view(_VIEW_S), self._service
+        inspect = key_of(request).inspect
+        text = metrics.exposition(service.state, service.places.n_waiting, view, service.memory, inspect=inspect)
         return Response(text, media_type=metrics.CONTENT_TYPE)
 
     async def kv_map(self, request: Request) -> Response:

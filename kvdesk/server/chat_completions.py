@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
@@ -19,24 +18,11 @@ from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.completion import FINGERPRINT, Service, chat_logprobs, key_of
 from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens
 from kvdesk.server.errors import ApiError
+from kvdesk.server.reasoning_options import options_of
 from kvdesk.server.responses import DONE, EventStream, WholeResponse, sse
 from kvdesk.server.sampling import sampling_of, seeded
 from kvdesk.server.schemas import ChatRequest
 from kvdesk.server.tools import callable_tools, choice_of, tools_of
-
-
-def variables_of(request: ChatRequest) -> str:
-    """What the template gets beside messages and tools, as a JSON object; "" for nothing. Most templates call the
-    switch of reasoning `enable_thinking`, DeepSeek's `thinking`.
-    """
-    found = dict(request.chat_template_kwargs or {})
-    thinking = request.enable_thinking
-    if (effort := request.reasoning_effort) is not None:
-        found.setdefault("reasoning_effort", effort)
-        thinking = False if thinking is None and effort == "none" else thinking
-    if thinking is not None:
-        found = {"enable_thinking": thinking, "thinking": thinking, **found}
-    return json.dumps(found, ensure_ascii=False) if found else ""
 
 
 class ChatCompletion:
@@ -57,6 +43,7 @@ class ChatCompletion:
             said = "continue_final_message and add_generation_prompt exclude each other"
             raise ApiError(400, f"{said}.", "continue_final_message", "invalid_value")
         sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
+        reasoning = options_of(request, service.config.reasoning_budget)
         choice = choice_of(request, has_schema=bool(sampling.json_schema))
         self._offered = callable_tools(request, choice)
         self._splits = request.reasoning_format != "none"
@@ -81,7 +68,8 @@ class ChatCompletion:
                 client=client,
                 tools=self._tools,
                 choice=choice,
-                variables=variables_of(request),
+                variables=reasoning.variables,
+                reasoning_budget=reasoning.budget,
                 n_probs=n_probs,
             )
             for i in range(request.n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,11 +13,12 @@ from starlette.requests import Request
 
 from kvdesk import __version__
 from kvdesk.graphemes import cut
+from kvdesk.protocol.cache import LedgerRow
 from kvdesk.protocol.chat import Client, Generate, TokenLogprobs, TokenProb
 from kvdesk.server.answering import Answering
 from kvdesk.server.bridge import HostBridge
 from kvdesk.server.config import NOBODY, Key, ServerConfig
-from kvdesk.server.conversation import GivenAnswers
+from kvdesk.server.conversation import MOST_BYTES, GivenAnswers
 from kvdesk.server.errors import ApiError
 from kvdesk.server.places import Places
 from kvdesk.server.responses import read_body
@@ -29,6 +31,7 @@ FINGERPRINT = f"kvdesk-{__version__}"
 PASSED_OVER = "x-kvdesk-passed-over"
 """The header that lists the fields of a request that are not known here."""
 _MOST_LOGGED = 1000
+_LOG_S = 60.0
 _MOST_NAME = 60  # characters of a client's name
 
 
@@ -42,10 +45,26 @@ class Service:
     places: Places
     answers: GivenAnswers = field(default_factory=GivenAnswers)
     _logged: set[tuple[str, ...]] = field(default_factory=set)  # each is said once
+    _log_at: float = 0.0  # when what is kept is said again
 
     @property
     def state(self) -> ServerState:
         return self.bridge.state
+
+    @property
+    def memory(self) -> tuple[LedgerRow, ...]:
+        """What the server keeps beside the engine."""
+        return (LedgerRow("remembered answers", 0, self.answers.n_bytes, MOST_BYTES),)
+
+    def log_memory(self) -> None:
+        """Say what is kept, at most once in `_LOG_S`."""
+        now = time.monotonic()
+        if now < self._log_at:
+            return
+        self._log_at = now + _LOG_S
+        rows = [row for row in (*self.state.ledger, *self.memory) if row.most is not None]
+        kept = [f"{row.name} {(row.measured or 0) / 1e6:.1f} of {(row.most or 0) / 1e6:.1f} MB" for row in rows]
+        _log.info("kept: %s", ", ".join(kept))
 
     @property
     def model_name(self) -> str:
@@ -81,7 +100,7 @@ class Service:
         key = key_of(request)
         program = cut(" ".join(request.headers.get("user-agent", "").split()), _MOST_NAME, "").partition(" (")[0]
         name = f"{program or 'unknown program'} · {key.name}" if key.name else program or "unknown program"
-        return Client(name, self.sharing(key), reuse)
+        return Client(name, self.sharing(key), reuse, self.config.client_share)
 
     def sharing(self, key: Key) -> str:
         """With whom requests of this key share the beginnings of their prompts, see `Client`."""
@@ -92,6 +111,7 @@ class Service:
         """Wait until the answers may run, and stop what has not ended when it is left. Raises ApiError."""
         async with self.places.taken(len(commands)), Answering(self.bridge, commands) as answering:
             yield answering
+        self.log_memory()
 
 
 def key_of(request: Request) -> Key:

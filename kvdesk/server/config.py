@@ -59,6 +59,8 @@ class ServerConfig:
     share_prefixes False: requests with different keys, and the chats, share no cells
     alias          what the model is called in answers; "": as its file says
     max_tokens     most tokens of an answer whose request does not say; 0: as many as the context holds
+    reasoning_budget  most tokens of the reasoning of an answer whose request does not say; -1: no limit
+    client_share   of the cells, and of the memory for saved states, that idle requests of one program may keep
     """
 
     host: str = DEFAULT_HOST
@@ -69,6 +71,8 @@ class ServerConfig:
     share_prefixes: bool = True
     alias: str = ""
     max_tokens: int = 0
+    reasoning_budget: int = -1
+    client_share: float = 1.0
     limits: Limits = field(default_factory=Limits)
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +20,10 @@ from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id
 from kvdesk.server.errors import ApiError
 from kvdesk.tool_calls import ToolCall, told_calls
 
-MOST_ANSWERS: Final = 2000
-MOST_ANSWER_TOKENS: Final = 2_000_000
+MOST_BYTES: Final = 16_000_000
+"""Of all answers that are remembered. The oldest go first."""
+_TOKEN_BYTES: Final = 36
+_ANSWER_BYTES: Final = 2000  # beside texts and tokens: its numbers, its place
 MOST_ALIKE: Final = 16
 """Answers to the same messages."""
 _THOUGHTS: Final = ("reasoning_content", "reasoning")
@@ -48,22 +51,28 @@ class GivenAnswer:
     calls: tuple[ToolCall, ...] = ()
     thought: str = ""
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory, estimated."""
+        texts = (self.text, self.content, self.thought, self.stats.why, *(call.arguments for call in self.calls))
+        return _ANSWER_BYTES + _TOKEN_BYTES * len(self.tokens) + sum(map(sys.getsizeof, texts))
+
 
 class GivenAnswers:
     """The latest answers, by what they answered."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[bytes, list[GivenAnswer]] = OrderedDict()
-        self._n_tokens = 0
+        self.n_bytes = 0
 
     def add(self, chain: bytes, answer: GivenAnswer) -> None:
         """`chain`: of all before it (`chains`)."""
         known = self._answers.pop(chain, [])
         kept = self._answers[chain] = [*(one for one in known if one.content != answer.content), answer][-MOST_ALIKE:]
-        self._n_tokens += sum(len(one.tokens) for one in kept) - sum(len(one.tokens) for one in known)
-        while self._answers and (len(self._answers) > MOST_ANSWERS or self._n_tokens > MOST_ANSWER_TOKENS):
+        self.n_bytes += sum(one.n_bytes for one in kept) - sum(one.n_bytes for one in known)
+        while self._answers and self.n_bytes > MOST_BYTES:
             _, gone = self._answers.popitem(last=False)
-            self._n_tokens -= sum(len(one.tokens) for one in gone)
+            self.n_bytes -= sum(one.n_bytes for one in gone)
 
     def find(self, chain: bytes, message: Message) -> GivenAnswer | None:
         """The answer that a message of a client is; the one of which it is most where its text was changed."""

@@ -5,7 +5,7 @@ A registry of its own, so that nothing of the process is told. Counts only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -13,27 +13,54 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from kvdesk.cache.metrics import shared_cells
-from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.protocol.cache import CacheView, LedgerRow
 from kvdesk.server.state import ServerState
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
 
-def exposition(state: ServerState, n_waiting: int, snapshot: CacheSnapshot | None) -> bytes:
-    """The text. `n_waiting`: requests without a place; `snapshot`: None where nobody said in time how the cache is."""
+def exposition(
+    state: ServerState,
+    n_waiting: int,
+    view: CacheView | None,
+    memory: Sequence[LedgerRow] = (),
+    *,
+    inspect: bool = False,
+) -> bytes:
+    """The text. `n_waiting`: requests without a place; `view`: None where nobody said in time how the cache is;
+    `memory`: what the server itself keeps. With the right to inspect also what is kept of each program's requests.
+    """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Metrics(state, n_waiting, snapshot))
+    registry.register(_Metrics(state, n_waiting, view, memory, inspect=inspect))
     return generate_latest(registry)
 
 
 class _Metrics(Collector):
-    def __init__(self, state: ServerState, n_waiting: int, snapshot: CacheSnapshot | None) -> None:
-        self._state, self._n_waiting, self._snapshot = state, n_waiting, snapshot
+    def __init__(
+        self,
+        state: ServerState,
+        n_waiting: int,
+        view: CacheView | None,
+        memory: Sequence[LedgerRow],
+        *,
+        inspect: bool,
+    ) -> None:
+        self._state, self._n_waiting, self._view = state, n_waiting, view
+        self._memory, self._inspect = memory, inspect
 
     def collect(self) -> Iterator[Metric]:
         """As prometheus_client asks."""
         yield from self._of_llama_server()
         yield from self._of_kvdesk()
+        yield from self._of_memory()
+        if self._inspect and self._view is not None:
+            yield from _of_clients(self._view)
+
+    def _of_memory(self) -> Iterator[Metric]:
+        rows = [*self._state.ledger, *self._memory]
+        yield _labelled("kvdesk_memory_bytes", "Memory in use.", "part", {r.name: r.measured or 0 for r in rows})
+        most = {row.name: row.most for row in rows if row.most is not None}
+        yield _labelled("kvdesk_memory_limit_bytes", "Most memory of a store that fills with use.", "part", most)
 
     def _of_llama_server(self) -> Iterator[Metric]:
         c = self._state.counters
@@ -57,10 +84,9 @@ class _Metrics(Collector):
         c = self._state.counters
         yield _counter("kvdesk_requests", "Requests and chats answered.", c.requests)
         yield _counter("kvdesk_prefix_hits", "Of those, how many found a beginning in the cache.", c.prefix_hits)
-        snapshot = self._snapshot
-        if snapshot is None or not snapshot.maps:
+        if self._view is None or not self._view.snapshot.maps:
             return
-        streams = snapshot.maps[0].streams
+        streams = self._view.snapshot.maps[0].streams
         used = sum(stream.used for stream in streams)
         high_water = sum(stream.high_water for stream in streams)
         yield _gauge("kvdesk_cells", "Cells of the KV cache.", sum(stream.size for stream in streams))
@@ -68,6 +94,20 @@ class _Metrics(Collector):
         yield _gauge("kvdesk_cells_shared", "Cells that several sequences hold.", sum(map(shared_cells, streams)))
         yield _gauge("kvdesk_cells_high_water", "Cells up to the last used one.", high_water)
         yield _gauge("kvdesk_cells_holes", "Empty cells below the last used one.", high_water - used)
+
+
+def _of_clients(view: CacheView) -> Iterator[Metric]:
+    cells = {client.name: client.n_cells for client in view.clients}
+    yield _labelled("kvdesk_client_cells", "Cells that only requests of this program have.", "client", cells)
+    saved = {client.name: client.saved_bytes for client in view.clients}
+    yield _labelled("kvdesk_client_saved_bytes", "Saved states of requests of this program.", "client", saved)
+
+
+def _labelled(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for of, value in values.items():
+        family.add_metric([of], value)
+    return family
 
 
 def _counter(name: str, text: str, value: float) -> Metric:

@@ -22,7 +22,14 @@ IGNORED: Final = frozenset(
     }
 )
 """Fields that change no answer here: who asks, how it is billed. `model`: the one that is open answers."""
-_OTHER_NAMES: Final = {"repetition_penalty": "repeat_penalty", "typ_p": "typical_p"}
+_OTHER_NAMES: Final = {
+    "repetition_penalty": "repeat_penalty",
+    "typ_p": "typical_p",
+    **dict.fromkeys(
+        ("thinking_budget_tokens", "reasoning_budget", "thinking_budget", "thinking_token_budget"),
+        "reasoning_budget_tokens",
+    ),
+}
 """What other servers call a field."""
 MOST_PASSED_OVER: Final = 20
 _KINDS: Final = frozenset({"str", "int", "float", "bool"})  # where a field may have several
@@ -148,6 +155,9 @@ class ChatRequest(Sampled):
     reasoning_effort: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     enable_thinking: bool | None = None
+    reasoning_budget_tokens: Whole | None = Field(None, ge=-1)
+    thinking: Any = None  # Anthropic's and DeepSeek's: {"type": "enabled", "budget_tokens": 1024}
+    reasoning: Any = None  # OpenRouter's: {"effort": "low", "max_tokens": 1024, "enabled": true}
     continue_final_message: bool = False
     add_generation_prompt: bool = False
     return_progress: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kvdesk.chat import MessageId, TurnStats
-from kvdesk.protocol.cache import ContextInfo, ContextReady, SpeedSample
+from kvdesk.protocol.cache import ContextInfo, ContextReady, LedgerRow, MemoryLedger, SpeedSample
 from kvdesk.protocol.chat import (
     EngineDied,
     EngineRestarted,
@@ -81,7 +81,9 @@ def decode_ms(stats: TurnStats) -> float:
 
 @dataclass(slots=True)
 class ServerState:
-    """Everything at this moment. `loading`: a model is being opened; `last`: of the request that ended last."""
+    """Everything at this moment. `loading`: a model is being opened; `last`: of the request that ended last;
+    `ledger`: memory that model and context take.
+    """
 
     model: ModelInfo | None = None
     context: ContextInfo | None = None
@@ -90,6 +92,7 @@ class ServerState:
     slots: dict[int, Slot] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
     last: TurnStats | None = None
+    ledger: tuple[LedgerRow, ...] = ()
     _n_tasks: int = 0
     _by_answer: dict[MessageId, Slot] = field(default_factory=dict)
 
@@ -124,6 +127,8 @@ class ServerState:
             case EngineRestarted() | EngineDied():
                 self.model = self.context = None
                 self.dead = isinstance(event, EngineDied)
+            case MemoryLedger():
+                self.ledger = event.rows
             case CommandFailed(command=LoadModel()):
                 self.loading = False
 

@@ -87,6 +87,7 @@ _LEDGER: Final = {
     ),
     marked("being written to disk"): marked("States of conversations on their way from memory to disk"),
     marked("undo"): marked("Copies of the whole cache from before operations by hand; the oldest go first"),
+    marked("recording"): marked("Operations on the cache, for the time line; the oldest go first"),
 }
 _CODES: Final[tuple[tuple[int, str, str], ...]] = (
     (0, marked("done"), marked("llama_decode returned 0: every token is in the cache")),

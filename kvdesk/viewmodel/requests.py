@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kvdesk.chat import ConversationId, MessageId, MessageState
+from kvdesk.protocol.cache import CacheView, ClientShare
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import Event
 from kvdesk.translation import marked, tr
@@ -70,6 +71,7 @@ class RequestLog:
         self._now_s = now_s
         self._rows: OrderedDict[MessageId, RequestRow] = OrderedDict()
         self.n_requests = 0
+        self._clients: tuple[ClientShare, ...] = ()
 
     @property
     def rows(self) -> tuple[RequestRow, ...]:
@@ -79,9 +81,23 @@ class RequestLog:
     def n_running(self) -> int:
         return sum(row.state == "streaming" for row in self._rows.values())
 
+    @property
+    def kept(self) -> str:
+        """What the cache, and the memory for saved conversations, keep of each program's requests; "" for nothing."""
+        found = [
+            tr("{client}: {cells:,} cells, {mb} MB saved").format(
+                client=one.name, cells=one.n_cells, mb=f"{one.saved_bytes / 1e6:,.1f}"
+            )
+            for one in self._clients
+        ]
+        return tr("Kept for programs: {kept}.").format(kept="; ".join(found)) if found else ""
+
     def apply(self, event: Event) -> bool:
-        """Take an event over. Whether a row has changed."""
+        """Take an event over. Whether a row, or what is kept, has changed."""
         match event:
+            case CacheView():
+                changed, self._clients = event.clients != self._clients, event.clients
+                return changed
             case TurnStarted() if event.client:
                 return self._start(event)
             case TextDelta() if (row := self._rows.get(event.answer)) is not None:

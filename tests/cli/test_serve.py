@@ -8,8 +8,9 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.__main__ import main
+from kvdesk.cli.serve import _bounded
 from kvdesk.host.host import Host
-from kvdesk.protocol.cache import UsePolicy
+from kvdesk.protocol.cache import ContextInfo, UsePolicy
 from kvdesk.protocol.chat import LoadModel, ModelInfo, ModelLoaded
 from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
@@ -112,3 +113,11 @@ def test_the_most_tokens_of_an_answer_reach_the_server(
         main(["serve", "--help"])
     assert "Most tokens in one answer (default as long as the context)" in " ".join(capsys.readouterr().out.split())
     assert told
+
+
+@pytest.mark.parametrize(("asked", "n_mb"), [(None, 25), (7, 7), (0, 0)])
+def test_saved_states_take_as_much_memory_as_twice_the_context(asked: int | None, n_mb: int) -> None:
+    context = ContextInfo(4096, 4096, 8, 512, 512, 1, "f16", "f16", True, True, 6_100_000, 6_100_000)
+    bounded = _bounded(UsePolicy(CachePolicy()), context, asked)
+    assert bounded.policy.memory_mb == n_mb
+    assert _bounded(UsePolicy(CHOSEN), context, None).policy.memory_mb == 8, "no more than the person set"

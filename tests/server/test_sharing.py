@@ -107,3 +107,16 @@ def whys(lines: Iterator[str]) -> Iterator[str]:
             event = wire.from_json(Event, json.loads(line.removeprefix("data: ")))
             assert isinstance(event, TurnEnded)
             yield event.stats.why
+
+
+def test_a_program_keeps_no_more_than_its_share(engine: Host) -> None:
+    server = Server(engine, ServerConfig(port=0, keys=(TWO,), client_share=0.25), Sampling(temperature=0.0))
+    server.start()
+    words = ["red", "blue", "green", "black", "white"]
+    with Running(engine, server).http(TWO, headers={"user-agent": "hog", "x-api-key": TWO.value}) as client:
+        for i, word in enumerate(words):
+            cached(client, f"{word} {i} " * 40, "Which?")
+        lines = [line for line in client.get("/metrics").text.splitlines() if line.startswith("kvdesk_client_")]
+        shown = {line.partition("{")[0]: float(line.rpartition(" ")[2]) for line in lines if '"hog' in line}
+    server.close()
+    assert 100 < shown["kvdesk_client_cells"] <= 256

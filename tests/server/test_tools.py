@@ -192,11 +192,11 @@ def test_a_template_sees_tools_and_the_fields_of_messages() -> None:
         ({"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
         (
             {"reasoning_effort": "none"},
-            {"enable_thinking": False, "thinking": False, "reasoning_effort": "none"},
+            {"enable_thinking": False, "thinking": False, "thinking_budget": 0},
         ),
         (
             {"chat_template_kwargs": {"enable_thinking": False, "style": "brief"}},
-            {"enable_thinking": False, "style": "brief"},
+            {"enable_thinking": False, "thinking": False, "thinking_budget": 0, "style": "brief"},
         ),
         ({"enable_thinking": True}, {"enable_thinking": True, "thinking": True}),
     ],

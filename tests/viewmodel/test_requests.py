@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.chat import ConversationId, MessageId, TurnStats
+from kvdesk.protocol.cache import CacheView, ClientShare
 from kvdesk.protocol.chat import EngineRestarted, TextDelta, TurnEnded, TurnStarted
 from kvdesk.viewmodel.palette import N_COLOURS, request_index
 from kvdesk.viewmodel.requests import MOST_ROWS, RequestLog
@@ -30,6 +32,20 @@ def test_a_request_becomes_a_row_and_a_chat_does_not() -> None:
     (row,) = log.rows
     assert (row.state, row.n_generated, row.explanation) == ("complete", 5, WHY)
     assert not log.apply(TurnEnded(ConversationId("c1"), MessageId("a1"), "complete", STATS))
+
+
+def test_what_is_kept_of_each_program_is_shown() -> None:
+    log = RequestLog()
+    view = CacheView(
+        CacheSnapshot(1, (), (), (), 0, 512, Verification("mirrored", 0)),
+        (),
+        clients=(ClientShare("curl/8", 1200, 3_400_000),),
+    )
+    assert log.apply(view)
+    assert log.kept == "Kept for programs: curl/8: 1,200 cells, 3.4 MB saved."
+    assert not log.apply(view)
+    assert log.apply(replace(view, clients=()))
+    assert not log.kept
 
 
 def test_only_the_latest_are_kept_the_newest_first() -> None:

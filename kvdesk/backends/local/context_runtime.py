@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from kvdesk.backends.local.cache_manager.client_share import client_shares
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
@@ -23,7 +24,7 @@ from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.backends.local.scheduler.threads import Threads
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.recording import MAX_BYTES, Recording
 from kvdesk.cache.snapshot import VerificationState
 from kvdesk.chat import ConversationId
 from kvdesk.errors import NO_TOKENIZER, PromptError, UserError
@@ -119,6 +120,7 @@ class ContextRuntime:
             LedgerRow("saved conversations", 0, saved_states.memory_bytes, saved_states.limits.memory_bytes),
             LedgerRow("being written to disk", 0, saved_states.writing_bytes),
             LedgerRow("undo", 0, undo_bytes, undo_most),
+            LedgerRow("recording", 0, self.operation_journal.journal.n_bytes, MAX_BYTES),
         ]
         return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
 
@@ -133,6 +135,7 @@ class ContextRuntime:
             pending=context.memory.mirror.pending_shift,
             swapped=tuple((c, n) for c, n in saved if not _held(pool.get(c))),
             undoable=undoable,
+            clients=client_shares(context, self.cache_manager),
         )
 
     def audit(self) -> None:

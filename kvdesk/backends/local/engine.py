@@ -135,7 +135,10 @@ class Engine:
     def step(self) -> None:
         """Do one small piece of work: start a turn, go on with a job, or decode the next batch of all turns."""
         session = self.session
-        self._show(now=self._scheduler.step(session.runtime.operation_journal if session is not None else None))
+        ended = self._scheduler.step(session.runtime.operation_journal if session is not None else None)
+        if ended:
+            self._tell_ledger()
+        self._show(now=ended)
 
     @property
     def idle_work_due(self) -> bool:

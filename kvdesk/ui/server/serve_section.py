@@ -55,6 +55,9 @@ class ServeSection(QWidget):
         self.curl.setToolTip(tr("Paste it into a terminal: it asks this model for an answer"))
         theme.give_font(self.curl, "mono_small")
         self.requests = RequestList(theme)
+        self.kept = label("", tone="secondary")
+        self.kept.setWordWrap(True)
+        self.kept.hide()
         self._lay_out()
         self.show_stopped()
 
@@ -95,6 +98,7 @@ class ServeSection(QWidget):
         column.addWidget(self._status)
         column.addSpacing(8)
         column.addLayout(grid)
+        column.addWidget(self.kept)
 
     @property
     def words(self) -> str:
@@ -129,9 +133,11 @@ class ServeSection(QWidget):
         self.curl.setText("")
         self._status.setText(why or tr("Off"))
 
-    def show_requests(self, rows: Sequence[RequestRow]) -> None:
-        """The newest first."""
+    def show_requests(self, rows: Sequence[RequestRow], kept: str = "") -> None:
+        """The newest first. `kept`: what stays of them in the cache and in memory."""
         self.requests.show_rows(rows)
+        self.kept.setText(kept)
+        self.kept.setVisible(bool(kept))
 
     def _show_running(self, running: bool) -> None:
         self._starting = False

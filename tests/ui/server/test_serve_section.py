@@ -140,7 +140,8 @@ def test_a_request_is_a_row_with_its_why(section: ServeSection) -> None:
     requests = section.requests
     assert requests.why == "No program has asked yet."
     section.show_requests((row(1, "Because of one."),))
-    section.show_requests((row(2), row(1, "Because of one.")))
+    section.show_requests((row(2), row(1, "Because of one.")), "Kept for programs: curl/8.")
+    assert section.kept.text() == "Kept for programs: curl/8."
     model = requests.table.model()
     assert [model.index(i, 1).data() for i in range(model.rowCount())] == ["program 2", "program 1"]
     assert model.index(1, 3).data() == "30 of 40 (75 %)"

@@ -22,7 +22,9 @@ def drop_messages(cache_manager: CacheManager, conversation: ConversationId, mes
         if first is None or sequence.busy or first >= len(sequence.tokens):
             continue
         heads.add(tuple(sequence.tokens[: first + 1]))
-        kept = 0 if sequence.inactive else cache_manager.prefixes.reusable_prefix(sequence, list(sequence.tokens[:first]))
+        kept = (
+            0 if sequence.inactive else cache_manager.prefixes.reusable_prefix(sequence, list(sequence.tokens[:first]))
+        )
         cache_manager.set_spans(sequence, tuple(span for span in sequence.spans if span.p1 <= kept))
         if not cache_manager.truncate(sequence, kept, tr(_DELETED)):
             cache_manager.truncate(sequence, 0, tr(_DELETED))

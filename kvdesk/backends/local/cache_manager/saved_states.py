@@ -106,8 +106,8 @@ class SavedStateStore:
 
     # --- read-only ----------------------------------------------------------------------------------------------------
 
-    def values(self) -> list[StateInfo]:
-        """What the policies judge."""
+    def values(self, client: Client | None = None) -> list[StateInfo]:
+        """What the policies judge: all states, or those of earlier requests of this program."""
         now_s = time.monotonic()
         return [
             StateInfo(
@@ -115,7 +115,7 @@ class SavedStateStore:
                 stays_in_memory=s.checkpoint or s.client != "",
                 idle_s=now_s - s.used_s,
             )
-            for s in self._all()
+            for s in (self._all() if client is None else self.of_client(client))
         ]
 
     def all_of(self, conversation: ConversationId) -> list[SavedState]:
@@ -173,6 +173,10 @@ class SavedStateStore:
     def conversations(self) -> tuple[tuple[ConversationId, int], ...]:
         """The chats whose states are saved, and the bytes of each; no checkpoints."""
         return tuple((s.conversation, s.n_bytes) for s in self._all() if not (s.checkpoint or s.client))
+
+    def clients(self) -> list[tuple[str, int]]:
+        """The program of each state of an earlier request, and its bytes."""
+        return [(s.client, s.n_bytes) for s in self._all() if s.client]
 
     @property
     def memory_bytes(self) -> int:

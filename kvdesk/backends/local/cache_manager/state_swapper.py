@@ -20,7 +20,7 @@ from kvdesk.cache.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.checkpoints import give_way, pauses, pays
-from kvdesk.policies.swap import Resident, place
+from kvdesk.policies.swap import Resident, over_share, place
 from kvdesk.protocol import calls
 from kvdesk.translation import tr
 
@@ -115,6 +115,12 @@ class StateSwapper:
         resident = self.resident(sequence)
         if resident.has_saved_state:
             return resident.state_bytes
+        if (client := sequence.client) is not None and client.share < 1.0:
+            theirs, limits = self.saved_states.values(client), self.saved_states.limits
+            over = over_share(theirs, resident.state_bytes, limits, client.share)
+            if over is None:
+                return 0
+            self.saved_states.drop(over)
         judged = replace(resident, prefill_ms=float("inf")) if by_hand else resident
         placement = place(judged, self.saved_states.values(), self.saved_states.limits)
         if placement.to == "nowhere" or (sequence.sharing and placement.to == "disk"):

@@ -69,6 +69,9 @@ class GrammarSampler(Sampler):
             self._state.position = position
             lib.llama_sampler_accept(self._grammar, token)
 
+    def force(self, token: int) -> bool:  # noqa: ARG002 - the grammar has begun
+        return False
+
     def close(self) -> None:
         super().close()
         if self._grammar is not None:
@@ -145,6 +148,12 @@ class LateGrammarSampler(GrammarSampler):
                 super().resume([token])
             else:
                 self._look(token, self._trigger)
+
+    def force(self, token: int) -> bool:
+        if self._trigger is None:
+            return False
+        self._look(token, self._trigger)
+        return Sampler.force(self, token)
 
     def _look(self, token: int, trigger: Trigger) -> None:
         """Whether the grammar counts from the next token on."""

@@ -124,6 +124,11 @@ class Sampler:
         grammar does not allow them.
         """
 
+    def force(self, token: int) -> bool:
+        """The answer goes on with this token, whatever the chain would choose. False: a grammar says what it may be."""
+        lib.llama_sampler_accept(self._chain, token)
+        return True
+
     def take_logprobs(self, n: int) -> tuple[TokenLogprobs, ...]:  # noqa: ARG002 - see LogprobSampler
         """How likely the next `n` tokens were that it sampled, where that was asked for; else ()."""
         return ()

@@ -19,15 +19,18 @@ def with_calls(plan: SamplingPlan, command: Generate, prompt: Prompt) -> Samplin
 
     Raises UserError where the parameters of a tool cannot be followed.
     """
-    choice, form = command.choice, prompt.calls
-    if choice is None or form is None or plan.grammar is not None:
+    choice, form, marks = command.choice, prompt.calls, prompt.marks
+    if plan.grammar is not None:  # it describes what is said, not the reasoning in which the answer begins
+        is_open = marks is not None and marks.is_open
+        return replace(plan, trigger=Trigger(marks.end, is_part=False)) if marks is not None and is_open else plan
+    if choice is None or form is None:
         return plan
     tools = json.loads(command.tools)
     if choice.names:
         tools = [tool for tool in tools if tool["function"]["name"] in choice.names]
     if not tools:
         raise PromptError(tr("None of the tools that may be called were offered."))
-    marks, trigger = prompt.marks, None
+    trigger = None
     if not choice.must:
         if not form.opening:
             return plan

@@ -12,9 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from kvdesk.backends.base import CLOSED
+from kvdesk.backends.local.cache_manager.client_share import keep_to_share
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, Acquired, CacheSequence
+from kvdesk.backends.local.llama.budget_sampler import with_budget
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import DecodeKind
 from kvdesk.backends.local.llama.grammar_sampler import sampler_of
@@ -182,13 +184,16 @@ class Running:
             acquired = self._acquire(command, sequence, prompt)
             clocks.acquired(saved=acquired.saved)
             self._idle_requests.save(sequence, prompt, lenders=True)
+            keep_to_share(self._context, cache_manager, sequence, len(prompt) - acquired.n_tokens)
             if not cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
                 if waits:
                     cache_manager.release_empty_branch(sequence)
                     return False
                 raise PromptError(tr("The cache has no room for this conversation."))
             plan = with_calls(plan, command, fit.whole)
-            sampler = with_logprobs(sampler_of(plan, vocab, prompt, fit.generated), vocab, command.n_probs)
+            sampler = sampler_of(plan, vocab, prompt, fit.generated)
+            sampler = with_budget(sampler, vocab, fit.whole.marks, command.reasoning_budget, fit.generated)
+            sampler = with_logprobs(sampler, vocab, command.n_probs)
         except KvdeskError as error:
             if isinstance(error, ContextFull):
                 n_tokens, n_ctx = error.n_tokens, self._context.n_ctx_seq
