@@ -194,7 +194,7 @@ def build(file: str | None, make_backend: Callable[[Emit], Backend] | None = Non
     if isinstance(qt, Application):
         qt.file_opened.connect(window.model_open_requested)
     controller.start(model, server)
-    when_painted(window, lambda: _load_the_rest(worker))
+    when_painted(window, lambda: _load_the_rest(worker, controller))
     for sentence in (complaint, remark):
         if sentence:
             window.show_error(sentence, "")
@@ -238,9 +238,12 @@ def _say_before_there_is_a_window(error: UserError) -> None:
         box.exec()
 
 
-def _load_the_rest(worker: Worker) -> None:
-    """Start what the first frame of the window does not need: the engine, and the modules that draw answers."""
+def _load_the_rest(worker: Worker, controller: Controller) -> None:
+    """Start what the first frame of the window does not need: the engine, the laboratory, what is about models, and the
+    modules that draw answers.
+    """
     worker.start()
+    controller.furnish()
     import_module("kvdesk.ui.markdown.highlight")
     import_module("numpy.ma")  # which `numpy.unique` would load in the middle of an answer
     markdown_parser()

@@ -6,8 +6,10 @@ operations on the cache by hand in `cache_intents`. Knows no widgets' insides, n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
 
@@ -18,13 +20,9 @@ from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chat_list import ChatList
 from kvdesk.app.chats import Chats
 from kvdesk.app.exporting import ChatExport
-from kvdesk.app.first_start import FirstStart
 from kvdesk.app.help_desk import HelpDesk
 from kvdesk.app.importing import ChatImport
-from kvdesk.app.laboratory import Laboratory
 from kvdesk.app.language import install_language
-from kvdesk.app.model_downloads import ModelDownloads
-from kvdesk.app.model_library import ModelLibrary
 from kvdesk.app.search import Search
 from kvdesk.app.servers import Servers
 from kvdesk.app.serving import Serving
@@ -65,12 +63,22 @@ from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 
+if TYPE_CHECKING:
+    from kvdesk.app.laboratory import Laboratory
+    from kvdesk.app.model_downloads import ModelDownloads
+    from kvdesk.app.model_library import ModelLibrary
+
 FRAME_MS = 16
 
 
 class Controller(QObject):
-    """Wires one window to one worker and one store. `start` shows what is stored and loads the model."""
+    """Wires one window to one worker and one store. `start` shows what is stored and loads the model; `furnish` makes
+    what the first frame does not show.
+    """
 
+    laboratory: Laboratory
+    models: ModelLibrary
+    downloads: ModelDownloads
     event_applied = Signal(object)
     """An event that has been applied and shown: what the guided tour waits for and reports."""
 
@@ -100,24 +108,10 @@ class Controller(QObject):
         self._cache = CacheIntents(window, worker, self.chats)
         self._help = HelpDesk(window, worker, self.chats, lambda: settings.current)
         self._silence = Silence(window, worker)
-        self.laboratory = Laboratory(window, marker.embedded)
-        self.models = ModelLibrary(window, settings, marker.embedded)
-        self.downloads = ModelDownloads(window, settings)
-        self.downloads.finished.connect(self.models.refresh)
-        self._first = FirstStart(window, self.chats, self.models, self.downloads, marker.embedded)
         keys = keys or ServerKeys(paths.keys_file())
         self.servers = Servers(window, keys, settings, self.open_server)
         self.serving = Serving(window, lambda: worker.host, settings)
-        self._listeners = (
-            self._cache.apply,
-            self._help.apply,
-            self._apply,
-            self.laboratory.apply,
-            self.models.apply,
-            self._first.apply,
-            self.servers.apply,
-            self.serving.apply,
-        )
+        self._listeners: tuple[Callable[[Event], None], ...] = ()  # until it is furnished
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._model: Path | None = None  # what was opened last
@@ -136,8 +130,6 @@ class Controller(QObject):
         window.inspector_watched.connect(self._on_inspector_watched)
         window.unsaved_save_requested.connect(self._on_unsaved_save_requested)
         window.closing.connect(self.shut_down)
-        window.remade.connect(self._on_remade)  # after all that connect themselves to the new parts
-        window.rooms.models_made.connect(self.downloads.connect_page)
         self.destroyed.connect(settings.listen(self._on_settings_changed))
 
     # --- public -------------------------------------------------------------------------------------------------------
@@ -151,7 +143,37 @@ class Controller(QObject):
         if server is not None:
             self.open_server(server)
         elif model is not None:
-            self.open_model(model)
+            self._load(model)
+
+    def furnish(self) -> None:
+        """Make the laboratory and what is about models, once: after the first frame, before the engine says anything. A
+        file that the system opens, or the end, may come sooner.
+        """
+        if self._listeners:
+            return
+        from kvdesk.app.first_start import FirstStart
+        from kvdesk.app.laboratory import Laboratory
+        from kvdesk.app.model_downloads import ModelDownloads
+        from kvdesk.app.model_library import ModelLibrary
+
+        window, embedded = self._window, self._marker.embedded
+        self.laboratory = Laboratory(window, embedded)
+        self.models = ModelLibrary(window, self._settings, embedded)
+        self.downloads = ModelDownloads(window, self._settings)
+        self.downloads.finished.connect(self.models.refresh)
+        first = FirstStart(window, self.chats, self.models, self.downloads, embedded)
+        self._listeners = (
+            self._cache.apply,
+            self._help.apply,
+            self._apply,
+            self.laboratory.apply,
+            self.models.apply,
+            first.apply,
+            self.servers.apply,
+            self.serving.apply,
+        )
+        window.remade.connect(self._on_remade)  # after all that connect themselves to the new parts
+        window.rooms.models_made.connect(self.downloads.connect_page)
 
     def open_server(self, server: KnownServer) -> None:
         """Ask the worker to connect to a server. The model that is open stays until it answers."""
@@ -161,9 +183,14 @@ class Controller(QObject):
         self._worker.send(LoadModel(source, self.settings.context))
 
     def open_model(self, path: Path) -> None:
+        """Load another model."""
+        self.furnish()
+        self.laboratory.cancel(tr("The experiment was ended because another model was opened."))
+        self._load(path)
+
+    def _load(self, path: Path) -> None:
         """Ask the worker to load a model; an unfinished load leaves a mark that the next start heeds."""
         self._model = path
-        self.laboratory.cancel(tr("The experiment was ended because another model was opened."))
         self._marker.set(path)
         self._window.apply_event(ModelLoading(LocalFile(path), 0.0))  # at once: the back end may only just be starting
         self.conversations.queued.wait_for_model()
@@ -179,6 +206,7 @@ class Controller(QObject):
         if self._closed:
             return
         self._closed = True
+        self.furnish()
         self.conversations.queued.close()
         self._silence.close()
         for ended in (
@@ -257,6 +285,7 @@ class Controller(QObject):
     @Slot(str)
     def _on_model_open_requested(self, path: str) -> None:
         """With the context that it ran with last."""
+        self.furnish()
         known = self.models.used(Path(path))
         if known is not None and known.context is not None and Path(path) != self._model:
             self._settings.change(context=known.context)

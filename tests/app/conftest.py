@@ -158,6 +158,7 @@ def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Fea
         unsaved.changed.connect(controller.show_unsaved)
         unsaved.setParent(controller)
         controller.start(model)
+        controller.furnish()
         made.append(Rig(worker, window, controller, store, marker, errors))
         return made[-1]
 

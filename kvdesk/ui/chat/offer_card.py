@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import label
-from kvdesk.viewmodel.downloads import Offer
+
+if TYPE_CHECKING:
+    from kvdesk.viewmodel.downloads import Offer
 
 
 class OfferCard(QFrame):
