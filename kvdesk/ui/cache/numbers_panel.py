@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from kvdesk.protocol.cache import CacheView
 from kvdesk.translation import marked, tr
+from kvdesk.ui.cache.figure import Figure
 from kvdesk.ui.cache.metric_table import MetricTable
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 from kvdesk.viewmodel.measurements import Measurements
@@ -30,7 +30,7 @@ _METRICS: Final = (
     ),
     (SHARED, marked("Cells that more than one sequence holds: stored once")),
 )
-_BOTTOM: Final = Qt.AlignmentFlag.AlignBottom  # all of the width: it wraps
+_IN_A_ROW: Final = 3
 _OPENED: Final = (marked("Cells"), marked("Speed"))
 
 
@@ -46,8 +46,7 @@ class NumbersPanel(QWidget):
         self._measured = measured or Measurements()
         self._view: CacheView | None = None
         self._titles: Mapping[int, str] = {}
-        self._values: dict[str, QLabel] = {}
-        self._units: dict[str, QLabel] = {}
+        self._figures = {name: Figure(theme, tr(name), tr(tip)) for name, tip in _METRICS}
         self._tables: list[MetricTable] = []
         self._sections: list[Collapsible] = []
         groups = QWidget()
@@ -92,14 +91,10 @@ class NumbersPanel(QWidget):
             SHARED: (f"{totals.shared:,}", tr("cells")),
         }
         for name, (text, unit) in texts.items():
-            value = self._values[name]
-            if value.text() != text or self._units[name].text() != unit:
-                value.setText(text)
-                value.setAccessibleName(f"{tr(name)} {text} {unit}")
-                self._units[name].setText(unit)
+            self._figures[name].show(text, unit)
 
     def text_of(self, name: str) -> str:
-        return self._values[name].text()
+        return self._figures[name].value
 
     @Slot()
     def refresh(self) -> None:
@@ -117,20 +112,11 @@ class NumbersPanel(QWidget):
     def _make_headline(self) -> QGridLayout:
         grid = QGridLayout()
         grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(8)
+        grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(0)
-        for column, (name, definition) in enumerate(_METRICS):
-            caption = label(tr(name), tone="secondary", scale="small")
-            caption.setWordWrap(True)
-            value = NumberLabel("–", widest="8,888")
-            self._theme.give_font(value, "mono")
-            unit = label(tr("cells"), tone="secondary", scale="small")
-            for row, widget in enumerate((caption, value, unit)):
-                widget.setToolTip(tr(definition))
-                widget.setAccessibleDescription(tr(definition))
-                grid.addWidget(widget, row, column, _BOTTOM if row == 0 else Qt.AlignmentFlag.AlignLeft)
-            self._values[name], self._units[name] = value, unit
-            grid.setColumnStretch(column, 1)
+        grid.setRowMinimumHeight(2, 8)
+        for i, figure in enumerate(self._figures.values()):
+            figure.add_to(grid, i // _IN_A_ROW * 3, i % _IN_A_ROW)  # caption, number, space
         return grid
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import TurnStats
 from kvdesk.translation import marked, tr
-from kvdesk.ui.widgets.controls import NumberLabel, label
+from kvdesk.ui.cache.figure import Figure
+from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cell_metrics import GAPS, READ, USED
 from kvdesk.viewmodel.readout import Totals
@@ -42,18 +43,13 @@ class Overview(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._values: list[QLabel] = []
-        self._units: list[QLabel] = []
+        self._figures = tuple(Figure(theme, tr(caption), tr(tip)) for caption, tip in _NUMBERS)
         grid = QGridLayout()
         grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(0)
         grid.setRowMinimumHeight(2, 12)
-        for i, (caption, tip) in enumerate(_NUMBERS):
-            row, column = i // 2 * 3, i % 2  # caption, number, space
-            above, line = self._make_number(theme, tr(caption), tr(tip))
-            grid.addWidget(above, row, column, Qt.AlignmentFlag.AlignBottom)
-            grid.addLayout(line, row + 1, column)
-            grid.setColumnStretch(column, 1)
+        for i, figure in enumerate(self._figures):
+            figure.add_to(grid, i // 2 * 3, i % 2)  # caption, number, space
         self.all_button = QPushButton(tr(SHOW_ALL))
         self.all_button.setProperty("scale", "small")
         self.all_button.setToolTip(f"{tr(SHOW_ALL)} (Ctrl+Shift+I)")
@@ -72,8 +68,7 @@ class Overview(QWidget):
     @property
     def texts(self) -> dict[str, str]:
         """The value under each caption."""
-        pairs = zip(_NUMBERS, self._values, self._units, strict=True)
-        return {caption: f"{value.text()} {unit.text()}".strip() for (caption, _), value, unit in pairs}
+        return {caption: figure.text for (caption, _), figure in zip(_NUMBERS, self._figures, strict=True)}
 
     def show_numbers(self, totals: Totals, turn: TurnStats | None) -> None:
         """The cache as it is, and what the last answer of the shown chat cost; None before the first."""
@@ -88,24 +83,5 @@ class Overview(QWidget):
             (f"{totals.n_kv:,}", tr("cells")),
             (f"{100 * totals.hole_ratio:.1f}", "%"),
         )
-        for (caption, _), value, unit, (number, words) in zip(_NUMBERS, self._values, self._units, texts, strict=True):
-            if (value.text(), unit.text()) != (number, words):
-                value.setText(number)
-                value.setAccessibleName(f"{caption}: {number} {words}".strip())
-                unit.setText(words)
-
-    def _make_number(self, theme: Theme, caption: str, tip: str) -> tuple[QLabel, QHBoxLayout]:
-        value, unit = NumberLabel("–"), label("", tone="secondary", scale="small")
-        theme.give_font(value, "mono")
-        line = QHBoxLayout()
-        line.setSpacing(6)
-        line.addWidget(value, 0, Qt.AlignmentFlag.AlignBaseline)
-        line.addWidget(unit, 1, Qt.AlignmentFlag.AlignBaseline)
-        above = label(caption, tone="secondary", scale="small")
-        above.setWordWrap(True)
-        for widget in (above, value, unit):
-            widget.setToolTip(tip)
-            widget.setAccessibleDescription(tip)
-        self._values.append(value)
-        self._units.append(unit)
-        return above, line
+        for figure, (number, unit) in zip(self._figures, texts, strict=True):
+            figure.show(number, unit)

@@ -161,7 +161,7 @@ class SettingsPage(QWidget):
         scroll.setAccessibleName(tr("Settings"))
         scroll.setWidget(content)
         below = QHBoxLayout()
-        below.setContentsMargins(24, 12, 24, 12)
+        below.setContentsMargins(24, 12, 36, 12)  # beside the scroll bar of what is over it
         below.addWidget(self.bar, 1)
         below.addStretch(0)
         right = QVBoxLayout()
