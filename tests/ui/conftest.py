@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 
 import pytest
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.protocol.chat import ModelLoaded, Working
 from kvdesk.session import Store
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets import announce as announcing
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cache_state import CacheState
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
 
@@ -25,25 +27,64 @@ UNSTYLED = frozenset(
     | {"test_branches_shown", "test_chat", "test_input_methods", "test_operations", "test_timeline"}
 )
 """Folders and modules whose tests look at no size and no colour, but for those that use `styled`."""
+SHARING = frozenset(
+    {
+        "test_chat",
+        "test_conversation_list",
+        "test_main_window",
+        "test_message_actions",
+        "test_operations",
+        "test_timeline",
+    }
+)
+"""Modules of these whose tests use one `window`, emptied before each, but for those that use `fresh`."""
+
+
+@pytest.fixture(scope="module")
+def shared(qapp: QApplication) -> Iterator[list[MainWindow]]:
+    """The window of a module of `SHARING`; empty until its first test asks for it."""
+    windows: list[MainWindow] = []
+    yield windows
+    for window in windows:
+        window.close()
+        window.deleteLater()
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+def belongs(widget: QObject, window: MainWindow) -> bool:
+    """Whether a dialog or menu is one of the window's."""
+    while (above := widget.parent()) is not None:
+        widget = above
+    return widget is window
 
 
 @pytest.fixture(autouse=True)
-def no_stray_widgets(qapp: QApplication) -> Iterator[None]:
-    """Widgets of a test are gone before the next: a style sheet is applied to all there are."""
+def no_stray_widgets(qapp: QApplication, shared: list[MainWindow]) -> Iterator[None]:
+    """Widgets of a test are gone before the next, but for a window that tests share: a style sheet is applied to all
+    there are.
+    """
     yield
     for widget in QApplication.topLevelWidgets():
-        if isinstance(widget, QWidget):  # PySide may give what lived at that address before, such as a QWidgetItem
-            widget.close()
+        if not isinstance(widget, QWidget) or widget in shared:
+            continue  # PySide may give what lived at that address before, such as a QWidgetItem
+        widget.close()
+        if not any(belongs(widget, window) for window in shared):
             widget.deleteLater()
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
-    assert not QApplication.allWidgets()
-    qapp.setStyleSheet("")  # as at the start: a window is made without it
+    if not shared:
+        assert not QApplication.allWidgets()
+        qapp.setStyleSheet("")  # as at the start: a window is made without it
 
 
 @pytest.fixture(autouse=True)
 def no_sheet(request: pytest.FixtureRequest) -> None:
     if UNSTYLED & {request.path.parent.name, request.path.stem} and "styled" not in request.fixturenames:
         request.getfixturevalue("unstyled")
+
+
+@pytest.fixture
+def fresh() -> None:
+    """The test has a window of its own also where others share one."""
 
 
 @pytest.fixture
@@ -56,25 +97,65 @@ def theme(qapp: QApplication) -> Theme:
     return Theme(qapp, theme=ThemeChoice.DARK)
 
 
-@pytest.fixture
-def empty_window(qapp: QApplication, qtbot: QtBot) -> MainWindow:
-    """A window as it is right after the start: shown, nothing in it."""
-    window = MainWindow(qapp, Store(Settings(theme=ThemeChoice.DARK)))
-    window.resize(1280, 800)  # the screen of these tests has 800 x 800 pixels
-    qtbot.addWidget(window)
-    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, all_instruments=True)))
-    window.show()
+def new_window(app: QApplication, qtbot: QtBot) -> MainWindow:
+    window = MainWindow(app, Store(Settings(theme=ThemeChoice.DARK)))
+    begin(window)
     qtbot.waitExposed(window)
     return window
 
 
+def begin(window: MainWindow) -> None:
+    """Shown, with everything in sight."""
+    window.resize(1280, 800)  # the screen of these tests has 800 x 800 pixels
+    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, all_instruments=True)))
+    window.show()
+
+
+def empty(window: MainWindow) -> None:
+    """Nothing is left of earlier tests."""
+    known = tuple(window._state.conversations.values())
+    for conversation in known:
+        window.show_conversations(known, conversation.id)
+        window.chat.composer.set_text("")
+    for field in fields(CacheState):
+        setattr(window._state, field.name, getattr(CacheState(), field.name))
+    window._measured.forget()
+    window._token_texts.clear()
+    window._events.show_all()
+    window.apply_event(Working("", 0, 0))
+    for _ in window.activity.sentences:
+        window.activity.dismiss()
+    window.chat.banner.hide()
+    window.rooms.show_chats()
+    window.inspector.show_tab("Cache")
+    window.chat.composer.focus_edit()
+
+
 @pytest.fixture
-def window(empty_window: MainWindow) -> MainWindow:
+def empty_window(qapp: QApplication, qtbot: QtBot) -> MainWindow:
+    """A window as it is right after the start: shown, nothing in it."""
+    window = new_window(qapp, qtbot)
+    qtbot.addWidget(window)
+    return window
+
+
+@pytest.fixture
+def window(qapp: QApplication, qtbot: QtBot, request: pytest.FixtureRequest, shared: list[MainWindow]) -> MainWindow:
     """A window with a model, a context and two conversations, the first of them selected."""
-    empty_window.show_conversations(CONVERSATIONS, ONE)
-    empty_window.apply_event(ModelLoaded(MODEL))
-    empty_window.apply_event(ContextReady(CONTEXT, rebuilt=False))
-    return empty_window
+    if request.path.stem not in SHARING or "fresh" in request.fixturenames:
+        window: MainWindow = request.getfixturevalue("empty_window")
+    elif shared:
+        (window,) = shared
+        empty(window)
+        begin(window)
+        window.activateWindow()
+    else:
+        window = new_window(qapp, qtbot)
+        shared.append(window)
+    window.show_conversations(CONVERSATIONS, ONE)
+    window.apply_event(ModelLoaded(MODEL))
+    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+    return window
 
 
 @pytest.fixture

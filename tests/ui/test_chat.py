@@ -68,6 +68,7 @@ def test_the_end_of_a_turn_draws_what_is_left(window: MainWindow) -> None:
     assert words(widget) == "abc"
 
 
+@pytest.mark.usefixtures("fresh")
 def test_reading_the_prompt_shows_progress(window: MainWindow) -> None:
     widget = begin(window)
     window.apply_event(TurnStarted(ONE, ANSWER, 0, 900, 100))
@@ -98,6 +99,7 @@ def test_an_update_with_the_same_values_changes_nothing(window: MainWindow) -> N
     assert len(window.chat.view.widgets) == 2
 
 
+@pytest.mark.usefixtures("fresh")
 def test_code_is_highlighted_and_copied(window: MainWindow) -> None:
     window.show_messages(ONE, (message("a", "assistant", "see\n```python\nfor x in y:\n    pass\n```\n"),))
     (block,) = window.chat.findChildren(CodeBlock)
@@ -125,6 +127,7 @@ def thinking(window: MainWindow) -> CollapsedThinking:
     return found
 
 
+@pytest.mark.usefixtures("fresh")
 def test_reasoning_is_open_while_it_is_written_and_then_says_how_long_it_took(
     window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +156,7 @@ def test_reasoning_that_is_stopped_is_no_longer_being_written(window: MainWindow
     assert thinking(window).title == "Thought, 3 words"
 
 
+@pytest.mark.usefixtures("fresh")
 def test_reasoning_is_folded_until_asked_for(window: MainWindow) -> None:
     answer = replace(message("a", "assistant", "let me see\n</think>\nYes."), thought_ms=83_400)
     window.show_messages(ONE, (answer,))
@@ -164,6 +168,7 @@ def test_reasoning_is_folded_until_asked_for(window: MainWindow) -> None:
     assert "let me see" in words(thinking(window))
 
 
+@pytest.mark.usefixtures("fresh")
 def test_reasoning_does_not_fold_for_one_who_reads_above(window: MainWindow, qtbot: QtBot) -> None:
     window.show_messages(ONE, tuple(message(f"m{i}", "user", f"line\n\n{i}\n" * 5) for i in range(8)))
     begin(window)

@@ -151,6 +151,7 @@ def test_playing_ends_at_the_end(window: MainWindow, player: Player) -> None:
     assert page.at == 0, "from the beginning again"
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_recording_is_asked_for_when_one_looks_and_something_changed(window: MainWindow, record: Record) -> None:
     sent = record(window.command_requested)
     window.apply_event(OperationDone(1, 1.0, "seq_rm", "", 0.1))
@@ -182,6 +183,7 @@ def test_a_growing_recording_keeps_its_place(window: MainWindow, player: Player)
     assert page.model.rowCount() == 0
 
 
+@pytest.mark.usefixtures("fresh")
 def test_the_last_operation_stays_in_sight_while_the_list_follows(
     window: MainWindow, qtbot: QtBot, player: Player
 ) -> None:
@@ -375,6 +377,7 @@ def test_a_group_unfolds_and_folds_again() -> None:
     assert [rows.row(Shown.FOLDED, i).n for i in range(rows.count(Shown.FOLDED))] == [3, 1, 4]
 
 
+@pytest.mark.usefixtures("fresh")
 def test_rows_are_as_high_as_their_reasons_and_groups_open_by_key(
     window: MainWindow, qtbot: QtBot, player: Player
 ) -> None:

@@ -143,3 +143,13 @@ def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: Ma
         qtbot.keyClick(used, key, CONTROL)
         assert used.chat.isVisible()
         assert used.chat.composer.edit.hasFocus()
+
+
+def test_the_column_of_text_grows_in_a_wide_window(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")))
+    text, composer = window.chat.view.widgets[1], window.chat.composer
+    assert text.width() <= window.theme.text_column
+    window.resize(1920, 1080)
+    qtbot.waitUntil(lambda: text.width() > 1.2 * window.theme.text_column)
+    qtbot.waitUntil(lambda: composer.width() == text.width())
+    assert composer.mapTo(window, QPoint()).x() == text.mapTo(window, QPoint()).x()

@@ -57,30 +57,26 @@ def action(window: MainWindow, name: MessageId, text: str) -> QAction:
     return found
 
 
-@pytest.mark.parametrize(
-    ("state", "finish", "note", "words"),
-    [
-        ("complete", "end", "", "Complete"),
-        ("complete", "limit", "Ended at the limit of 9 tokens.", "Length limit reached"),
-        ("complete", "", "Ended at the limit of 9 tokens.", "Length limit reached"),
-        ("complete", "stop string", "", "Stop string reached"),
-        ("stopped", "", "", "Stopped by you"),
-        ("stopped", "context full", "It is full.", "Context full"),
-        ("complete", "edited", "", "Edited by you"),
-    ],
+ENDS: tuple[tuple[MessageState, FinishReason, str, str], ...] = (
+    ("complete", "end", "", "Complete"),
+    ("complete", "limit", "Ended at the limit of 9 tokens.", "Length limit reached"),
+    ("complete", "", "Ended at the limit of 9 tokens.", "Length limit reached"),
+    ("complete", "stop string", "", "Stop string reached"),
+    ("stopped", "", "", "Stopped by you"),
+    ("stopped", "context full", "It is full.", "Context full"),
+    ("complete", "edited", "", "Edited by you"),
 )
-def test_why_it_ended_is_under_every_answer(
-    window: MainWindow, state: MessageState, finish: FinishReason, note: str, words: str
-) -> None:
-    widget = shown(window, QUESTION, replace(ANSWER, state=state, finish=finish, note=note))
-    assert widget.foot_text == f"{words}  ·  {stats_line(STATS)}"
+FAILURES: tuple[tuple[MessageState, str], ...] = (("interrupted", "It broke."), ("failed", "Too long."))
 
 
-@pytest.mark.parametrize(("state", "note"), [("interrupted", "It broke."), ("failed", "Too long.")])
-def test_a_failure_is_said_once(window: MainWindow, state: MessageState, note: str) -> None:
-    widget = shown(window, QUESTION, replace(ANSWER, state=state, finish="", note=note))
-    assert widget.note == f"{state.capitalize()}. {note}"
-    assert widget.foot_text == stats_line(STATS)
+def test_why_it_ended_is_under_every_answer(window: MainWindow) -> None:
+    for state, finish, note, words in ENDS:
+        widget = shown(window, QUESTION, replace(ANSWER, state=state, finish=finish, note=note))
+        assert widget.foot_text == f"{words}  ·  {stats_line(STATS)}"
+    for state, note in FAILURES:
+        widget = shown(window, QUESTION, replace(ANSWER, state=state, finish="", note=note))
+        assert widget.note == f"{state.capitalize()}. {note}", "a failure is said once"
+        assert widget.foot_text == stats_line(STATS)
 
 
 def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtbot: QtBot) -> None:
@@ -178,6 +174,7 @@ def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) 
     assert asked.args == [ONE, "a", "Because of", True]
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> None:
     """As an answer is: later messages are dimmed, and a draft stays where it is."""
     window.show_messages(ONE, (QUESTION, replace(ANSWER, state="complete"), message("q2", "user", "Go on")))
@@ -224,6 +221,7 @@ def test_the_line_under_an_answer_has_its_tip(window: MainWindow) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 900])
+@pytest.mark.usefixtures("fresh")
 def test_the_buttons_under_an_answer_keep_their_places(window: MainWindow, qtbot: QtBot, width: int) -> None:
     """They are in one row with the way to other versions, and what comes and goes is behind the others."""
     window.resize(width, 800)
@@ -296,6 +294,7 @@ def test_a_deleted_message_goes_and_can_come_back(window: MainWindow, qtbot: QtB
     assert not window.chat.can_undelete
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_deletion_can_be_undone_after_its_notice_went(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     window.show()
     back, chats_back = record(window.message_undeleted), record(window.conversations.undo_clicked)
@@ -368,6 +367,7 @@ def test_a_pin_has_one_line() -> None:
     assert len(one_line("word " * 500)) <= 160
 
 
+@pytest.mark.usefixtures("fresh")
 def test_why_speaks_of_the_time_first_and_esc_closes_it(window: MainWindow) -> None:
     stats = replace(STATS, why="All was reused.", time_why="First token after 8.5 s: 259 tokens read at 30 tok/s.")
     widget = shown(window, QUESTION, replace(ANSWER, stats=stats))

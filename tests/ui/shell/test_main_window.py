@@ -135,6 +135,7 @@ def test_selecting_renaming_and_deleting(window: MainWindow, record: Record) -> 
     assert len(renamed) == 1, "a title is not emptied"
 
 
+@pytest.mark.usefixtures("fresh")
 def test_deleting_asks_nothing_because_it_can_be_undone(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     deleted = record(window.conversation_deleted)
     window.conversations.view.setFocus()
@@ -156,6 +157,7 @@ def test_messages_of_a_conversation_that_is_not_shown_are_ignored(window: MainWi
     assert window.chat.view.widgets == ()
 
 
+@pytest.mark.usefixtures("fresh")
 def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
     forget, rebuild = record(window.forget_requested), record(window.rebuild_requested)
     button = window.inspector.forget_button
@@ -206,6 +208,7 @@ def test_the_window_outlives_the_engine(window: MainWindow) -> None:
     assert not window.chat.composer.is_running
 
 
+@pytest.mark.usefixtures("fresh")
 def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None:
     window.apply_event(TokenTexts({3: " sea"}))
     window.apply_event(cache_view())
@@ -223,6 +226,7 @@ def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None
     assert [model.index(i, 0).data(CELLS_ROLE) for i in range(2)] == [180, 72]
 
 
+@pytest.mark.usefixtures("fresh")
 def test_speeds_operations_and_logs_are_drawn(window: MainWindow) -> None:
     window.apply_event(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
     for i in range(20):
@@ -389,6 +393,7 @@ def test_the_list_counts_the_cells_of_every_branch_once(window: MainWindow) -> N
         assert window.conversations.view.model().index(0, 0).data(CELLS_ROLE) == 140
 
 
+@pytest.mark.usefixtures("fresh")
 def test_the_map_has_half_of_the_inspector_and_stays_in_sight(window: MainWindow, qtbot: QtBot) -> None:
     window.resize(1280, 800)
     window.apply_event(cache_view(size=16_384))
@@ -478,14 +483,3 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     assert hint.fontMetrics().lineSpacing() * 2 <= hint.height()
     window.resize(1280, 800)
     qtbot.waitUntil(lambda: line.full_text == f"Complete  ·  {stats_line(STATS)}")
-
-
-@pytest.mark.usefixtures("styled")
-def test_the_column_of_text_grows_in_a_wide_window(window: MainWindow, qtbot: QtBot) -> None:
-    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")))
-    text, composer = window.chat.view.widgets[1], window.chat.composer
-    assert text.width() <= window.theme.text_column
-    window.resize(1920, 1080)
-    qtbot.waitUntil(lambda: text.width() > 1.2 * window.theme.text_column)
-    qtbot.waitUntil(lambda: composer.width() == text.width())
-    assert composer.mapTo(window, QPoint()).x() == text.mapTo(window, QPoint()).x()
