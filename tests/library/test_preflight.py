@@ -133,7 +133,7 @@ def test_a_broken_memory_is_no_memory(model: Path, content: str) -> None:
     assert run_preflight(model, SETTINGS).remembered
 
 
-@pytest.mark.parametrize("pre", ["gpt-4o", "whitespace"])
+@pytest.mark.parametrize("pre", ["gpt-4o", pytest.param("whitespace", marks=pytest.mark.matrix)])
 def test_a_vocabulary_is_tried_with_every_byte(tmp_path: Path, pre: str) -> None:
     """Two blanks end the process with the pre-tokenizer "whitespace" (llama-vocab.cpp, `find_bpe_rank`)."""
     verdict = run_preflight(write(tmp_path / "model.gguf", "llama", text=True, pre=pre), SETTINGS)

@@ -217,6 +217,7 @@ def test_export_as_a_table(page: GraphsPage, tmp_path: Path) -> None:
     assert tokens[0] == ["0.100000", "time per token", "10.01", "ms"]
 
 
+@pytest.mark.usefixtures("styled")
 def test_export_as_a_picture_and_a_drawing(page: GraphsPage, tmp_path: Path) -> None:
     page.export(tmp_path / "out.png")
     image = QImage(str(tmp_path / "out.png"))
@@ -242,6 +243,7 @@ def test_a_failed_export_is_said(page: GraphsPage, tmp_path: Path, monkeypatch: 
         page.export(tmp_path / "x.gif")
 
 
+@pytest.mark.usefixtures("styled")
 def test_the_theme_may_change(page: GraphsPage, theme: Theme) -> None:
     dark = page.grab().toImage().pixelColor(200, 100)
     theme.set_theme(ThemeChoice.LIGHT)

@@ -81,6 +81,7 @@ def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Recor
     assert any("Restart kvdesk" in text for text in texts(window.chat))
 
 
+@pytest.mark.usefixtures("styled")
 def test_the_caption_covers_the_composer_only(window: MainWindow, qtbot: QtBot) -> None:
     window.show_messages(ONE, (message("q", "user", "a"), message("a", "assistant", "word " * 2000, stats=STATS)))
     window.show_caption("The second question reuses 128 tokens: look at the line under the answer")
@@ -94,8 +95,8 @@ def test_the_caption_covers_the_composer_only(window: MainWindow, qtbot: QtBot) 
     assert box(window, window.chat).contains(box(window, caption))
 
 
-@pytest.mark.parametrize("size", [(900, 600), (1024, 640)])
-def test_a_small_window_elides(window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
+@pytest.mark.usefixtures("styled")
+def test_a_small_window_elides(window: MainWindow, qtbot: QtBot) -> None:
     window.apply_event(
         ModelLoaded(
             replace(
@@ -105,17 +106,19 @@ def test_a_small_window_elides(window: MainWindow, qtbot: QtBot, size: tuple[int
     )
     window.show_messages(ONE, (message("q", "user", "x" * 9000), message("a", "assistant", "yes", stats=STATS)))
     window.apply_event(cache_view())
-    window.resize(*size)
-    qtbot.wait(50)
-    assert (window.width(), window.height()) == size
-    (title,) = [part for part in window.chat.findChildren(ElidedLabel) if part.full_text == "A village far away"]
-    assert title.width() >= 64
-    model = next(part for part in window.chat.findChildren(ElidedButton) if part.full_text.startswith("A model"))
-    assert model.text().endswith("…")
-    for widget in window.chat.view.widgets:
-        assert box(window, widget).right() <= box(window, window.chat.view).right(), "nothing is cut off"
+    for size in ((900, 600), (1024, 640)):
+        window.resize(*size)
+        qtbot.wait(50)
+        assert (window.width(), window.height()) == size
+        (title,) = [part for part in window.chat.findChildren(ElidedLabel) if part.full_text == "A village far away"]
+        assert title.width() >= 64
+        model = next(part for part in window.chat.findChildren(ElidedButton) if part.full_text.startswith("A model"))
+        assert model.text().endswith("…")
+        for widget in window.chat.view.widgets:
+            assert box(window, widget).right() <= box(window, window.chat.view).right(), "nothing is cut off"
 
 
+@pytest.mark.usefixtures("styled")
 def test_the_head_is_whole_at_the_first_cell(window: MainWindow, qtbot: QtBot, qapp: QApplication) -> None:
     view = cache_view()
     cells = view.snapshot.maps[0].streams[0]

@@ -105,6 +105,7 @@ def inked(image: QImage) -> tuple[int, int]:
     return columns[0], columns[-1]
 
 
+@pytest.mark.usefixtures("styled")
 def test_a_title_is_drawn_from_right_to_left_at_its_place(theme: Theme, qtbot: QtBot) -> None:
     """A full stop comes last, which is at the left; drawn from left to right it would stand at the right."""
     label = ElidedLabel("שלום" + "." * 12)

@@ -87,6 +87,7 @@ def test_what_was_said_of_another_text_is_not_shown(window: MainWindow) -> None:
     assert composer.hint_text == "Enter sends  ·  Shift+Enter starts a new line"
 
 
+@pytest.mark.usefixtures("styled")
 def test_help_fits_into_the_narrowest_chat(window: MainWindow) -> None:
     window.resize(900, 600)
     typed(window, "hello world", TOO_LONG)
