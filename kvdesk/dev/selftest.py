@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from kvdesk import paths
 from kvdesk.app.language import install_language
 from kvdesk.app.servers import find as find_server
 from kvdesk.attachments.reader import read_file
+from kvdesk.backends.base import Backend, Emit
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.model import Model
@@ -32,7 +33,7 @@ from kvdesk.backends.openai.problems import ServerError
 from kvdesk.backends.process.backend import ProcessBackend
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
-from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
+from kvdesk.chat import Conversation, Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.errors import KvdeskError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, running
 from kvdesk.library.catalogue import facts_of, fit_of
@@ -266,17 +267,10 @@ def _model() -> str:
 
 def _greedy_text() -> str:
     """A turn through template, prefill, decode and sampler gives the known text."""
-    headless = HeadlessEngine()
-    try:
-        headless.do(LoadModel(LocalFile(_embedded_file()), SMALL))
-        chat = HeadlessChat(headless)
-        ended = chat.answer(PROMPT, Sampling(temperature=0.0, max_tokens=N_TOKENS))
-        said, stats = chat.messages[-1].text, ended.stats
-        _expect(said == ANSWER, f"the model said {said!r} instead of {ANSWER!r}")
-        _expect(stats.generated_tokens == N_TOKENS, f"{stats.generated_tokens} tokens instead of {N_TOKENS}")
-        return f"{said!r}, {stats.decode_tok_s:.0f} tok/s, {engine_version()}"
-    finally:
-        headless.close()
+    said, stats = _answered(None)
+    _expect(said == ANSWER, f"the model said {said!r} instead of {ANSWER!r}")
+    _expect(stats.generated_tokens == N_TOKENS, f"{stats.generated_tokens} tokens instead of {N_TOKENS}")
+    return f"{said!r}, {stats.decode_tok_s:.0f} tok/s, {engine_version()}"
 
 
 def _server() -> str:
@@ -305,16 +299,9 @@ def _server() -> str:
 
 def _safe_mode() -> str:
     """The same text from an engine in a process of its own."""
-    headless = HeadlessEngine(make_backend=ProcessBackend)
-    try:
-        headless.do(LoadModel(LocalFile(_embedded_file()), SMALL))
-        chat = HeadlessChat(headless)
-        chat.answer(PROMPT, Sampling(temperature=0.0, max_tokens=N_TOKENS))
-        said = chat.messages[-1].text
-        _expect(said == ANSWER, f"the child process said {said!r} instead of {ANSWER!r}")
-        return f"{said!r} from a child process"
-    finally:
-        headless.close()
+    said, _ = _answered(ProcessBackend)
+    _expect(said == ANSWER, f"the child process said {said!r} instead of {ANSWER!r}")
+    return f"{said!r} from a child process"
 
 
 def _connecting() -> str:
@@ -395,6 +382,15 @@ def _embedded() -> Iterator[Model]:
         yield model
     finally:
         model.close()
+
+
+def _answered(make_backend: Callable[[Emit], Backend] | None) -> tuple[str, TurnStats]:
+    """The greedy answer to PROMPT of an engine in this process (None), or elsewhere."""
+    with closing(HeadlessEngine(make_backend=make_backend)) as headless:
+        headless.do(LoadModel(LocalFile(_embedded_file()), SMALL))
+        chat = HeadlessChat(headless)
+        ended = chat.answer(PROMPT, Sampling(temperature=0.0, max_tokens=N_TOKENS))
+        return chat.messages[-1].text, ended.stats
 
 
 @contextmanager

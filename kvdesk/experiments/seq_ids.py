@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
-from kvdesk.experiments.measured import Measured
+from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure, median
 from kvdesk.protocol.experiment import (
+    Figure,
     Parameter,
     Plot,
     Progress,
@@ -113,6 +114,9 @@ def _run(context: RawContext, bench: Bench, policy: Policy, prompt: list[int], n
 
 
 def _answer(values: Values, measured: Measured) -> Result:
+    def used(policy: Policy) -> list[tuple[float, Figure]]:
+        return [(s.x, Figure("", s.y)) for s in measured.samples if s.series == CELLS + policy.name]
+
     refused = {sample.series: (int(sample.x), sample.note) for sample in measured.samples if sample.note}
     taken = Measured([sample for sample in measured.samples if not sample.note])
     ratios = {}
@@ -130,7 +134,7 @@ def _answer(values: Values, measured: Measured) -> Result:
     rows = tuple(
         (
             tr(policy.name),
-            f"{max((s.y for s in measured.samples if s.series == CELLS + policy.name), default=0):,.0f}",
+            f"{max((cells.value for _, cells in used(policy)), default=0):,.0f}",
             str(ratios[policy.name]) if ratios[policy.name].value else "–",
             tr("request {n}: {why}").format(n=refused[policy.name][0], why=refused[policy.name][1])
             if policy.name in refused
@@ -139,7 +143,7 @@ def _answer(values: Values, measured: Measured) -> Result:
         for policy in POLICIES
     )
     columns = (tr("ids"), tr("cells"), tr("seconds"), tr("end"))
-    series = tuple(measured.curve(CELLS + p.name, measured.xs(CELLS + p.name), name=tr(p.name)) for p in POLICIES)
+    series = tuple(curve(tr(policy.name), used(policy)) for policy in POLICIES)
     sentence = tr(
         "A request with recycled ids takes {ratio} times one with a single id, both cleaned: which "
         "id it has makes a difference."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -88,12 +89,6 @@ def test_ids_differ_when_their_times_do() -> None:
     assert seq_ids_result(2.0, refused=False).verdict.key == "ids differ; not refused"
 
 
-def test_ids_near_a_bar_are_not_certain() -> None:
-    (remark,) = seq_ids_result(1.25, 1.27, refused=True).remarks
-    assert remark.startswith("Not certain: ids recycled, cleaned over one id, cleaned, 1.26 (95 %: ")
-    assert seq_ids_result(1.0, 1.01, refused=True).remarks == ()
-
-
 def test_there_are_more_requests_than_ids() -> None:
     few = chosen(seq_ids.PARAMETERS, {"n_seq_max": 8}, short=True)
     enough = chosen(seq_ids.PARAMETERS, {"n_seq_max": 8, "requests": 9}, short=True)
@@ -135,13 +130,6 @@ def test_too_little_memory_tells_nothing() -> None:
         assert result.remarks == ()
 
 
-def test_memory_that_is_given_back_now_and_then_is_not_certain() -> None:
-    (remark,) = seq_rm_result(0.0, 5.0, 8.0).remarks
-    assert remark.startswith("Not certain: given back by removal, 5 MB ")
-    assert "judged by 4," in remark
-    assert seq_rm_result(0.0, 0.1, 0.0).remarks == ()
-
-
 # --- size-formula -----------------------------------------------------------------------------------------------------
 
 
@@ -178,12 +166,6 @@ def test_the_faster_one_is_named() -> None:
     assert result.verdict.key == "the cache is faster and grows less"
     assert [round(figure.value, 6) for figure in result.figures] == [8, 16, 32, 64, 1, 2]
     assert no_cache_said(2, 1, 1).verdict.key == "no cache is faster and grows less"
-
-
-def test_what_is_as_fast_in_one_round_is_not_certain() -> None:
-    assert not no_cache_said(1, 2, 1).remarks
-    (said,) = no_cache_said(1, 1.5, 0.12, unsteady=0.2).remarks
-    assert said.startswith("Not certain: without over with, 64 tokens, 1.06 (95 %: ")
 
 
 # --- kv-types ---------------------------------------------------------------------------------------------------------
@@ -226,15 +208,6 @@ def test_types_lose_what_their_divergence_says() -> None:
     assert kv_types_said(0.002, 0.05, 0.04, 0.01) == f"q8_0 {rounding}, q4_0 changes; K matters more"
     assert kv_types_said(0.005, 0.9, 0.01, 0.04) == "q8_0 hardly changes, q4_0 changes strongly; V matters more"
     assert kv_types_said(0.05, 0.05, 0.01, 0.04, rounding=0.03) == f"q8_0 {rounding}, q4_0 {rounding}; V matters more"
-
-
-def test_a_divergence_about_a_limit_is_not_certain() -> None:
-    q8, q4 = (kv_types.Pair(kind, kind) for kind in kv_types.QUANTIZED)
-    kl = {kv_types.ROUNDING: 0.001, q8: 0.009, q4: 0.05, kv_types.Pair(q4.k, kv_types.F16): 0.04}
-    assert not kv_types_result(kl).remarks
-    (said,) = kv_types_result(kl, unsteady=0.6).remarks
-    assert said.startswith("Not certain: KL divergence, K q8_0, V q8_0, 0.00904 nats (95 %: ")
-    assert said.endswith("was judged by 0.01, which is within its interval.")
 
 
 def test_the_mean_of_blocks_is_that_of_their_tokens() -> None:
@@ -306,12 +279,6 @@ def test_quantized_keys_are_measured_with_and_without_flash_attention() -> None:
     assert [row[-1].split()[0] for row in table.rows if row[1] == "rebuilt"] == ["1", "1", "1.2", "1.2"]
 
 
-def test_a_layout_that_was_judged_within_the_noise_is_said_to_be() -> None:
-    assert fragmentation_said(3, 1).remarks == ()
-    remarks = fragmentation_said(fragmentation.SLOWER, 1, noise=0.1).remarks
-    assert [remark.split(": ")[1] for remark in remarks] == ["no flash attention, f16", "no flash attention, K q8_0"]
-
-
 # --- threads ----------------------------------------------------------------------------------------------------------
 
 
@@ -343,12 +310,6 @@ def test_more_threads_may_be_faster_beside_a_busy_process() -> None:
     assert threads_said(1.0, 0.8, most=0.5)[1] == "more threads are faster"
     assert threads_said(1.0, 2.0, most=0.5)[1] == "more threads are faster"
     assert threads_said(1.0, 0.8, most=1.15)[1] == "as many are best"  # four are faster, by less than is much
-
-
-def test_threads_near_the_bar_are_not_certain() -> None:
-    _, remark = threads_result(3.0, 1.17, spread=0.01).remarks
-    assert remark.startswith("Not certain: one token, beside one busy process, 2 threads over the best, 1.17 (95 %: ")
-    assert len(threads_result(3.0, 2.0).remarks) == 1
 
 
 # --- context-size -----------------------------------------------------------------------------------------------------
@@ -402,12 +363,6 @@ def test_a_prompt_is_read_with_the_batches_that_are_told(prompt: int) -> None:
     assert any(series == context_size.CALLS for series, _ in readings)
 
 
-def test_a_context_that_was_judged_within_the_noise_is_said_to_be() -> None:
-    assert context_size_said(1.0, 1.2, 1.0).remarks == ()
-    (remark,) = context_size_said(context_size.MUCH, 1.2, 1.0, noise=0.1).remarks
-    assert remark.startswith("Not certain: one token, 8,192 over 1,024 cells")
-
-
 # --- rebuild ----------------------------------------------------------------------------------------------------------
 
 
@@ -433,9 +388,51 @@ def test_a_rebuild_cures_what_becomes_faster() -> None:
     assert rebuild_said(1.0, 1.0).tables[0].rows[0][3] == "never"
 
 
-def test_a_cure_near_a_bar_is_not_certain() -> None:
-    (cures,) = rebuild_said(0.87, 0.87, spread=0.005).remarks
-    assert cures.startswith("Not certain: a token, compacted over before, 0.87 (95 %: ")
-    (same,) = rebuild_said(0.5, 0.62, spread=0.005).remarks
-    assert same.startswith("Not certain: a token, rebuilt, text read again over before, 0.62 (95 %: ")
-    assert rebuild_said(0.5, 0.5, spread=0.005).remarks == ()
+# --- what lies near its bar -------------------------------------------------------------------------------------------
+
+Q8, Q4 = (kv_types.Pair(kind, kind) for kind in kv_types.QUANTIZED)
+DIVERGENCES = {kv_types.ROUNDING: 0.001, Q8: 0.009, Q4: 0.05, kv_types.Pair(Q4.k, kv_types.F16): 0.04}
+NEAR = {
+    "ids recycled, cleaned over one id, cleaned, 1.26 (95 %: ": lambda: seq_ids_result(1.25, 1.27, refused=True),
+    "given back by removal, 5 MB ": lambda: seq_rm_result(0.0, 5.0, 8.0),
+    "without over with, 64 tokens, 1.06 (95 %: ": lambda: no_cache_said(1, 1.5, 0.12, unsteady=0.2),
+    "KL divergence, K q8_0, V q8_0, 0.00904 nats (95 %: ": lambda: kv_types_result(DIVERGENCES, unsteady=0.6),
+    "one token, beside one busy process, 2 threads over the best, 1.17 (95 %: ": lambda: threads_result(
+        3.0, 1.17, spread=0.01
+    ),
+    "one token, 8,192 over 1,024 cells": lambda: context_size_said(context_size.MUCH, 1.2, 1.0, noise=0.1),
+    "a token, compacted over before, 0.87 (95 %: ": lambda: rebuild_said(0.87, 0.87, spread=0.005),
+    "a token, rebuilt, text read again over before, 0.62 (95 %: ": lambda: rebuild_said(0.5, 0.62, spread=0.005),
+}
+"""What is said of the one figure of a result whose interval has its bar inside."""
+FAR = (
+    lambda: seq_ids_result(1.0, 1.01, refused=True),
+    lambda: seq_rm_result(0.0, 0.1, 0.0),
+    lambda: no_cache_said(1, 2, 1),
+    lambda: kv_types_result(DIVERGENCES),
+    lambda: threads_result(3.0, 2.0),
+    lambda: context_size_said(1.0, 1.2, 1.0),
+    lambda: rebuild_said(0.5, 0.5, spread=0.005),
+    lambda: fragmentation_said(3, 1),
+)
+
+
+def not_certain(result: Result) -> list[str]:
+    return [remark for remark in result.remarks if remark.startswith("Not certain: ")]
+
+
+@pytest.mark.parametrize("said", NEAR)
+def test_a_figure_near_its_bar_is_not_certain(said: str) -> None:
+    (remark,) = not_certain(NEAR[said]())
+    assert remark.startswith(f"Not certain: {said}")
+    assert remark.endswith("which is within its interval.")
+
+
+@pytest.mark.parametrize("result", FAR)
+def test_what_is_far_from_its_bar_is_certain(result: Callable[[], Result]) -> None:
+    assert not_certain(result()) == []
+
+
+def test_each_layout_near_the_bar_is_named() -> None:
+    remarks = not_certain(fragmentation_said(fragmentation.SLOWER, 1, noise=0.1))
+    assert [remark.split(": ")[1] for remark in remarks] == ["no flash attention, f16", "no flash attention, K q8_0"]
