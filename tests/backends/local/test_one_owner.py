@@ -19,10 +19,10 @@ READERS = [
     if OWNER not in file.parents
 ]
 FIELDS = {field.name for field in fields(LeasedSequence)}
-OTHERS = {"self", "run"}  # objects of other classes with such attributes; `run` is one of `llama.memory`
+OTHERS = {"self"}  # objects of other classes with such attributes
 CHANGES = {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"}  # methods of a list
 
-MOVES = re.compile(r"\.seq_(rm|cp|keep|add|set)$|context\.decode$|memory\.(clear|decode|advance|flush)$|states\.set$")
+MOVES = re.compile(r"\.seq_(rm|cp|keep|add|set)$|context\.decode$|memory\.(clear|decode|flush)$|states\.set$")
 """Calls of `MirroredMemory`, `Context` and `StateTransfer` that move cells."""
 
 
