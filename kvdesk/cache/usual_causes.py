@@ -21,11 +21,57 @@ _DATE: Final = re.compile(
 )
 _IDENTIFIER: Final = re.compile(
     r"\bx-[a-z-]+:|\b(?:request|session|trace|message|conversation|user)[-_ ]?id\b|\bcch=|\buuid\b"
+    r'|"(?:tool_call_)?id"\s*:|\[CALL_ID\]'
     r"|\b[0-9a-f]{8}-[0-9a-f]{4}|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{12,}",
     re.IGNORECASE,
 )
 _TOOL: Final = re.compile(r'"(?:parameters|function|properties|required|description|inputSchema)"')
 _THINKING: Final = re.compile(r"</?think(?:ing)?>|\[/?THINK\]|reasoning")
+_FIELD: Final = re.compile(r'"([^"\\]{1,60})"\s*:')
+_NULL: Final = re.compile(r'"([^"\\]{1,60})"\s*:\s*null\b')
+_ID: Final = re.compile(r'(?:"(?:tool_call_)?id"\s*:\s*"[^"]*"|\[CALL_ID\]\w+)')
+_ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
+
+
+def cause_in_answer(held: str, prompt: str) -> str:
+    """The sentence for texts that differ inside an earlier answer; "" where the answer was changed otherwise. The texts
+    from the beginning of the answer on.
+    """
+    if _THINKING.search(held) or _THINKING.search(prompt):
+        return usual_cause(held, prompt)
+    names, others = _FIELD.findall(held), _FIELD.findall(prompt)
+    nulls = set(names) - set(others)
+    causes = (
+        (
+            _begin_alike(_plain(held), _plain(prompt)),
+            tr("Usual cause: the program writes an earlier answer again, with other blanks or escapes."),
+        ),
+        (
+            _begin_alike(_plain(_ID.sub("", held)), _plain(_ID.sub("", prompt))),
+            tr("Usual cause: the program gives the calls of an earlier answer other ids."),
+        ),
+        (
+            names != others and sorted(names) == sorted(others),
+            tr("Usual cause: the program writes the arguments of a call again, with their fields in another order."),
+        ),
+        (
+            bool(nulls) and set(others) <= set(names) and nulls <= set(_NULL.findall(held)),
+            tr("Usual cause: the program writes the arguments of a call again, without the fields that are null."),
+        ),
+    )
+    return next((sentence for applies, sentence in causes if applies), "")
+
+
+def _plain(text: str) -> str:
+    """Without blanks, escapes as what they mean."""
+    unescaped = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+    return re.sub(r"\\n|\s", "", unescaped)
+
+
+def _begin_alike(held: str, prompt: str) -> bool:
+    """Whether the shorter of two texts is the beginning of the other."""
+    n = min(len(held), len(prompt))
+    return n > 0 and held[:n] == prompt[:n]
 
 
 def usual_cause(held: str, prompt: str) -> str:

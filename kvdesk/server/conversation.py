@@ -75,13 +75,16 @@ class GivenAnswers:
             self.n_bytes -= sum(one.n_bytes for one in gone)
 
     def find(self, chain: bytes, message: Message) -> GivenAnswer | None:
-        """The answer that a message of a client is; the one of which it is most where its text was changed."""
+        """The answer that a message of a client is; the one of which it is most where its text was changed. Clients
+        that write an answer again order the fields of arguments anew, leave null ones out, escape letters, strip blanks
+        around a text, and give calls other ids: it is the same answer.
+        """
         known = self._answers.get(chain, ())
-        calls, thought = _calls_of(message), thought_of(message)
+        calls, thought = _without_nulls(_calls_of(message)), thought_of(message)
         for one in known:
             if (
-                one.content == message.text
-                and [*told_calls(one.calls)] == calls
+                one.content.strip() == message.text.strip()
+                and _without_nulls([*told_calls(one.calls)]) == calls
                 and thought in ("", one.thought.strip())
             ):
                 return one
@@ -118,11 +121,13 @@ def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -
 
 
 def chains(messages: Sequence[Message], tools: str, sharing: str) -> Iterator[bytes]:
-    """A hash of all before each message, and one of all of them."""
+    """A hash of all before each message, and one of all of them: the same for histories that only ids and blanks, or
+    the order of fields, tell apart.
+    """
     digest = hashlib.sha256(f"{sharing}\0{tools}".encode("utf-8", "replace"))
     yield digest.digest()
     for message in messages:
-        part = json.dumps([message.role, message.text, message.fields])
+        part = json.dumps([message.role, message.text.strip(), _alike(message)], sort_keys=True)
         digest.update(f"{len(part)}:{part}".encode())
         yield digest.digest()
 
@@ -136,7 +141,8 @@ def with_tokens(messages: Sequence[Message], known: GivenAnswers, tools: str, sh
             found.append(message)
             continue
         fields = json.loads(message.fields) if message.fields else {}
-        as_given = given.content == message.text and (bool(fields.pop("reasoning_content", "")) or not given.thought)
+        thinks = bool(fields.pop("reasoning_content", "")) or not given.thought
+        as_given = thinks and given.content.strip() == message.text.strip()
         if given.calls and as_given:  # as the model wrote them; a template that cannot take that has the fields
             fields["content"] = message.text
         if as_given:
@@ -147,6 +153,22 @@ def with_tokens(messages: Sequence[Message], known: GivenAnswers, tools: str, sh
         else:
             found.append(replace(message, tokens=given.tokens, stats=given.stats))
     return tuple(found)
+
+
+def _alike(message: Message) -> Any:
+    """The fields of a message without ids and nulls."""
+    fields = json.loads(message.fields) if message.fields else {}
+    fields.pop("tool_call_id", None)
+    if "tool_calls" in fields:
+        fields["tool_calls"] = [call["function"] for call in fields["tool_calls"]]
+    return _without_nulls(fields)
+
+
+def _without_nulls(value: Any) -> Any:
+    """The same without fields that are null, at any depth."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(part) for name, part in value.items() if part is not None}
+    return [_without_nulls(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def thought_of(message: Message) -> str:

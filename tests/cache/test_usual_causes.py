@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.cache.usual_causes import usual_cause
+from kvdesk.cache.usual_causes import cause_in_answer, usual_cause
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,37 @@ def test_the_first_cause_that_fits_is_named(held: str, prompt: str, word: str) -
     said = usual_cause(held, prompt)
     assert word in said
     assert bool(said) == bool(word)
+
+
+CALL = '<tool_call>{"name": "look", "arguments": {"b": "Zürich", "a": null, "c": 1}}</tool_call><tool>here</tool>'
+
+
+@pytest.mark.parametrize(
+    ("prompt", "word"),
+    [
+        (CALL.replace('"b": "Zürich", "a": null', '"a": null, "b": "Zürich"'), "another order"),
+        (CALL.replace('"a": null, ', ""), "null"),
+        (CALL.replace(": ", ":").replace(", ", ","), "blanks"),
+        (CALL.replace("ü", "\\u00fc"), "escapes"),
+        (CALL.replace("</tool_call>", "</tool_call>\n"), "blanks"),
+        (CALL.replace("Zürich", "Bern"), ""),
+        (CALL.replace('"c": 1', '"d": 1'), ""),
+        ("It is there.", ""),
+        ("<think>\nHm.</think>" + CALL, "reasoning"),
+    ],
+)
+def test_the_way_in_which_a_program_writes_a_call_again_is_named(prompt: str, word: str) -> None:
+    said = cause_in_answer(CALL, prompt)
+    assert word in said
+    assert bool(said) == bool(word)
+
+
+def test_other_ids_of_calls_are_named() -> None:
+    for text in (
+        '[TOOL_CALLS][{{"name": "f", "id": "{}"}}]',
+        "[TOOL_CALLS]f[CALL_ID]{}[ARGS]{{}}",
+        '{{"tool_call_id": "{}"}}',
+    ):
+        held, prompt = text.format("a1b2c3d4e"), text.format("z9y8x7w6v")
+        assert "ids" in cause_in_answer(held, prompt)
+        assert "identifier" in usual_cause(held, prompt)

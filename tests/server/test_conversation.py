@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kvdesk.chat import new_conversation_id
-from kvdesk.server.conversation import messages_of
+from kvdesk.chat import TurnStats, new_conversation_id
+from kvdesk.server.conversation import GivenAnswer, GivenAnswers, chains, messages_of, with_tokens
 from kvdesk.server.errors import ApiError
+from kvdesk.tool_calls import ToolCall
 
 CALL = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 
@@ -53,3 +54,48 @@ def test_a_role_that_is_no_name_is_refused(role: object) -> None:
     with pytest.raises(ApiError) as refused:
         messages_of([{"role": role, "content": "x"}], new_conversation_id())
     assert refused.value.param == "messages.0.role"
+
+
+ARGUMENTS = '{"city": "Zürich", "days": null, "exact": {"b": 1, "a": null}}'
+QUESTION = {"role": "user", "content": "Where?"}
+
+
+def history(arguments: str = ARGUMENTS, text: str = "I look.\n", call: str = "c1") -> list[dict[str, Any]]:
+    """A question, an answer that calls, and what the tool said; `call` is the id."""
+    function = {"name": "look", "arguments": arguments}
+    calls = [{"id": call, "type": "function", "function": function}]
+    answer = {"role": "assistant", "content": text, "tool_calls": calls}
+    return [QUESTION, answer, {"role": "tool", "tool_call_id": call, "content": "here"}]
+
+
+def known_tokens(*messages: dict[str, Any]) -> list[tuple[int, ...]]:
+    """Token ids of the answers among the messages, after two answers were given here: one that calls, one that says."""
+    known, chat = GivenAnswers(), new_conversation_id()
+    stats = TurnStats(1, 0, 1, 1, 0.0, 0.0, 0.0)
+    for before, answer in (
+        ([QUESTION], GivenAnswer("I look.\n<call>", (1, 2), stats, "I look.\n", (ToolCall("look", ARGUMENTS),))),
+        (history(), GivenAnswer("There.\n", (3, 4), stats, "There.\n")),
+    ):
+        *_, chain = chains(messages_of(before, chat), "", "")
+        known.add(chain, answer)
+    return [m.tokens for m in with_tokens(messages_of(messages, chat), known, "", "") if m.role == "assistant"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"arguments": '{"days":null,"exact":{"a":null,"b":1},"city":"Zürich"}'},
+        {"arguments": '{"city": "Z\\u00fcrich", "exact": {"b": 1}}'},
+        {"text": "I look."},
+        {"call": "toolu_7"},
+    ],
+)
+def test_an_answer_that_its_client_writes_again_is_the_same_answer(more: dict[str, str]) -> None:
+    last = {"role": "assistant", "content": "There."}
+    assert known_tokens(*history(**more), last) == [(1, 2), (3, 4)]
+
+
+def test_an_answer_that_its_client_edits_is_another() -> None:
+    edited = history(arguments=ARGUMENTS.replace("Zürich", "Bern"))
+    assert known_tokens(*edited, {"role": "assistant", "content": "There."}) == [(), ()]

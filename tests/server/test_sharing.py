@@ -82,6 +82,45 @@ def test_why_names_the_tools_in_another_order_with_a_call_in_the_history(running
     assert "message was changed" not in why
 
 
+def test_why_names_an_answer_that_its_client_edited(running: Running) -> None:
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": f"{SYSTEM} Who edits?"}], "max_tokens": 12}
+    with running.http(INSPECT) as client, client.stream("GET", "/kv/events") as stream:
+        lines = stream.iter_lines()
+        with running.http() as other:
+            given = other.post("/v1/chat/completions", json=asked).json()["choices"][0]["message"]["content"]
+            edited = {"role": "assistant", "content": f"{given[:8]} It was edited."}
+            asked["messages"] += [edited, {"role": "user", "content": "Why?"}]
+            other.post("/v1/chat/completions", json=asked).raise_for_status()
+        why = next(islice(whys(lines), 1, None))
+    assert "A message was changed (message 2)" in why
+
+
+@pytest.mark.parametrize(
+    ("again", "word"),
+    [
+        ('{"exact": null, "city": "Rom", "days": 3}', "another order"),
+        ('{"city": "Rom", "days": 3}', "without the fields that are null"),
+        ('{"city": "Oslo", "days": 3, "exact": null}', "(message 2)"),
+    ],
+)
+def test_why_names_how_a_call_was_written_again(running: Running, again: str, word: str) -> None:
+    def asked(arguments: str) -> dict[str, Any]:
+        call = {"id": "c12345678", "type": "function", "function": {"name": "look", "arguments": arguments}}
+        question = {"role": "user", "content": f"{SYSTEM} Who looks? {word}"}
+        answer = {"role": "assistant", "content": None, "tool_calls": [call]}
+        result = {"role": "tool", "content": "It rains there.", "tool_call_id": call["id"]}
+        tools = [{"type": "function", "function": {"name": "look"}}]
+        return {"messages": [question, answer, result], "tools": tools, "tool_choice": "none", "max_tokens": 2}
+
+    with running.http(INSPECT) as client, client.stream("GET", "/kv/events") as stream:
+        lines = stream.iter_lines()
+        with running.http() as other:
+            for arguments in ('{"city": "Rom", "days": 3, "exact": null}', again):
+                other.post("/v1/chat/completions", json=asked(arguments)).raise_for_status()
+        why = next(islice(whys(lines), 1, None))
+    assert word in why
+
+
 def test_requests_take_no_more_sequences_than_there_are(running: Running) -> None:
     with running.http(INSPECT) as client:
         chats = {lease.conversation for lease in leases(client) if not lease.client}  # of other tests: they go last

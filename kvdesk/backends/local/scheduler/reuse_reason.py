@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.backends.local.prompt.prompt import Place
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.cache.prefix import common_prefix
-from kvdesk.cache.usual_causes import AROUND, usual_cause
+from kvdesk.cache.usual_causes import AROUND, cause_in_answer, usual_cause
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import Generate
 from kvdesk.reasoning import parts_of
@@ -19,6 +21,8 @@ from kvdesk.translation import tr
 FEW_ALIKE: Final = 5
 """Tokens at the beginning that two prompts of one program have in common, beside what a template writes, where one is
 compared with the other."""
+_IN_ANSWER: Final = 200
+"""Tokens of an earlier answer behind the first that differs, to see how it was written again."""
 
 
 def reuse_reason(
@@ -28,11 +32,13 @@ def reuse_reason(
     acquired: Acquired,
     held: list[int],
     prompt: list[int],
+    places: Sequence[Place],
     command: Generate,
 ) -> str:
     """Why the request reuses what was `acquired` of its prompt. Remembers the texts of its messages for the next one.
 
-    held  token ids that the sequence had before; `prompt`: those of the request. Another program's request is compared
+    held  token ids that the sequence had before; `prompt`: those of the request, with the `places` of its messages.
+          Another program's request is compared
           with the one whose cells it shares: it has nothing of its own before, and its client sent both, as a rule
     """
     messages = command.messages if command.continued is None else (*command.messages, command.continued)
@@ -50,9 +56,13 @@ def reuse_reason(
     began_again = reuses and reused == 0 and min(common, len(prompt) - 1) >= block
     cause = ""
     if command.client is not None and common < min(len(held), len(prompt)):
-        around = slice(max(0, common - AROUND), common + AROUND)
-        cause = usual_cause(*("".join(map(model.vocab.label, tokens[around])) for tokens in (held, prompt)))
-        if cause and changed >= 0 and messages[changed].role == "assistant":
+        at, first = _answer_at(common, places, messages)
+        around = slice(max(0, common - AROUND) if at < 0 else first, common + (AROUND if at < 0 else _IN_ANSWER))
+        sides = ("".join(map(model.vocab.label, tokens[around])) for tokens in (held, prompt))
+        cause = usual_cause(*sides) if at < 0 else cause_in_answer(*sides)
+        if at >= 0:
+            changed = -1 if cause else at
+        elif cause and changed >= 0 and messages[changed].role == "assistant":
             changed = -1  # what differs first comes before: with other tools an answer is not known as it was written
     facts = Facts(
         evicted=cache_manager.pop_eviction_reason(sequence.conversation),
@@ -67,6 +77,22 @@ def reuse_reason(
     cache_manager.set_texts(sequence, texts)
     explanation = explain(held, prompt, model.vocab.label, facts, reused)
     return " ".join(part for part in (explanation.sentence, cause if explanation.position >= 0 else "") if part)
+
+
+def _answer_at(common: int, places: Sequence[Place], messages: Sequence[Message]) -> tuple[int, int]:
+    """The answer in which token `common` of the prompt lies, and where that begins; (-1, 0) where it lies in none. An
+    answer that only calls has no place: it lies between those of the messages before and after it.
+    """
+    index = {message.id: i for i, message in enumerate(messages)}
+    before = max((place for place in places if place.first <= common), key=lambda p: p.first, default=None)
+    if before is None:
+        return -1, 0
+    last = index[before.message]
+    if common < before.end or messages[last].role == "assistant":
+        return (last, before.first) if messages[last].role == "assistant" else (-1, 0)
+    after = last + 1
+    is_call = after < len(messages) and messages[after].role == "assistant" and '"tool_calls"' in messages[after].fields
+    return (after, before.end) if is_call else (-1, 0)
 
 
 def _has_reasoning(message: Message) -> bool:

@@ -207,7 +207,9 @@ class Running:
             return True
         cache_manager.mark_busy(sequence)
         reused = acquired.n_tokens
-        why = reuse_reason(self._context.model, cache_manager, sequence, acquired, held, prompt, command)
+        why = reuse_reason(
+            self._context.model, cache_manager, sequence, acquired, held, prompt, fit.whole.places, command
+        )
         request = Request(
             command, sequence, fit.whole, reused, sampler, why, vocab, clocks, fit.evicted,
             skipped=fit.skipped, n_continued=len(fit.generated), generated=list(fit.generated),
