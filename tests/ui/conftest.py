@@ -67,11 +67,12 @@ def no_stray_widgets(qapp: QApplication, shared: list[MainWindow]) -> Iterator[N
     """
     yield
     for widget in QApplication.topLevelWidgets():
-        if not isinstance(widget, QWidget) or widget in shared:
-            continue  # PySide may give what lived at that address before, such as a QWidgetItem
-        widget.close()
-        if not any(belongs(widget, window) for window in shared):
-            widget.deleteLater()
+        if isinstance(widget, QWidget):  # PySide may give what lived at that address before, such as a QWidgetItem
+            if widget in shared:
+                continue
+            widget.close()
+            if not any(belongs(widget, window) for window in shared):
+                widget.deleteLater()
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     if not shared:
         assert not QApplication.allWidgets()
