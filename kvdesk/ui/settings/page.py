@@ -337,8 +337,7 @@ class SettingsPage(QWidget):
         """Why the settings of a table cannot be changed now; "" if they can."""
         self._missing[table].setText(sentence)
         self._missing[table].setVisible(bool(sentence))
-        for widget in self._rows.fields(table):
-            widget.setEnabled(not sentence)
+        self._rows.set_enabled(table, not sentence)
         self._show_defaults()
 
     @Slot()

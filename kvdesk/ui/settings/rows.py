@@ -167,6 +167,12 @@ class SettingRows(QWidget):
         """The controls of one table."""
         return [row.control for (of, _), row in self._fields.items() if of == table]
 
+    def set_enabled(self, table: str, enabled: bool) -> None:
+        """Whether the settings of one table can be changed."""
+        for control in self.fields(table):
+            control.setEnabled(enabled)
+        self._show_states()
+
     def values(self, table: str) -> dict[str, Any]:
         """What the controls of one table show, by the names of its fields."""
         return {name: value_of(row.control) for (of, name), row in self._fields.items() if of == table}
