@@ -78,6 +78,23 @@ def test_a_stop_of_an_answer_lets_the_job_go_on(headless: HeadlessEngine) -> Non
     assert of(headless.events, Verified)
 
 
+def test_a_verification_waits_for_the_answer_in_its_conversation(headless: HeadlessEngine) -> None:
+    chat, engine = HeadlessChat(headless), headless.engine
+    chat.answer(LONG, GREEDY)
+    said = (*chat.messages, Message(new_message_id(), chat.id, None, "user", "Go on."))
+    answer = Generate(chat.id, new_message_id(), said, GREEDY)
+    headless.events = []
+    engine.handle(answer)
+    engine.step()
+    engine.handle(VerifyConversation(chat.id))
+    engine.step()
+    assert answer.answer not in ends(headless)
+    step_until(headless, lambda: not engine.busy)
+    assert ends(headless)[answer.answer].state == "complete"
+    (verified,) = of(headless.events, Verified)
+    assert verified.n_tokens == len(held(headless, chat))
+
+
 def test_an_answer_that_needs_the_cells_ends_a_verification(
     narrow: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,21 +34,21 @@ def verify(
     n_piece: Callable[[int], int],
     emit: Emit,
 ) -> Job:
-    """Recompute the conversation in a spare sequence and compare its next token. `noise`: `LoadedModel.noise`.
+    """Recompute the conversation in a spare sequence and compare its next token, once it is not being answered.
+    `noise`: `LoadedModel.noise`.
 
     Raises UserError where it cannot.
     """
-    pool = cache_manager.pool
-    sequence = pool.get(conversation)
+    pool, what = cache_manager.pool, tr("Verifying: computing the conversation again")
+    while (sequence := pool.get(conversation)) is not None and sequence.busy:
+        yield Working(what, 0, len(sequence.tokens))
     if sequence is None or not sequence.tokens:
         raise UserError(tr("This conversation has nothing in the cache that could be verified."))
-    if sequence.busy:
-        raise UserError(tr("This conversation is being answered: verify it when the answer is there."))
     cache_manager.free_a_sequence()
     if not pool.free:
         raise UserError(tr("All sequences are in use: close a conversation, so that one is free to compute in."))
     tokens = list(sequence.tokens)
-    what, start = tr("Verifying: computing the conversation again"), time.perf_counter()
+    start = time.perf_counter()
     held = cache_manager.probe.next_logits(sequence).logits
     for result in cache_manager.probe.fresh_logits(tokens, n_piece):
         if isinstance(result, int):
