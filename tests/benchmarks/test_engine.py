@@ -10,11 +10,12 @@ import pytest
 from kvdesk import paths
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.benchmarks import engine
 from kvdesk.experiments.benchmarks.baselines import BareLoop
 from kvdesk.headless import HeadlessEngine
 from kvdesk.protocol.cache import RebuildContext
-from kvdesk.settings import ContextSettings
+from kvdesk.settings import CachePolicy, ContextSettings
 
 SETTINGS = ContextSettings(n_ctx=512, n_seq_max=2, n_threads=1, n_threads_batch=1)
 
@@ -28,19 +29,24 @@ def model() -> Path:
 
 @pytest.fixture(scope="module")
 def headless(model: Path) -> Iterator[HeadlessEngine]:
-    headless = HeadlessEngine()
-    engine._load(headless, model, SETTINGS)
-    yield headless
-    headless.close()
+    with Bench(model, SETTINGS, {}).engine(CachePolicy()) as headless:
+        engine._answer_at_length(headless)
+        yield headless
 
 
-def test_a_noisy_machine_is_measured_longer(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def bench(model: Path, rounds: int, told: list[str]) -> Bench:
+    return Bench(model, SETTINGS, {"rounds": rounds}, say=told.append)
+
+
+def test_a_noisy_machine_is_measured_longer(
+    headless: HeadlessEngine, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Until the ratio is sure, at most twice the rounds; a single round, as `--against` asks for, is measured once."""
     monkeypatch.setattr(engine, "READ", {48: 1})
     for rounds, sure, n_rounds, n_values in ((2, 0.0, 4, 8), (2, float("inf"), 2, 4), (1, 0.0, 1, 1)):
         monkeypatch.setattr(engine, "SURE", sure)
         told: list[str] = []
-        speeds = engine._prefill_speeds(headless, SETTINGS, rounds, told.append)
+        speeds = engine._prefill_speeds(headless, bench(model, rounds, told))
         assert (len(told), len(speeds[48][0])) == (n_rounds, n_values)
 
 
@@ -51,12 +57,12 @@ def test_prompts_are_as_long_as_is_said(headless: HeadlessEngine) -> None:
 
 
 def test_prefill_is_measured_beside_llama_cpp_s_defaults(
-    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+    headless: HeadlessEngine, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "READ", {48: 2, 64: 1})
     monkeypatch.setattr(engine, "SURE", float("inf"))
     told: list[str] = []
-    speeds = engine._prefill_speeds(headless, SETTINGS, 2, told.append)
+    speeds = engine._prefill_speeds(headless, bench(model, 2, told))
     assert {n: (len(ours), len(theirs)) for n, (ours, theirs) in speeds.items()} == {48: (8, 8), 64: (4, 4)}
     assert all(speed > 0 for pair in speeds.values() for side in pair for speed in side)
     assert [line.split(":")[0] for line in told] == ["prefill, round 1", "prefill, round 2"]

@@ -23,17 +23,17 @@ from kvdesk.chat import TurnStats
 from kvdesk.children.entry import Parent
 from kvdesk.children.process import Child, child_command
 from kvdesk.errors import UserError
-from kvdesk.experiments.bench import uncollected
+from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.benchmarks.baselines import BareLoop, LlamaClass
 from kvdesk.experiments.benchmarks.interleaved import six_requests
 from kvdesk.experiments.benchmarks.requests import QUESTION, REQUEST, asked, turns
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import SURE, error, most_rounds, ratio, ratio_at_least, slowest_over_fastest
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
-from kvdesk.protocol.cache import ContextInfo, ContextReady, RebuildContext, Watch
+from kvdesk.protocol.cache import RebuildContext, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.protocol.experiment import Figure, at_most
-from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 
 GREEDY = Sampling(temperature=0.0, max_tokens=128)
 SHORT = Sampling(temperature=0.0, max_tokens=32)
@@ -75,48 +75,47 @@ def run(
     wanted = set(only) or set(ROWS)
     figures: list[Figure] = []
     values: dict[str, object] = {}
-    headless = HeadlessEngine()
-    ready = _load(headless, path, settings)
-    try:
-        with uncollected():
-            if "prefill" in wanted:
-                reading = _prefill_speeds(headless, settings, rounds, say)
-                figures += [ratio_at_least(f"prefill_{n}_vs_bare_loop", 0.97, *sides) for n, sides in reading.items()]
-                values["prefill_tok_s"] = {
-                    n: {"engine": [round(v, 1) for v in ours], "bare": [round(v, 1) for v in theirs]}
-                    for n, (ours, theirs) in reading.items()
-                }
-            if "decode" in wanted:
-                speeds = _decode_speeds(headless, path, settings, rounds, say)
-                figures += [
-                    ratio_at_least("decode_vs_bare_loop", 0.97, speeds["engine"], speeds["bare"]),
-                    ratio_at_least("decode_in_safe_mode_vs_bare_loop", 0.97, speeds["safe"], speeds["bare"]),
-                    ratio_at_least("decode_vs_llama_class", 1.0, speeds["engine"], speeds["llama"]),
-                ]
-                values["watched_vs_engine"] = round(ratio(speeds["watched"], speeds["engine"]), 4)
-                values["decode_tok_s"] = {name: [round(v, 1) for v in found] for name, found in speeds.items()}
-            if "six-requests" in wanted:
-                six = six_requests(headless, SIX_ROUNDS if rounds > 1 else 1, SHORT)
-                for seconds, _ in six:
-                    say("six equal requests: " + ", ".join(f"{s:.2f} s" for s in seconds))
-                slowest, machine = slowest_over_fastest(six)
-                over = Figure("six_requests_slowest_over_fastest_over_bare", slowest / machine)
-                figures.append(over.judged(at_most(1.15)))
-                values["six_requests"] = {
-                    "slowest_over_fastest": round(slowest, 3),
-                    "slowest_over_fastest_of_a_bare_loop": round(machine, 3),
-                    "seconds": [[round(s, 3) for s in seconds] for seconds, _ in six],
-                    "seconds_of_a_bare_loop": [[round(s, 3) for s in empty] for _, empty in six],
-                }
+    bench = Bench(path, settings, {"rounds": rounds}, say=say)
+    with bench.engine(CachePolicy()) as headless:
+        _answer_at_length(headless)
+        info = session_of(headless).runtime.info
+        if "prefill" in wanted:
+            reading = _prefill_speeds(headless, bench)
+            figures += [ratio_at_least(f"prefill_{n}_vs_bare_loop", 0.97, *sides) for n, sides in reading.items()]
+            values["prefill_tok_s"] = {
+                n: {"engine": [round(v, 1) for v in ours], "bare": [round(v, 1) for v in theirs]}
+                for n, (ours, theirs) in reading.items()
+            }
+        if "decode" in wanted:
+            speeds = _decode_speeds(headless, bench)
+            figures += [
+                ratio_at_least("decode_vs_bare_loop", 0.97, speeds["engine"], speeds["bare"]),
+                ratio_at_least("decode_in_safe_mode_vs_bare_loop", 0.97, speeds["safe"], speeds["bare"]),
+                ratio_at_least("decode_vs_llama_class", 1.0, speeds["engine"], speeds["llama"]),
+            ]
+            values["watched_vs_engine"] = round(ratio(speeds["watched"], speeds["engine"]), 4)
+            values["decode_tok_s"] = {name: [round(v, 1) for v in found] for name, found in speeds.items()}
+        if "six-requests" in wanted:
+            six = six_requests(headless, SIX_ROUNDS if rounds > 1 else 1, SHORT)
+            for seconds, _ in six:
+                say("six equal requests: " + ", ".join(f"{s:.2f} s" for s in seconds))
+            slowest, machine = slowest_over_fastest(six)
+            over = Figure("six_requests_slowest_over_fastest_over_bare", slowest / machine)
+            figures.append(over.judged(at_most(1.15)))
+            values["six_requests"] = {
+                "slowest_over_fastest": round(slowest, 3),
+                "slowest_over_fastest_of_a_bare_loop": round(machine, 3),
+                "seconds": [[round(s, 3) for s in seconds] for seconds, _ in six],
+                "seconds_of_a_bare_loop": [[round(s, 3) for s in empty] for _, empty in six],
+            }
         if "turns" in wanted:
             last, n_new = _fifth_turn(headless)
             say(f"turn 5: {last.reused_tokens} reused, {last.prefilled_tokens} prefilled of {n_new} new")
             figures.append(Figure("turn_5_prefilled_over_new", last.prefilled_tokens / n_new).judged(at_most(1.0)))
             values["turn_5"] = {"reused_tokens": last.reused_tokens, "prefilled_tokens": last.prefilled_tokens}
-    finally:
-        headless.close()
+    values["audit"] = bench.audited
     if "memory" in wanted:
-        allowed = path.stat().st_size + _repacked_bytes(path) + ready.k_bytes + ready.v_bytes + 300 * 2**20
+        allowed = path.stat().st_size + _repacked_bytes(path) + info.k_bytes + info.v_bytes + 300 * 2**20
         resident = _resident_bytes(path, settings)
         say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
         figures.append(Figure("resident_over_allowed", resident / allowed).judged(at_most(1.0)))
@@ -129,20 +128,17 @@ def _contexts(rounds: int) -> int:
     return CONTEXTS if rounds > 1 else 1
 
 
-def _load(headless: HeadlessEngine, path: Path, settings: ContextSettings) -> ContextInfo:
-    """Load the model; its answers are all of the length that is asked for, whatever it has to say."""
-    events = headless.do(LoadModel(LocalFile(path), settings))
+def _answer_at_length(headless: HeadlessEngine) -> None:
+    """From now on answers have the length that is asked for, whatever the model has to say."""
     session_of(headless).loaded.model.vocab.ignore_eog()
-    return next(e for e in events if isinstance(e, ContextReady)).context
 
 
-def _prefill_speeds(
-    headless: HeadlessEngine, settings: ContextSettings, rounds: int, say: Callable[[str], None]
-) -> dict[int, tuple[list[float], list[float]]]:
+def _prefill_speeds(headless: HeadlessEngine, bench: Bench) -> dict[int, tuple[list[float], list[float]]]:
     """By length of the prompt: tok/s of the engine, and of the bare loop with llama.cpp's default sizes of batches.
 
     From the request to the first token, so template, tokenizer and what follows a decode count for the engine.
     """
+    settings, rounds = bench.settings, bench.whole("rounds")
     wide = settings.model_copy(update={"n_ctx": settings.n_ctx and max(settings.n_ctx, max(READ) + 256)})
     requests = {n: _text_of(headless, n) for n in READ}
     speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in READ}
@@ -155,7 +151,7 @@ def _prefill_speeds(
                 for side, values in zip(speeds[n], sides, strict=True):
                     side.extend(values)
         told = (f"{n} tokens {ours[-1]:.0f} tok/s, bare {theirs[-1]:.0f}" for n, (ours, theirs) in speeds.items())
-        say(f"prefill, round {number + 1}: " + "; ".join(told))
+        bench.say(f"prefill, round {number + 1}: " + "; ".join(told))
     headless.do(RebuildContext(settings))
     return speeds
 
@@ -221,16 +217,14 @@ def _first_token_s(headless: HeadlessEngine, request: str) -> float:
     return stats.ttft_ms / 1e3
 
 
-def _decode_speeds(
-    headless: HeadlessEngine, path: Path, settings: ContextSettings, rounds: int, say: Callable[[str], None]
-) -> dict[str, list[float]]:
+def _decode_speeds(headless: HeadlessEngine, bench: Bench) -> dict[str, list[float]]:
     """Decode speeds in tok/s of the contenders, who take turns; who begins changes every time.
 
     All load the model and make new contexts, `_contexts` times in a round. Runs that are compared lie next to each
     other, since the machine's own speed drifts as well. Each context gives one value, the median of its runs: where its
     memory lies is worth more than what runs in it differ by. "safe" is the engine in a child process (safe mode).
     """
-    n = SHORT.max_tokens
+    path, settings, rounds, n = bench.path, bench.settings, bench.whole("rounds"), SHORT.max_tokens
     most = MOST_TURNS if rounds > 1 else LEAST_TURNS
     turns = max(LEAST_TURNS, min(most, round(TURNS_S * _engine_tok_s(headless, watched=False) / n)))
     prompt = _prompt(headless, QUESTION)
@@ -240,7 +234,8 @@ def _decode_speeds(
     for number in range(_contexts(rounds) * most_rounds(rounds)):
         if number >= _contexts(rounds) * rounds and all(error(speeds[a], speeds[b]) <= SURE for a, b in JUDGED):
             break
-        _load(headless, path, settings)
+        headless.do(LoadModel(LocalFile(path), settings))
+        _answer_at_length(headless)
         safe.do(LoadModel(LocalFile(path), settings))
         bare, llama = BareLoop(session_of(headless).loaded.model, settings), LlamaClass(path, settings)
         runs: dict[str, Callable[[], float]] = {
@@ -263,7 +258,7 @@ def _decode_speeds(
         for name, values in found.items():
             speeds[name].append(statistics.median(values[1:]))  # the first warms up
         told = (f"{name} {values[-1]:.1f} tok/s" for name, values in speeds.items())
-        say(f"contexts, number {number + 1}: " + ", ".join(told))
+        bench.say(f"contexts, number {number + 1}: " + ", ".join(told))
     headless.do(Watch(snapshots=False))
     safe.close()
     return speeds
