@@ -14,7 +14,7 @@ from typing import Final
 
 from kvdesk.translation import marked, tr
 
-WITHOUT_DISPLAY: Final = marked("`kvdesk chat` and `kvdesk demo --offscreen` work without one.")
+WITHOUT_DISPLAY: Final = marked("`kvdesk chat` and `kvdesk serve` work without one.")
 _VARIABLES = "QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"
 _PLUGINS: Final = {"DISPLAY": "xcb", "WAYLAND_DISPLAY": "wayland"}
 """The environment variable that says where a display is, and Qt's plug-in for it."""
