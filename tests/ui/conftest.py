@@ -30,14 +30,9 @@ UNSTYLED = frozenset(
 )
 """Folders and modules whose tests look at no size and no colour, but for those that use `styled`."""
 SHARING = frozenset(
-    {
-        "test_chat",
-        "test_conversation_list",
-        "test_main_window",
-        "test_message_actions",
-        "test_operations",
-        "test_timeline",
-    }
+    {"test_alternatives", "test_chat", "test_command_palette", "test_conversation_list"}
+    | {"test_main_window", "test_message_actions", "test_operations"}
+    | {"test_overflow_choice", "test_timeline"}
 )
 """Modules of these whose tests use one `window`, emptied before each, but for those that use `fresh`."""
 
