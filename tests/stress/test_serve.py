@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2 as httpx
 import psutil
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from kvdesk.protocol.cache import AuditCache, UsePolicy
@@ -30,10 +30,29 @@ MOST_GROWTH = 60 << 20
 pytestmark = [pytest.mark.stress, pytest.mark.timeout(3600)]
 
 
-@settings(max_examples=N_BODIES, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(st.sampled_from(PATHS), BODIES)
-def test_any_body_is_answered_or_refused(http: httpx.Client, path: str, body: bytes) -> None:  # noqa: F811
-    send(http, path, body)
+def test_malformed_requests_are_refused_and_leave_nothing(running: Running, http: httpx.Client) -> None:  # noqa: F811
+    def send_bodies(n: int) -> None:
+        @seed(SEED + n)
+        @settings(max_examples=n, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        @given(st.sampled_from(PATHS), BODIES)
+        def any_body_is_answered_or_refused(path: str, body: bytes) -> None:
+            send(http, path, body)
+
+        any_body_is_answered_or_refused()
+        wait_until_quiet(http, 60.0)
+        gc.collect()
+
+    running.host.submit(UsePolicy(CachePolicy(memory_mb=8, disk_mb=0)))
+    process = psutil.Process()
+    send_bodies(max(1, N_BODIES // 10))
+    before, n_files = process.memory_info().rss, process.num_fds()
+    send_bodies(N_BODIES)
+    grown = process.memory_info().rss - before
+    assert grown < MOST_GROWTH, f"{grown:,} bytes more"
+    assert process.num_fds() <= n_files + 8
+    assert not running.server.n_asked
+    audited = running.answered(AuditCache())
+    assert audited.state == "verified", audited.sentence
 
 
 def test_thousands_of_requests_leave_nothing(running: Running, http: httpx.Client) -> None:  # noqa: F811
