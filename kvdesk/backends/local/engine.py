@@ -233,7 +233,7 @@ class Engine:
                 self._emit(tokenized(self.session.loaded.prompts if self.session is not None else None, command))
             case VerifyConversation():
                 loaded, runtime = self._require().loaded, self._require().runtime
-                n_piece = self._scheduler.running.n_job_piece
+                n_piece = self._scheduler.n_job_piece
                 job = verify(runtime.cache_manager, loaded.noise, command.conversation, n_piece, self._emit)
                 self._scheduler.jobs.add(command, job)
             case TakeRecording():
@@ -290,7 +290,7 @@ class Engine:
             self._after_new_context()
         if held and self.session is session:
             new = session.runtime
-            n_piece = self._scheduler.running.n_job_piece
+            n_piece = self._scheduler.n_job_piece
             job = refill(new.context, new.cache_manager, new.spans, held, n_piece, self._emit)
             self._scheduler.jobs.add(command, job)
 

@@ -64,10 +64,10 @@ class Probe:
             finally:
                 memory.seq_rm(spare, -1, -1)
 
-    def fresh_logits(self, tokens: Sequence[int], n_piece: Callable[[int], int]) -> Iterator[int | Logits]:
+    def fresh_logits(self, tokens: Sequence[int], n_piece: Callable[[], int]) -> Iterator[int | Logits]:
         """Logits after `tokens`, recomputed: yields how many are in the cache, at last the logits.
 
-        They are those that `next_logits` compares with. `n_piece`: tokens of the next step, behind so many. Between
+        They are those that `next_logits` compares with. `n_piece`: tokens of the next step. Between
         steps others may decode and the seq_id stays reserved; its cells are removed at the end, also when the iterator
         is closed before. Raises DecodeError, RefusedCall; UserError when the cache has no room.
         """
@@ -80,7 +80,7 @@ class Probe:
                         raise UserError(
                             tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=len(tokens))
                         )
-                    part = body[start : end_of_piece(start, n_piece(start), len(body), context.block)]
+                    part = body[start : end_of_piece(start, n_piece(), len(body), context.block)]
                     if (rc := context.decode(Batch.of(spare, start, part), "check").rc) != 0:
                         if rc == 2:
                             return

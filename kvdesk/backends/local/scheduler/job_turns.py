@@ -19,6 +19,11 @@ from kvdesk.translation import tr
 
 Job = Generator[Working, None, None]
 
+LONGEST_S = 0.4
+"""Of a chunk, while requests run: the next one has half as many tokens; twice as many after less than half of it."""
+LEAST, FIRST, MOST = 16, 64, 2048
+"""Tokens of the smallest chunk beside requests, of the first and of the largest."""
+
 
 class JobTurns:
     """One job after another, a chunk at a time. `fail` reports a command whose job did not do its work."""
@@ -28,6 +33,8 @@ class JobTurns:
         self._fail = fail
         self._waiting: deque[tuple[Command, Job]] = deque()
         self._running: tuple[Command, Job] | None = None
+        self._n_tokens = FIRST  # of the next chunk, while requests run
+        self._is_measured = False  # whether the chunk that is computed now has so many
         self._next_at = 0.0  # time.perf_counter() of the next chunk, while requests run
         self._cancelled = self._closed = False
 
@@ -52,13 +59,18 @@ class JobTurns:
         """Whether there is a job, and the requests that run have had their turn."""
         return bool(self) and time.perf_counter() >= self._next_at
 
+    def n_beside(self) -> int:
+        """Tokens of the chunk that is to be computed now, while requests run."""
+        self._is_measured = True
+        return self._n_tokens
+
     def add(self, command: Command, job: Job) -> None:
         """The job of this command begins once those before it have ended."""
         self._waiting.append((command, job))
 
     def work(self, journal: OperationJournal) -> None:
         """One chunk of the job, or the end of it."""
-        start = time.perf_counter()
+        start, self._is_measured = time.perf_counter(), False
         if self._running is None:
             self._running, self._cancelled = self._waiting.popleft(), False
         command, job = self._running
@@ -76,6 +88,10 @@ class JobTurns:
             self._emit(progress)
         now = time.perf_counter()
         self._next_at = now + (now - start)
+        if self._is_measured and now - start > LONGEST_S:
+            self._n_tokens = max(LEAST, self._n_tokens // 2)
+        elif self._is_measured and now - start < LONGEST_S / 2:
+            self._n_tokens = min(MOST, self._n_tokens * 2)
 
     def give_way(self) -> bool:
         """A request needs room that a verification takes: end that. Whether there was one."""

@@ -1,7 +1,7 @@
 """Work that takes long, a chunk at a time between the steps of running requests: verify a conversation, refill a cache.
 
 Each job is a generator of `Working`; closing it ends the work cleanly. Between two chunks requests start, decode and
-end: a job holds no conversation. `n_piece` gives the tokens of a chunk, behind so many. Runs on the engine's thread.
+end: a job holds no conversation. `n_piece` gives the tokens of a chunk. Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def verify(
     cache_manager: CacheManager,
     noise: tuple[float, float],
     conversation: ConversationId,
-    n_piece: Callable[[int], int],
+    n_piece: Callable[[], int],
     emit: Emit,
 ) -> Job:
     """Recompute the conversation in a spare sequence and compare its next token, once it is not being answered.
@@ -89,7 +89,7 @@ def refill(
     cache_manager: CacheManager,
     spans: MessageSpanReporter,
     held: Sequence[Held],
-    n_piece: Callable[[int], int],
+    n_piece: Callable[[], int],
     emit: Emit,
 ) -> Job:
     """Fill a new context with what the conversations had: from saved state, or computed again from their tokens. At
@@ -109,7 +109,7 @@ def _refill(
     cache_manager: CacheManager,
     spans: MessageSpanReporter,
     held: Sequence[Held],
-    n_piece: Callable[[int], int],
+    n_piece: Callable[[], int],
     found: Counter[str],
 ) -> Job:
     total = sum(len(h.tokens) for h in held)
@@ -135,7 +135,7 @@ def _refill(
             yield Working(told, done - n + first, total)
             if cache_manager.pool.get(h.conversation) is not sequence or sequence.busy or len(sequence.tokens) != first:
                 break  # its next turn has begun, or it was evicted for another
-            part = h.tokens[first : end_of_piece(first, n_piece(first), n, context.block)]
+            part = h.tokens[first : end_of_piece(first, n_piece(), n, context.block)]
             if not context.memory.has_room(sequence.seq_id, len(part)):
                 break
             if cache_manager.decode([(sequence, Batch.of(sequence.seq_id, first, part))], "prefill").rc != 0:

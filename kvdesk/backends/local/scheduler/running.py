@@ -38,15 +38,13 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import LIMIT_NOTE, ConversationId, EvictedMessages, FinishReason, MessageId, MessageState, TurnStats
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, unexpected
-from kvdesk.policies.batching import Share, Want, compose
+from kvdesk.policies.batching import Want, compose
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.prompt_piece import piece
 from kvdesk.protocol.chat import Generate, MessagesEvicted, Overflowed, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 
-_ENOUGH = 1 << 30
-"""Batches of answers after which a chunk is due, whatever the policy."""
 _log = logging.getLogger(__name__)
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
@@ -110,12 +108,14 @@ class Running:
         """Requests whose prompt is being read."""
         return sum(request.prefilling for request in self._requests)
 
-    def n_job_piece(self, n_past: int) -> int:
-        """Tokens of a job in one batch, behind `n_past`: as many as of a prompt."""
-        if not self._requests:
-            return self._n_piece()
-        shares = self._shares([*self._wants(), Want(-1, n_past, self._context.n_batch)], n_decoded=_ENOUGH)
-        return max(1, sum(share.n_tokens for share in shares if share.seq_id == -1))
+    def n_piece(self, most: int | None = None) -> int:
+        """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policies.prompt_piece`); `most`: of a job
+        beside requests.
+        """
+        n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
+        if most is not None:
+            return min(n_batch, most)
+        return piece(n_batch, n_ubatch, self._speed_model.prefill_ms(n_ubatch, n_ubatch))
 
     def let_end(self) -> bool:
         """The next decode is a job's: no stop of an answer aborts it. False: some answer is to be stopped first."""
@@ -340,16 +340,11 @@ class Running:
         wanted = max(held, MIN_REUSE_TOKENS)
         return any(t.prefilling and common_prefix(t.prompt, prompt) - t.position > wanted for t in self._requests)
 
-    def _n_piece(self) -> int:
-        """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policies.prompt_piece`)."""
-        n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
-        return piece(n_batch, n_ubatch, self._speed_model.prefill_ms(n_ubatch, n_ubatch))
-
     def _fitting(self) -> list[tuple[Request, Batch]]:
         """What is decoded next, of the requests that have room for it."""
         if len(self._requests) == 1:
             request = self._requests[0]
-            batches = [(request, request.next_batch(self._n_piece() if request.prefilling else 1, self._context.block))]
+            batches = [(request, request.next_batch(self.n_piece() if request.prefilling else 1, self._context.block))]
         else:
             batches = self._compose()
         fitting: list[tuple[Request, Batch]] = []
@@ -365,32 +360,26 @@ class Running:
 
     def _compose(self) -> list[tuple[Request, Batch]]:
         """Tokens of answers and chunks of prompts take turns (`kvdesk.policies.batching`)."""
+        context = self._context
         by_seq = {request.sequence.seq_id: request for request in self._requests}
-        shares = self._shares(self._wants(), self._n_decoded)
-        self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
-        chosen = [(by_seq[share.seq_id], share.n_tokens) for share in shares]
-        return [(request, request.next_batch(n_tokens, self._context.block)) for request, n_tokens in chosen]
-
-    def _wants(self) -> list[Want]:
         now = time.perf_counter()
-        return [
-            Want(t.sequence.seq_id, t.position, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0)
-            for t in self._requests
+        wants = [
+            Want(s, t.position, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()
         ]
-
-    def _shares(self, wants: Sequence[Want], n_decoded: int) -> tuple[Share, ...]:
-        context, times = self._context, self._speed_model.times
-        n_kv = context.memory.last_record.n_kv[-1]
-        return compose(
+        times, n_kv = self._speed_model.times, context.memory.last_record.n_kv[-1]
+        shares = compose(
             wants,
             times.ms,
             n_kv,
             context.n_batch,
-            n_decoded,
+            self._n_decoded,
             together=context.traits.model.together and context.block == 1,
             most_over=times.most_over,
             most_few=times.most_few(n_kv, max((w.n_past for w in wants if w.n_prefill), default=0)),
         )
+        self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
+        chosen = [(by_seq[share.seq_id], share.n_tokens) for share in shares]
+        return [(request, request.next_batch(n_tokens, context.block)) for request, n_tokens in chosen]
 
     def _has_room(self, request: Request, n_tokens: int, n_before: int = 0) -> bool:
         """Whether the request can go on with so many tokens now, after `n_before` of others in the same batch.

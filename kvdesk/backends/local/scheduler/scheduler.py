@@ -68,6 +68,10 @@ class Scheduler:
         self.running.expect(command.answer)
         self._waiting.append(Waiting(command, submitted_at))
 
+    def n_job_piece(self) -> int:
+        """Tokens of a job's next chunk."""
+        return self.running.n_piece(self.jobs.n_beside() if self.running else None)
+
     def step(self, journal: OperationJournal | None) -> bool:
         """Begin a request, go on with a job, or decode the next batch of all requests. Whether something has ended.
 
