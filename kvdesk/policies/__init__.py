@@ -2,7 +2,7 @@
 
     threads          how many threads decode          batching     what the next batch holds, over all turns
       load           processor time others take         batch_times  what a batch takes, learned
-      decode_speed   what a token takes at best           fit        a line through measured times
+                                                          fit        a line through measured times
     overflow         what a full context evicts       forecast     what sending will cost
     compaction_gain  whether compacting pays back
     swap             which conversation is evicted, where to, which saved state gives way

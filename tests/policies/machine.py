@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kvdesk.policies.load import INTERVAL_S
-from kvdesk.policies.threads import DecodeSample, ThreadPolicy
+from kvdesk.policies.threads import ThreadPolicy
 
 TOK_S = {  # measured on two cores: (threads, other busy processes) -> tokens per second
     (1, 0): 83.0,
@@ -23,10 +23,9 @@ Busy = Callable[[float], int]
 
 @dataclass
 class Run:
-    """What happened: (time, threads, ms) of every token and the reasons given."""
+    """What happened: (time, threads, ms) of every token."""
 
     tokens: list[tuple[float, int, float]] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
 
     @property
     def changes(self) -> int:
@@ -36,29 +35,17 @@ class Run:
         taken = [ms for at, _, ms in self.tokens if start <= at < end]
         return len(taken) / sum(taken) * 1e3
 
-    def settled(self, since: float, n: int) -> tuple[float, int]:
-        """(seconds, tokens) after `since` until the count is `n` and stays so for a second."""
+    def settled(self, since: float, n: int) -> float:
+        """Seconds after `since` until the count is `n` and stays so for a second."""
         later = [(at, threads) for at, threads, _ in self.tokens if at >= since]
         for i, (at, threads) in enumerate(later):
             if threads == n and all(t == n for when, t in later[i:] if when < at + 1.0):
-                return at - since, i
+                return at - since
         raise AssertionError(f"never settled on {n}")
 
 
-def run(
-    busy: Busy,
-    seconds: float,
-    *,
-    fixed: int | None = None,
-    noise: float = 0.06,
-    meter: bool = True,
-    drift: float = 0.0,
-    seed: int = 1,
-    per_span: float = 0.02,
-) -> Run:
-    """Decode for `seconds` while `busy(t)` other processes run. drift: growth of every time per second;
-    per_span: growth of every time with each 256 tokens.
-    """
+def run(busy: Busy, seconds: float, *, fixed: int | None = None, noise: float = 0.06, seed: int = 1) -> Run:
+    """Decode for `seconds` while `busy(t)` other processes run."""
     draw = random.Random(seed)
     policy = ThreadPolicy(2)
     result = Run()
@@ -66,19 +53,14 @@ def run(
     while now < seconds:
         n = fixed or policy.choice.decode
         k = busy(now)
-        n_kv = 256 * (1 + len(result.tokens) // 256)
-        ms = 1e3 / TOK_S[n, k] * (1 + drift * now) * (1 + per_span * n_kv / 256)
-        ms *= max(0.8, draw.lognormvariate(0, noise if k == 0 else 2 * noise))
+        ms = 1e3 / TOK_S[n, k] * max(0.8, draw.lognormvariate(0, noise if k == 0 else 2 * noise))
         if draw.random() < 0.005:
             ms *= 4  # a hiccup
         result.tokens.append((now, n, ms))
         now += ms / 1e3
         seen += SEEN[n, k] * ms / 1e3
         window += ms / 1e3
-        if meter and window >= INTERVAL_S:
+        if window >= INTERVAL_S:
             policy.load(now, max(0.0, seen / window + draw.gauss(0, 0.05)))
             seen = window = 0.0
-        policy.decoded(DecodeSample(now, n, 1, n_kv, ms))
-        if not result.reasons or result.reasons[-1] != policy.choice.reason:
-            result.reasons.append(policy.choice.reason)
     return result

@@ -184,13 +184,11 @@ class ContextRuntime:
         return Reads(self.loaded.model.info().size_bytes, cell, self.context.settings.flash_attn)
 
     def _on_decoded(self, decodes: Sequence[MirroredDecode]) -> None:
-        """Write down, measure and judge: each for all, which is quicker right after a decode than all for each."""
+        """Write down, then measure: each for all, which is quicker right after a decode than both for each."""
         for decode in decodes:
             self.operation_journal.decoded(decode)
         for decode in decodes:
             self.speed_model.decoded(decode)
-        for decode in decodes:
-            self.threads.decoded(decode)
 
     def _conversation_of(self, seq_id: int) -> ConversationId | None:
         sequence = self.cache_manager.pool.by_seq(seq_id)

@@ -9,9 +9,8 @@ import time
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.policies.load import LoadMeter, runnable_others
-from kvdesk.policies.threads import LARGE_BATCH, DecodeSample, ThreadPolicy
+from kvdesk.policies.threads import ThreadPolicy
 from kvdesk.protocol.cache import LoadSample
 from kvdesk.settings import ContextSettings, default_threads
 
@@ -36,8 +35,6 @@ class Threads:
 
     def choose(self, n_tokens: int) -> None:
         """Set the threads for the next decode, of so many tokens."""
-        if self.trying:
-            self._memory.publish()  # what was decoded meanwhile may have decided it
         now = time.monotonic()
         others = self._meter.read(now)
         if others is None and self._chosen_for == (n_tokens, self.follow):
@@ -54,22 +51,6 @@ class Threads:
             at_once = min(n_tokens, self._context.n_ubatch)  # what is computed in one graph
             prefill = min(self._settings.n_threads_batch, choice.of_batch(at_once))
         self._memory.set_threads(decode, prefill)
-
-    def decoded(self, decode: MirroredDecode) -> None:
-        """Let the policy learn how long decodes took."""
-        self._chosen_for = 0, False
-        if not self.follow or decode.kind == "flush" or decode.record.rc != 0:
-            return
-        n = decode.n_tokens
-        fixed = n == 1 and self._settings.exact  # one thread, whatever the load
-        if not fixed and n < LARGE_BATCH and n <= self._context.n_ubatch:
-            for n_kv, ms, at_s in zip(decode.record.n_kv, decode.ms, decode.at_s, strict=True):
-                self._policy.decoded(DecodeSample(at_s, decode.n_threads, n, n_kv, ms))
-
-    @property
-    def trying(self) -> bool:
-        """Whether the next measurements are waited for."""
-        return self.follow and self._policy.trying
 
     @property
     def reason(self) -> str:
