@@ -7,7 +7,6 @@ that has just become slower is followed at once, before the lines are drawn anew
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import deque
 
@@ -15,8 +14,6 @@ from kvdesk.policies.fit import Guess, Line, at, robust_fit
 
 TILE = 64
 """Tokens from which on a graph computes attention in tiles (GGML_FA_TILE_Q): with many cells far less a token."""
-FIRST = 16
-"""Tokens of a batch below `TILE` that is tried where nothing tells what it takes."""
 
 _KEPT = 4  # measurements of batches of one size over as many cells; their median counts
 _PATIENCE = 16  # measurements before the line is drawn anew; sooner while there are few
@@ -24,9 +21,8 @@ _SIZES = 48  # sizes and numbers of cells remembered, the last measured ones
 _SPAN = 256  # cells that are not told apart, as llama.cpp pads n_kv
 _SKIPPED = 0.1  # of what a cell costs where it is skipped: its mask is looked at all the same
 _LATELY = 3  # measurements that say by how much the machine is slower or quicker than the lines
-_JUDGED, _FEW = 16, 8  # measurements that say how much longer than expected single batches take, and too few for it
+_FEW = 8  # sizes of small batches before which each new one turns the line
 _QUICKER = 0.85  # share of the expected time below which all of these are before the lines are thought too slow
-_NEAR = 512  # cells over which attention costs little, whatever the kernel
 _DOUBLED = 3000.0  # cells over which a token takes about twice as long: a guess until measured
 _HOPE = 2.0  # what was never measured is thought to be so many times quicker where it should be tried, or slower
 
@@ -42,29 +38,10 @@ class BatchTimes:
         self._skips = skips
         several: _Lately = deque(maxlen=_LATELY)  # of one machine: what few tokens take tells of many, too
         self._one, self._few, self._tiled = _Measured(deque(maxlen=_LATELY)), _Measured(several), _Measured(several)
-        self._over: deque[float] = deque(maxlen=_JUDGED)
 
     def learn(self, n_tokens: int, n_kv: int, n_visible: float, ms: float) -> None:
         """A batch of `n_tokens` over `n_kv` cells took `ms`. The first one of a new context may be left out."""
-        measured, cells = self._measured(n_tokens), self._cells(n_kv, n_visible)
-        if measured is self._tiled and measured:
-            self._over.append(ms / self._ms(measured, n_tokens, cells))
-        measured.learn(n_tokens, cells, ms)
-
-    @property
-    def most_over(self) -> float:
-        """Times longer than was expected of it that one of the last batches of at least `TILE` tokens took: less than 1
-        where none did, infinite while few are known.
-        """
-        return max(self._over) if len(self._over) >= _FEW else math.inf
-
-    def most_few(self, n_kv: int, n_visible: float) -> int:
-        """Tokens of the largest batch below `TILE` that is safe to try over these cells: half as many again as were
-        measured over at least half as many cells. What fewer cells cost tells nothing: on one processor 50 tokens over
-        256 take 150 ms, where 64 take 190, and 63 tokens over 1,536 take 840, where 64 take 260.
-        """
-        cells = self._cells(n_kv, n_visible)
-        return TILE - 1 if cells <= _NEAR else min(TILE - 1, max(FIRST, 3 * self._few.most_tokens(cells / 2) // 2))
+        self._measured(n_tokens).learn(n_tokens, self._cells(n_kv, n_visible), ms)
 
     def ms(self, n_tokens: int, n_kv: int, n_visible: float) -> float | None:
         """Expected time of a batch; None while nothing was measured that tells."""
@@ -130,10 +107,6 @@ class _Measured:
     def has(self, n_tokens: int) -> bool:
         """Whether one of exactly so many tokens is among them."""
         return any(n == n_tokens for n, _ in self._taken)
-
-    def most_tokens(self, cells: float) -> int:
-        """Of the largest one that was measured over at least so many cells; 0 where none was."""
-        return max((n for n, over in self._taken if over >= cells), default=0)
 
     @property
     def least(self) -> float:

@@ -38,7 +38,7 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import LIMIT_NOTE, ConversationId, EvictedMessages, FinishReason, MessageId, MessageState, TurnStats
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, unexpected
-from kvdesk.policies.batching import Want, compose
+from kvdesk.policies.batching import ChunkSize, Want, compose
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.prompt_piece import piece
 from kvdesk.protocol.chat import Generate, MessagesEvicted, Overflowed, TurnEnded, TurnStarted
@@ -75,6 +75,7 @@ class Running:
         self._lock = threading.Lock()
         self._stopping: set[MessageId] = set()
         self._may_abort = True  # the decode that runs now
+        self._chunk = ChunkSize()
         self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several requests run
         self._stop_decode: Callable[[], None] = lambda: None
         self.closing = False
@@ -363,20 +364,9 @@ class Running:
         context = self._context
         by_seq = {request.sequence.seq_id: request for request in self._requests}
         now = time.perf_counter()
-        wants = [
-            Want(s, t.position, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()
-        ]
-        times, n_kv = self._speed_model.times, context.memory.last_record.n_kv[-1]
-        shares = compose(
-            wants,
-            times.ms,
-            n_kv,
-            context.n_batch,
-            self._n_decoded,
-            together=context.traits.model.together and context.block == 1,
-            most_over=times.most_over,
-            most_few=times.most_few(n_kv, max((w.n_past for w in wants if w.n_prefill), default=0)),
-        )
+        wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
+        together = context.traits.model.together and context.block == 1
+        shares = compose(wants, self._chunk, context.n_batch, self._n_decoded, together=together)
         self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
         chosen = [(by_seq[share.seq_id], share.n_tokens) for share in shares]
         return [(request, request.next_batch(n_tokens, context.block)) for request, n_tokens in chosen]
@@ -461,6 +451,7 @@ class Running:
         if decoded.rc != 0:
             self._not_decoded(batches, decoded.rc, None)
             return False
+        self._took(batches, decoded.ms[0])
         step_s, row, n_running = decoded.ms[0] / 1e3, -1, len(self._requests)
         for request, batch in batches:
             row += len(batch.tokens)
@@ -473,6 +464,16 @@ class Running:
             if request.pauses and request.position in request.pauses:
                 self._cache_manager.swapper.checkpoint(request.sequence)
         return not self.events.tell_all(self._requests, step_s) and len(self._requests) == n_running
+
+    def _took(self, batches: Sequence[tuple[Request, Batch]], ms: float) -> None:
+        """Let the next chunk of a prompt follow what this batch took."""
+        n_read = sum(len(batch.tokens) for _, batch in batches if not batch.output[0] or len(batch.tokens) > 1)
+        if not n_read:
+            self._chunk.step_took(ms)
+        elif all(request.prefilling for request in self._requests):
+            self._chunk.prompt_took(n_read, ms)
+        else:
+            self._chunk.chunk_took(n_read, ms, along=n_read < sum(len(batch.tokens) for _, batch in batches))
 
     def _not_decoded(self, batches: Sequence[tuple[Request, Batch]], rc: int, failure: KvdeskError | None) -> None:
         """End the requests, unless the decode was stopped (rc 2): then the next step ends those asked to stop."""

@@ -25,7 +25,7 @@ from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import figure, most_rounds, standard_error
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies.batch_times import TILE
-from kvdesk.policies.batching import AIM, FAR_DEARER, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, STILL_FITS
+from kvdesk.policies.batching import AIM, FAR_DEARER, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS
 from kvdesk.protocol.cache import RebuildContext, SpeedSample
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.experiment import Figure, at_least, at_most
@@ -151,7 +151,7 @@ def wanted(rounds: int, taken: Sequence[Both]) -> bool:
 
 def most_over_neighbours(chunks_ms: Sequence[float]) -> float:
     """Times as long as its neighbours (their median, itself among them) that one chunk took at most: what the machine's
-    hiccups are, whoever computes. `STILL_FITS` leaves room for 1 / STILL_FITS.
+    hiccups are, whoever computes. `AIM` leaves room for 1 / AIM.
     """
     around = (chunks_ms[max(0, i - NEIGHBOURS) : i + NEIGHBOURS + 1] for i in range(len(chunks_ms)))
     return max(ms / statistics.median(near) for ms, near in zip(chunks_ms, around, strict=True))
@@ -231,12 +231,12 @@ def _parts(bare: BareLoop, prompt: list[int], beside: Beside) -> _Parts:
     """
     longest = max(LONGEST_GAP_MS, 2 * beside.step_ms)
     tiles = bare.read_ms(prompt, TILE)
-    gap_ms = longest * max(1.0, STILL_FITS * most_over_neighbours(tiles[: len(prompt) // TILE]))
-    if max(tiles) + beside.step_ms > STILL_FITS * longest:
+    gap_ms = longest * max(1.0, AIM * most_over_neighbours(tiles[: len(prompt) // TILE]))
+    if max(tiles) + beside.step_ms > AIM * longest:
         halves = bare.read_ms(prompt, TILE // 2)
         for i, tile_ms in enumerate(tiles):
             halved_ms, needed = sum(halves[2 * i : 2 * i + 2]), tile_ms + beside.step_ms
-            if needed <= STILL_FITS * longest:
+            if needed <= AIM * longest:
                 continue
             if halved_ms >= tile_ms * max(FAR_DEARER, needed / (AIM * longest)):
                 gap_ms = max(gap_ms, OVER_CHUNK * needed)
