@@ -58,11 +58,12 @@ class Share:
 class ChunkSize:
     """Tokens of the next chunk, and steps after it, from what the last batches took.
 
-    n_tokens  a power of two
+    n_tokens  a power of two, at most n_batch
     """
 
-    def __init__(self) -> None:
-        self.n_tokens = _AT_FIRST
+    def __init__(self, n_batch: int = 512) -> None:
+        self._most = 1 << n_batch.bit_length() - 1
+        self.n_tokens = min(_AT_FIRST, self._most)
         self._step_ms = 0.0
         self._chunk_ms = 0.0
         self._along = True
@@ -91,7 +92,8 @@ class ChunkSize:
         if n_tokens < TILE:
             return
         fits = int(n_tokens * (AIM * self.longest_ms - self._step_ms) / ms)
-        self.n_tokens = TILE if fits >= TILE / MOST_GAPS else 1 << max(_LEAST, fits).bit_length() - 1
+        n = TILE if fits >= TILE / MOST_GAPS else 1 << max(_LEAST, fits).bit_length() - 1
+        self.n_tokens = min(n, self._most)
 
     def chunk_took(self, n_tokens: int, ms: float, *, along: bool) -> None:
         """A chunk beside answers. along: their tokens were in the same batch."""
@@ -108,7 +110,7 @@ class ChunkSize:
             if n_tokens > _LEAST and not (keeps_tile and n_tokens == TILE):
                 self.n_tokens = n_tokens // 2
         elif 2 * ms + self._step_ms < AIM * self.longest_ms:
-            self.n_tokens = 2 * n_tokens
+            self.n_tokens = min(2 * n_tokens, self._most)
 
 
 def compose(

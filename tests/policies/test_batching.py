@@ -84,9 +84,7 @@ class Reading:
         return min(LEAST_TOK_S, 0.5e3 / self.before_ms)
 
 
-def read(
-    machine: Machine, n_answers: int = 1, *, noise: float = 0.05, n_past: int = 300, learned: int = 300
-) -> Reading:
+def read(machine: Machine, n_answers: int = 1, *, noise: float = 0.05, n_past: int = 300) -> Reading:
     """2,000 tokens beside answers of n_past cells each, whose prompts were read in one batch."""
     draw, chunk = random.Random(3), ChunkSize()
 

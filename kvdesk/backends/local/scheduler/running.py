@@ -63,6 +63,7 @@ class Running:
     )
     _spans: MessageSpanReporter
     order: CellOrder
+    _chunk: ChunkSize
 
     def __init__(self, emit: Emit, on_complete: Callable[[Request], None], give_way: Callable[[], bool]) -> None:
         self._emit = emit
@@ -75,7 +76,6 @@ class Running:
         self._lock = threading.Lock()
         self._stopping: set[MessageId] = set()
         self._may_abort = True  # the decode that runs now
-        self._chunk = ChunkSize()
         self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several requests run
         self._stop_decode: Callable[[], None] = lambda: None
         self.closing = False
@@ -139,6 +139,7 @@ class Running:
         self._context, self._cache_manager, self._overflow_manager = context, cache_manager, overflow_manager
         self._speed_model, self._threads, self._spans = speed_model, threads, spans
         self._idle_requests, self.order = idle_requests, order
+        self._chunk = ChunkSize(context.n_batch)
         self._aborts_tokens = context.can("partial seq_rm")
         with self._lock:
             self._stop_decode = context.stop.raise_
