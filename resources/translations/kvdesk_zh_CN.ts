@@ -168,10 +168,6 @@
         <translation>--set 的形式为 KEY=VALUE，值为数字（现在是 {dumps}）。</translation>
     </message>
     <message>
-        <source>--size takes a width and a height from 640x480 on, such as 1280x800.</source>
-        <translation>--size 需要从 640x480 起的宽和高，例如 1280x800。</translation>
-    </message>
-    <message>
         <source>1 - largest free run / (N - U). For information: cells are placed one by one, so it makes nothing fail</source>
         <translation>1 - 最大空闲段 / (N - U)。仅供参考：单元逐个放置，因此不会导致失败</translation>
     </message>
@@ -302,10 +298,6 @@
     <message>
         <source>A day with each policy (medians over the days)</source>
         <translation>各策略的一天（各天的中位数）</translation>
-    </message>
-    <message>
-        <source>A guided tour of the window with the real model; pictures and report.json are kept.</source>
-        <translation>用真实的模型演示窗口；保留图片和 report.json。</translation>
     </message>
     <message>
         <source>A journal that was exported, operation by operation, without any model.</source>
@@ -1920,8 +1912,8 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>已达到 {n} 个 token 的上限。</translation>
     </message>
     <message>
-        <source>Engine and servers</source>
-        <translation>引擎与服务器</translation>
+        <source>Engine</source>
+        <translation>引擎</translation>
     </message>
     <message>
         <source>Enter queues it  ·  Esc stops the answer</source>
@@ -1994,6 +1986,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>Exact answers</source>
         <translation>精确回答</translation>
+    </message>
+    <message>
+        <source>Exact answers reuse only whole blocks of {block} tokens of a prompt, and read answers again: {counts}</source>
+        <translation>精确回答只复用提示词中每 {block} 个 token 的完整块，并重新读取回答：{counts}</translation>
     </message>
     <message>
         <source>Expected: a token reads {size} of weights, and this machine reads {speed} GB/s of them.</source>
@@ -2644,8 +2640,8 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>不值得：{numbers}。</translation>
     </message>
     <message>
-        <source>It does not show its cells to this key. Start it with --inspect-key and enter that key here.</source>
-        <translation>它不向这个密钥显示其单元。请用 --inspect-key 启动它，并在这里输入那个密钥。</translation>
+        <source>It does not show its cells to this key. Start it with --inspect-key and connect with that key.</source>
+        <translation>它不向此密钥显示单元。请用 --inspect-key 启动它，并用该密钥连接。</translation>
     </message>
     <message>
         <source>It goes on in a version beside it, on a branch of its own; what follows it here stays</source>
@@ -2692,8 +2688,8 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>它只把单元标记为未使用，内存因此残留，使之后的请求变慢。</translation>
     </message>
     <message>
-        <source>It shows its cells to a key only. Start it with --inspect-key and enter that key here.</source>
-        <translation>它只向指定的密钥显示其单元。请用 --inspect-key 启动它，并在这里输入那个密钥。</translation>
+        <source>It shows its cells to a key only. Start it with --inspect-key and connect with that key.</source>
+        <translation>它只向持有密钥者显示单元。请用 --inspect-key 启动它，并用该密钥连接。</translation>
     </message>
     <message>
         <source>It takes about {seconds:.0f} s at the speed measured just now.</source>
@@ -2710,6 +2706,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>Its cells were changed by hand.</source>
         <translation>其单元被手动更改。</translation>
+    </message>
+    <message>
+        <source>Its cells were needed for an answer: verify it when that has ended.</source>
+        <translation>它的单元被一个回答占用：请在该回答结束后再验证。</translation>
     </message>
     <message>
         <source>Its cells were removed.</source>
@@ -2898,6 +2898,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>Keeps the first part of what is attached, as much as fits beside the text and an answer</source>
         <translation>保留附件开头的部分，长度以文本和回答之外的剩余空间为限</translation>
+    </message>
+    <message>
+        <source>Kept for programs: {kept}.</source>
+        <translation>为程序保留：{kept}。</translation>
     </message>
     <message>
         <source>Key</source>
@@ -3632,10 +3636,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>如果服务器不要求密钥，则留空</translation>
     </message>
     <message>
-        <source>Not applied yet: apply or revert it first.</source>
-        <translation>尚未应用：请先应用或还原。</translation>
-    </message>
-    <message>
         <source>Not certain: {name}, {figure}, was judged by {limit:.3g}, which is within its interval.</source>
         <translation>不确定：{name} 为 {figure}，判断所依据的值 {limit:.3g} 在其区间之内。</translation>
     </message>
@@ -3860,16 +3860,8 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>只显示单元图和四个数值 (Ctrl+Shift+I)</translation>
     </message>
     <message>
-        <source>Only the other has: {names}</source>
-        <translation>只有另一个有：{names}</translation>
-    </message>
-    <message>
         <source>Only the other rounds count.</source>
         <translation>只计其余各轮。</translation>
-    </message>
-    <message>
-        <source>Only this kvdesk has: {names}</source>
-        <translation>只有这个 kvdesk 有：{names}</translation>
     </message>
     <message>
         <source>Only this one: what follows stays. It can be undone</source>
@@ -3974,6 +3966,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>Operations a second while playing</source>
         <translation>播放时每秒的操作数</translation>
+    </message>
+    <message>
+        <source>Operations on the cache, for the time line; the oldest go first</source>
+        <translation>缓存上的操作，供时间线使用；最早的先被丢弃</translation>
     </message>
     <message>
         <source>Operations that are listed</source>
@@ -4270,6 +4266,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>Program</source>
         <translation>程序</translation>
+    </message>
+    <message>
+        <source>Programs find kvdesk there</source>
+        <translation>程序在此端口访问 kvdesk</translation>
     </message>
     <message>
         <source>Programs that have the old one are refused from then on</source>
@@ -5168,6 +5168,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>并排显示这些回答</translation>
     </message>
     <message>
+        <source>Shown while programs are served</source>
+        <translation>提供服务时显示</translation>
+    </message>
+    <message>
         <source>Side by side, with as many free ones behind them</source>
         <translation>相邻，后面有同样多的空闲单元</translation>
     </message>
@@ -5298,6 +5302,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>Stop reading {name}</source>
         <translation>停止读取 {name}</translation>
+    </message>
+    <message>
+        <source>Stop serving to change these.</source>
+        <translation>停止服务后才能更改这些设置。</translation>
     </message>
     <message>
         <source>Stop string reached</source>
@@ -5716,6 +5724,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>上下文长度为 0，而模型没有说明它的训练长度。</translation>
     </message>
     <message>
+        <source>The context that you edited in the settings is not applied.</source>
+        <translation>在设置中编辑的上下文尚未应用。</translation>
+    </message>
+    <message>
         <source>The context was made anew.</source>
         <translation>上下文已重新创建。</translation>
     </message>
@@ -5934,10 +5946,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>无法创建文件夹 {folder}：{why}。可用 KVDESK_HOME 指定其他文件夹。</translation>
     </message>
     <message>
-        <source>The folder {out} cannot be made: {strerror}.</source>
-        <translation>无法创建文件夹 {out}：{strerror}。</translation>
-    </message>
-    <message>
         <source>The formula with the hidden size gives {hidden:.2f} times what llama.cpp allocates, with K/V heads {kv_heads:.2f} times, kvdesk&apos;s estimate {estimate:.3f} times (each where it is worst, over {n} contexts of {layers} layers, head size {head}): {why}.</source>
         <translation>使用隐藏维度的公式得到 llama.cpp 实际分配的 {hidden:.2f} 倍，使用 K/V head 数为 {kv_heads:.2f} 倍，kvdesk 的估算为 {estimate:.3f} 倍（各取最差的一项，共 {n} 个上下文，{layers} 层，head 大小 {head}）：{why}。</translation>
     </message>
@@ -6130,10 +6138,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>无法移除最早的消息：{why}</translation>
     </message>
     <message>
-        <source>The other does not know: {names}</source>
-        <translation>另一个不认识：{names}</translation>
-    </message>
-    <message>
         <source>The output cannot be written: {strerror}.
 </source>
         <translation>无法写入输出：{strerror}。
@@ -6252,8 +6256,8 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>单元图采用 llama-cpp-python {mirrored_binding}（llama.cpp {mirrored_commit}）的规则；当前版本是 {version}。目前引擎自身的数值一致，但每个单元的位置没有得到证明。</translation>
     </message>
     <message>
-        <source>The same answer, bit for bit, as if the prompt was computed without the cache (not with weights of Q4_0, Q5_0, Q8_0, IQ4_NL, f16, bf16 or f32). Off, answers may differ by rounding. Prompts are read a third slower, and one thread writes answers (0.7 of the speed on two cores)</source>
-        <translation>无论是否使用缓存，回答都逐位相同（权重类型为 Q4_0、Q5_0、Q8_0、IQ4_NL、f16、bf16 或 f32 时除外）。关闭时，回答可能因舍入而不同。开启后读取提示词慢三分之一，并由一个线程生成回答（在双核上速度为 0.7 倍）</translation>
+        <source>The same answer, bit for bit, as if the prompt was computed without the cache. Off, answers may differ by rounding. Prompts are read a third slower, one thread writes answers (0.7 of the speed on two cores), and with most weights each turn reads the last answer again</source>
+        <translation>回答与不用缓存计算提示词时逐位相同。关闭时，回答可能因舍入而不同。读取提示词慢三分之一，由一个线程生成回答（双核上为 0.7 倍速度），并且对多数权重，每一轮都会重新读取上一个回答</translation>
     </message>
     <message>
         <source>The same bytes, moved in other ways</source>
@@ -6480,14 +6484,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>无法保存 token：{why}。</translation>
     </message>
     <message>
-        <source>The tour is over; its pictures and {report} are in {out}.</source>
-        <translation>导览已结束；图片和 {report} 位于 {out}。</translation>
-    </message>
-    <message>
-        <source>The tour was ended.</source>
-        <translation>导览已中止。</translation>
-    </message>
-    <message>
         <source>The trial of the model could not be started.</source>
         <translation>无法开始模型的试运行。</translation>
     </message>
@@ -6604,10 +6600,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>没有显示：请在 Xvfb 下运行，或设置 QT_QPA_PLATFORM=offscreen。</translation>
     </message>
     <message>
-        <source>There is no display; `kvdesk demo --offscreen` needs none.</source>
-        <translation>没有显示；`kvdesk demo --offscreen` 不需要显示。</translation>
-    </message>
-    <message>
         <source>There is no experiment {name}. {advice}</source>
         <translation>没有实验 {name}。{advice}</translation>
     </message>
@@ -6660,10 +6652,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>它们会逐个预填充，显示进度并可取消</translation>
     </message>
     <message>
-        <source>They ask over HTTP, as of OpenAI or llama-server, on the cache that is shown here</source>
-        <translation>它们像使用 OpenAI 或 llama-server 那样通过 HTTP 请求，使用的就是这里显示的缓存</translation>
-    </message>
-    <message>
         <source>They may hold your name. Otherwise only the names of files are written.</source>
         <translation>其中可能含有你的姓名。不勾选则只写入文件名。</translation>
     </message>
@@ -6702,10 +6690,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>This answer repeats itself. Esc stops it.</source>
         <translation>这个回答在重复自己。按 Esc 停止。</translation>
-    </message>
-    <message>
-        <source>This benchmark is for developers: it runs in a checkout of kvdesk&apos;s source only.</source>
-        <translation>此基准测试供开发者使用：只能在 kvdesk 源代码的检出目录中运行。</translation>
     </message>
     <message>
         <source>This chat has no answer to continue.</source>
@@ -6748,6 +6732,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>这个对话：{operation}</translation>
     </message>
     <message>
+        <source>This command is for developers: it runs in a checkout of kvdesk&apos;s source only.</source>
+        <translation>此命令供开发者使用：只能在 kvdesk 的源代码目录中运行。</translation>
+    </message>
+    <message>
         <source>This context was not recorded, or its cells did not follow the rules that kvdesk knows.</source>
         <translation>这个上下文没有被记录，或其单元没有遵循 kvdesk 所知的规则。</translation>
     </message>
@@ -6758,10 +6746,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>This conversation has nothing in the cache.</source>
         <translation>这个对话在缓存中没有内容。</translation>
-    </message>
-    <message>
-        <source>This conversation is being answered: verify it when the answer is there.</source>
-        <translation>这个对话正在生成回答：请在回答完成后验证。</translation>
     </message>
     <message>
         <source>This conversation is not swapped out.</source>
@@ -7348,10 +7332,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>再次尝试连接服务器</translation>
     </message>
     <message>
-        <source>Trying {threads}: {evidence}.</source>
-        <translation>正在尝试 {threads}：{evidence}。</translation>
-    </message>
-    <message>
         <source>Turns</source>
         <translation>轮次</translation>
     </message>
@@ -7444,8 +7424,24 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>常见原因：对话模板或程序省略了之前回答的思考过程。</translation>
     </message>
     <message>
+        <source>Usual cause: the program gives the calls of an earlier answer other ids.</source>
+        <translation>常见原因：程序给先前回答中的调用换了 id。</translation>
+    </message>
+    <message>
         <source>Usual cause: the program puts an identifier or a header into the prompt that changes.</source>
         <translation>常见原因：程序在提示词中放入了会变化的标识符或头部。</translation>
+    </message>
+    <message>
+        <source>Usual cause: the program writes an earlier answer again, with other blanks or escapes.</source>
+        <translation>常见原因：程序重新写出先前的回答，空白或转义不同。</translation>
+    </message>
+    <message>
+        <source>Usual cause: the program writes the arguments of a call again, with their fields in another order.</source>
+        <translation>常见原因：程序重新写出调用的参数，字段顺序不同。</translation>
+    </message>
+    <message>
+        <source>Usual cause: the program writes the arguments of a call again, without the fields that are null.</source>
+        <translation>常见原因：程序重新写出调用的参数，去掉了值为 null 的字段。</translation>
     </message>
     <message>
         <source>Usual cause: the system prompt contains the date or the time.</source>
@@ -7824,10 +7820,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>不用缓存时每一步都重新计算全文：N² 对 N，但速度稳定。</translation>
     </message>
     <message>
-        <source>Without a ratio, since a value is 0: {names}</source>
-        <translation>没有比值，因为有一个值为 0：{names}</translation>
-    </message>
-    <message>
         <source>Without compaction the day&apos;s tokens and first tokens take {never:.3g} s; over a threshold {threshold}, by the cost model before a question {cost}, in pauses {idle} of it (a middle token {middle}). Compactions moved {moved_threshold}, {moved_cost} and {moved_idle}; somebody waited {noticed_threshold}, {noticed_cost} and {noticed_idle} for them. Simulated over the threshold, filling holes moves {filled:,.0f} cells, the whole state {whole:,.0f}, and grouping by sequence {grouped:,.0f}.</source>
         <translation>不整理时，一天的 token 和首个 token 用时 {never:.3g} 秒；超过阈值时整理为其 {threshold}，问题之前按代价模型整理为 {cost}，停顿时整理为 {idle}（中间的 token 为 {middle}）。整理分别移动了 {moved_threshold}、{moved_cost} 和 {moved_idle}；用户为此等待了 {noticed_threshold}、{noticed_cost} 和 {noticed_idle}。超过阈值时的模拟：填补空洞移动 {filled:,.0f} 个单元，整个状态移动 {whole:,.0f} 个，按序列分组移动 {grouped:,.0f} 个。</translation>
     </message>
@@ -7976,16 +7968,12 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>`kvdesk --help` 列出所有命令。</translation>
     </message>
     <message>
-        <source>`kvdesk chat` and `kvdesk demo --offscreen` work without one.</source>
-        <translation>没有显示也可以使用 `kvdesk chat` 和 `kvdesk demo --offscreen`。</translation>
+        <source>`kvdesk chat` and `kvdesk serve` work without one.</source>
+        <translation>`kvdesk chat` 和 `kvdesk serve` 无需显示器即可使用。</translation>
     </message>
     <message>
         <source>a .json, .jsonl or .zip file</source>
         <translation>.json、.jsonl 或 .zip 文件</translation>
-    </message>
-    <message>
-        <source>a GGUF file in the place of the embedded model</source>
-        <translation>用一个 GGUF 文件代替内置模型</translation>
     </message>
     <message>
         <source>a cache shared with another context</source>
@@ -8134,10 +8122,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>a token over before</source>
         <translation>token 用时与之前之比</translation>
-    </message>
-    <message>
-        <source>a token took {lately:.0f} ms, at best {best:.1f}</source>
-        <translation>一个 token 用时 {lately:.0f} 毫秒，最佳为 {best:.1f}</translation>
     </message>
     <message>
         <source>a token, {way} over before</source>
@@ -8296,8 +8280,16 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>时间</translation>
     </message>
     <message>
+        <source>at least {limit}</source>
+        <translation>至少 {limit}</translation>
+    </message>
+    <message>
         <source>at least {lost:,} of its rows</source>
         <translation>其中至少 {lost:,} 行</translation>
+    </message>
+    <message>
+        <source>at most {limit}</source>
+        <translation>至多 {limit}</translation>
     </message>
     <message>
         <source>at {time}</source>
@@ -8684,10 +8676,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>解码，现在</translation>
     </message>
     <message>
-        <source>default: demo-out</source>
-        <translation>默认：demo-out</translation>
-    </message>
-    <message>
         <source>deleted text</source>
         <translation>已删除的文本</translation>
     </message>
@@ -8714,10 +8702,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>downloaded · {total}</source>
         <translation>已下载 · {total}</translation>
-    </message>
-    <message>
-        <source>draw into memory: needs no display</source>
-        <translation>在内存中绘制：不需要显示</translation>
     </message>
     <message>
         <source>duration</source>
@@ -8838,10 +8822,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>filled again</source>
         <translation>再次填充</translation>
-    </message>
-    <message>
-        <source>film two chats that answer at once</source>
-        <translation>录制两个同时回答的对话</translation>
     </message>
     <message>
         <source>first</source>
@@ -9360,10 +9340,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>它不是文件</translation>
     </message>
     <message>
-        <source>it is still slow</source>
-        <translation>仍然很慢</translation>
-    </message>
-    <message>
         <source>it refers to itself, and to nothing else</source>
         <translation>它只引用了自身</translation>
     </message>
@@ -9404,6 +9380,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>其位置被副本占用</translation>
     </message>
     <message>
+        <source>its program may keep {n:,} cells</source>
+        <translation>其程序最多可保留 {n:,} 个单元</translation>
+    </message>
+    <message>
         <source>its saved state</source>
         <translation>其保存的状态</translation>
     </message>
@@ -9430,6 +9410,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>journal</source>
         <translation>操作记录</translation>
+    </message>
+    <message>
+        <source>judged by</source>
+        <translation>判据</translation>
     </message>
     <message>
         <source>just written</source>
@@ -9602,10 +9586,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>llama.cpp could not process a batch (code {rc}).</source>
         <translation>llama.cpp 无法处理一个批次（代码 {rc}）。</translation>
-    </message>
-    <message>
-        <source>llama.cpp could not process a token (code {rc}).</source>
-        <translation>llama.cpp 无法处理一个 token（代码 {rc}）。</translation>
     </message>
     <message>
         <source>llama.cpp could not read on in a window that has room (code {rc}).</source>
@@ -9806,6 +9786,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>memory MB</source>
         <translation>内存（MB）</translation>
+    </message>
+    <message>
+        <source>memory for saved conversations (default: twice the K and V of the context, and no more than set)</source>
+        <translation>保存会话所用的内存（默认：上下文 K 和 V 的两倍，且不超过所设的值）</translation>
     </message>
     <message>
         <source>message</source>
@@ -10084,6 +10068,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>用于 serve：另一个服务器，例如 http://…:8081/v1</translation>
     </message>
     <message>
+        <source>of the cache, and of the memory for saved conversations, that one program may keep (default 100)</source>
+        <translation>一个程序最多可占用缓存和会话保存内存的百分比（默认 100）</translation>
+    </message>
+    <message>
         <source>of {capacity}</source>
         <translation>/ {capacity}</translation>
     </message>
@@ -10122,10 +10110,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>one position left out behind the last</source>
         <translation>最后位置之后漏掉一个位置</translation>
-    </message>
-    <message>
-        <source>one round: not known</source>
-        <translation>只有一轮：未知</translation>
     </message>
     <message>
         <source>one stream for each sequence (kv_unified off)</source>
@@ -10316,10 +10300,6 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>困惑度，{policy}与{over}之比</translation>
     </message>
     <message>
-        <source>photograph every page and dialog in place of the tour</source>
-        <translation>不演示，而是给每个页面和对话框截图</translation>
-    </message>
-    <message>
         <source>pictures</source>
         <translation>图片</translation>
     </message>
@@ -10478,10 +10458,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>对缓存进行随机操作，每次都逐个单元与引擎比较</translation>
     </message>
     <message>
-        <source>ratio (above 1: better now), 95 % interval</source>
-        <translation>比值（大于 1：现在更好），95 % 区间</translation>
-    </message>
-    <message>
         <source>read again after a rebuild</source>
         <translation>重建后重新读取</translation>
     </message>
@@ -10512,6 +10488,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>recompute</source>
         <translation>重新计算</translation>
+    </message>
+    <message>
+        <source>recording</source>
+        <translation>记录</translation>
     </message>
     <message>
         <source>recurrent</source>
@@ -10766,10 +10746,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>信号 {number}</translation>
     </message>
     <message>
-        <source>size of the window (default 1280x800)</source>
-        <translation>窗口的大小（默认 1280x800）</translation>
-    </message>
-    <message>
         <source>slide</source>
         <translation>滑动</translation>
     </message>
@@ -10848,10 +10824,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>streams</source>
         <translation>stream</translation>
-    </message>
-    <message>
-        <source>such as &quot;en&quot; or &quot;zh_CN&quot;</source>
-        <translation>例如 &quot;en&quot; 或 &quot;zh_CN&quot;</translation>
     </message>
     <message>
         <source>sum over kvdesk</source>
@@ -11254,16 +11226,16 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>token</translation>
     </message>
     <message>
+        <source>tokens after which reasoning is closed where a request does not say (default -1: no limit)</source>
+        <translation>请求未指定时，推理在多少个 token 后结束（默认 -1：不限）</translation>
+    </message>
+    <message>
         <source>tokens of earlier requests kept, sent whole at each step</source>
         <translation>保留之前请求的 token，每步全部发送</translation>
     </message>
     <message>
         <source>tokens read again</source>
         <translation>重新读取的 token</translation>
-    </message>
-    <message>
-        <source>tokens take {median:.1f} ms, at best {best:.1f}</source>
-        <translation>每个 token 用时 {median:.1f} 毫秒，最佳为 {best:.1f}</translation>
     </message>
     <message>
         <source>tokens written</source>
@@ -11430,10 +11402,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>token 属于其对话的哪条消息</translation>
     </message>
     <message>
-        <source>whole</source>
-        <translation>完整</translation>
-    </message>
-    <message>
         <source>whole sequence sent at each step, behind the last</source>
         <translation>每步发送完整序列，接在最后</translation>
     </message>
@@ -11536,6 +11504,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{cached:,} of {n:,} ({share} %)</source>
         <translation>{cached:,} / {n:,}（{share} %）</translation>
+    </message>
+    <message>
+        <source>{client}: {cells:,} cells, {mb} MB saved</source>
+        <translation>{client}：{cells:,} 个单元，已保存 {mb} MB</translation>
     </message>
     <message>
         <source>{decode_tok_s} tok/s</source>
@@ -11664,10 +11636,6 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{folder} cannot be written ({strerror}); kvdesk goes on without it.</source>
         <translation>无法写入 {folder}（{strerror}）；kvdesk 在没有它的情况下继续。</translation>
-    </message>
-    <message>
-        <source>{folder} is no checkout of kvdesk.</source>
-        <translation>{folder} 不是 kvdesk 的源码目录。</translation>
     </message>
     <message>
         <source>{full} was full: {removed}, and {n_read:,} tokens are computed again, so that the answer is exact.</source>
@@ -12040,10 +12008,6 @@ next valid position {end}</source>
         <translation>{name} 使 llama.cpp 崩溃（{how}）；这发生在试运行中，因此没有任何损失。</translation>
     </message>
     <message>
-        <source>{name} measured nothing (exit code {code}).</source>
-        <translation>{name} 没有测得任何结果（退出代码 {code}）。</translation>
-    </message>
-    <message>
         <source>{name} must end in .png, .svg or .csv</source>
         <translation>{name} 必须以 .png、.svg 或 .csv 结尾</translation>
     </message>
@@ -12206,6 +12170,10 @@ next valid position {end}</source>
     <message>
         <source>{n} of {n_cores} cores, nothing else was measured yet.</source>
         <translation>{n} / {n_cores} 个核心，尚未测量其他情况。</translation>
+    </message>
+    <message>
+        <source>{n} of {prompt} tokens were in the server&apos;s cache.</source>
+        <translation>{prompt} 个 token 中有 {n} 个在服务器的缓存中。</translation>
     </message>
     <message>
         <source>{n} of “{title}”</source>
@@ -12488,12 +12456,8 @@ It takes {total:,.0f} MB of memory at most.</source>
         <translation>加载模型 {seconds}</translation>
     </message>
     <message>
-        <source>{seen}: starting with {threads}.</source>
-        <translation>{seen}：从 {threads} 开始。</translation>
-    </message>
-    <message>
-        <source>{seen}: {threads} again.</source>
-        <translation>{seen}：恢复为 {threads}。</translation>
+        <source>{seen}: {threads}.</source>
+        <translation>{seen}：{threads}。</translation>
     </message>
     <message>
         <source>{sentence} (X = {x}, Y = {y}: Y must be X + 1)</source>
@@ -12542,22 +12506,6 @@ It takes {total:,.0f} MB of memory at most.</source>
     <message>
         <source>{text}, a favourite</source>
         <translation>{text}，已收藏</translation>
-    </message>
-    <message>
-        <source>{threads} took {ms:.1f} ms a token, {threads2} take more.</source>
-        <translation>{threads}时每个 token 用时 {ms:.1f} 毫秒，{threads2}用时更长。</translation>
-    </message>
-    <message>
-        <source>{threads}, as before.</source>
-        <translation>{threads}，与之前相同。</translation>
-    </message>
-    <message>
-        <source>{threads}: {back_ms:.1f} ms a token, {ms:.1f} with {tried} ({evidence}).</source>
-        <translation>{threads}：每个 token {back_ms:.1f} 毫秒，{tried} 个时为 {ms:.1f}（{evidence}）。</translation>
-    </message>
-    <message>
-        <source>{threads}: {ms:.1f} ms a token instead of {back_ms:.1f} with {back_to} ({evidence}).</source>
-        <translation>{threads}：每个 token {ms:.1f} 毫秒，而 {back_to} 个时为 {back_ms:.1f}（{evidence}）。</translation>
     </message>
     <message>
         <source>{time} left</source>

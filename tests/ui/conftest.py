@@ -121,10 +121,10 @@ def empty(window: MainWindow) -> None:
     window._token_texts.clear()
     window._events.show_all()
     window.apply_event(Working("", 0, 0))
+    window.rooms.show_chats()
     for _ in window.activity.sentences:
         window.activity.dismiss()
     window.chat.banner.hide()
-    window.rooms.show_chats()
     window.inspector.show_tab("Cache")
     window.chat.composer.focus_edit()
 

@@ -54,16 +54,16 @@ class Viewport:
     def zoomed(self, point: QPointF, factor: float, cell: float) -> Viewport:
         """Larger or smaller by about `factor`, a pixel at least, the point staying where it is. `cell`: at zoom 1."""
         least, most = cell * self.ratio, max(cell, LARGEST_CELL_PX) * self.ratio
-        now = least * self.zoom
+        now = round(least * self.zoom, 6)
         wanted = now * factor
         if wanted < 1:
             wanted = 1.0 if factor > 1 else least
         else:
             wanted = float(round(wanted))
             if factor > 1 and wanted <= now:
-                wanted = floor(now + 1e-6) + 1.0
+                wanted = floor(now) + 1.0
             elif factor < 1 and wanted >= now:
-                wanted = ceil(now - 1e-6) - 1.0
+                wanted = ceil(now) - 1.0
         zoom = min(max(wanted, least), most) / least
         return _inside(self, zoom, point - (point - self.offset) * (zoom / self.zoom))
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QRectF
 
@@ -9,6 +9,7 @@ from kvdesk.ui.map.layout import StreamSize, lay_out
 from kvdesk.ui.map.viewport import LARGEST_CELL_PX, Viewport
 
 
+@example([1.25, 1.25, 1.25, 1.05], 0.7, 1.0)
 @given(
     st.lists(st.sampled_from([1.25, 0.8, 1.05, 3.0, 0.3]), max_size=40),
     st.sampled_from([0.7, 1.0, 3.0, 13.0]),
