@@ -55,7 +55,7 @@ from kvdesk.protocol.chat import (
     TurnEnded,
 )
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.session import Store
 from kvdesk.settings import ContextSettings, KnownServer, Settings
 from kvdesk.store.server_keys import ServerKeys
@@ -114,6 +114,8 @@ class Controller(QObject):
         self._listeners: tuple[Callable[[Event], None], ...] = ()  # until it is furnished
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
+        self._replaced: ContextSettings | None = None  # before it: they count again where it could not be made
+        self._is_dead = False
         self._model: Path | None = None  # what was opened last
         self._has_context = self._watched = False
         self._closed = False
@@ -176,7 +178,11 @@ class Controller(QObject):
         window.rooms.models_made.connect(self.downloads.connect_page)
 
     def open_server(self, server: KnownServer) -> None:
-        """Ask the worker to connect to a server. The model that is open stays until it answers."""
+        """Ask the worker to connect to a server. The model that is open stays until it answers. Nothing once the engine
+        has died.
+        """
+        if self._is_dead:
+            return
         self.conversations.queued.wait_for_model()
         source = Endpoint(server.url, server.model, server.name)
         self._window.apply_event(ModelLoading(source, 0.0))
@@ -267,7 +273,7 @@ class Controller(QObject):
     def _on_rebuild_requested(self, context: ContextSettings, keep: str) -> None:
         """Another context is kept only when it could be made: a setting that cannot work must not outlive a restart."""
         if self._has_context:
-            self._wanted = context
+            self._wanted, self._replaced = context, self.settings.context
             self._worker.send(RebuildContext(context, keep))  # type: ignore[arg-type]
             return
         self._settings.change(context=context)
@@ -347,17 +353,23 @@ class Controller(QObject):
                 if event.remark:
                     self._window.show_error(event.remark, "")
             case CommandFailed():
-                if isinstance(event.command, LoadModel):
-                    self._marker.clear()
-                elif isinstance(event.command, RebuildContext):
-                    self._wanted = None
+                self._on_failed(event.command)
             case EngineDied():
+                self._is_dead = True
                 self._marker.clear()
             case BackendReady():  # another engine than the one that was told before, or one that has more features
                 if Feature.CACHE_POLICY in event.features:
                     self._send_policy()
                 if Feature.CACHE_VIEW in event.features:
                     self._worker.send(Watch(self._watched))
+
+    def _on_failed(self, command: Command) -> None:
+        if isinstance(command, LoadModel):
+            self._marker.clear()
+        elif isinstance(command, RebuildContext):
+            self._wanted = None
+            if self._replaced is not None:  # the context from before has been told as ready meanwhile
+                self._settings.change(context=self._replaced)
 
     def _remember(self, source: ModelSource) -> None:
         """The next start opens this model; "" is the embedded one, wherever it is then."""

@@ -59,11 +59,14 @@ class ChunkSize:
     """Tokens of the next chunk, and steps after it, from what the last batches took.
 
     n_tokens  a power of two, at most n_batch
+    block     as `Context.block`: no chunk has fewer tokens
     """
 
-    def __init__(self, n_batch: int = 512) -> None:
+    def __init__(self, n_batch: int = 512, block: int = 1) -> None:
         self._most = 1 << n_batch.bit_length() - 1
-        self.n_tokens = min(_AT_FIRST, self._most)
+        self.block = block
+        self._least = min(max(_LEAST, block), self._most)
+        self.n_tokens = min(max(_AT_FIRST, self._least), self._most)
         self._step_ms = 0.0
         self._chunk_ms = 0.0
         self._along = True
@@ -92,7 +95,7 @@ class ChunkSize:
         if n_tokens < TILE:
             return
         fits = int(n_tokens * (AIM * self.longest_ms - self._step_ms) / ms)
-        n = TILE if fits >= TILE / MOST_GAPS else 1 << max(_LEAST, fits).bit_length() - 1
+        n = TILE if fits >= TILE / MOST_GAPS else 1 << max(self._least, fits).bit_length() - 1
         self.n_tokens = min(n, self._most)
 
     def chunk_took(self, n_tokens: int, ms: float, *, along: bool) -> None:
@@ -107,7 +110,7 @@ class ChunkSize:
         if keeps_tile and n_tokens == TILE // 2:
             self.n_tokens = TILE
         elif ms + self._step_ms > (1.0 if n_tokens == TILE else AIM) * self.longest_ms:
-            if n_tokens > _LEAST and not (keeps_tile and n_tokens == TILE):
+            if n_tokens > self._least and not (keeps_tile and n_tokens == TILE):
                 self.n_tokens = n_tokens // 2
         elif 2 * ms + self._step_ms < AIM * self.longest_ms:
             self.n_tokens = min(2 * n_tokens, self._most)
@@ -136,7 +139,7 @@ def compose(
     if not ones:
         return _split(prompts, min(n_batch, n_left))
     n = min(chunk.n_tokens, n_batch, n_left)
-    if n >= TILE:
+    if n >= TILE and chunk.block == 1:
         n = n_left % TILE or n  # the odd tokens first: over many cells they may cost as much as three times as many
     along = together and n < TILE and n_batch > len(ones)
     if along:

@@ -166,5 +166,7 @@ async def _gone(_request: Request, _error: ClientDisconnect) -> Response:
 
 
 async def _unexpected(_request: Request, error: Exception) -> Response:
+    if isinstance(error, RecursionError):
+        return ApiError(400, "The request is nested too deeply.", code="invalid_value").response()
     _log.error("unexpected error in a request", exc_info=error)
     return UNEXPECTED.response()

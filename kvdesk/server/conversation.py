@@ -137,7 +137,8 @@ def with_tokens(messages: Sequence[Message], known: GivenAnswers, tools: str, sh
     found = []
     for chain, message in zip(chains(messages, tools, sharing), messages, strict=False):
         given = known.find(chain, message) if message.role == "assistant" else None
-        if given is None or not given.tokens:
+        goes_on = message is messages[-1] and given is not None and given.content != message.text
+        if given is None or not given.tokens or goes_on:  # an answer that is continued: from what the client sent
             found.append(message)
             continue
         fields = json.loads(message.fields) if message.fields else {}

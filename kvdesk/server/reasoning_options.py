@@ -8,6 +8,9 @@ from typing import Any
 
 from kvdesk.server.schemas import ChatRequest
 
+_MOST = (1 << 31) - 1
+"""Tokens of the largest budget: no context has more."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReasoningOptions:
@@ -40,6 +43,8 @@ def options_of(request: ChatRequest, usual: int) -> ReasoningOptions:
     thinking = _first(switched, thinking)
     if budget is None and usual >= 0:
         budget = usual
+    if budget is not None:
+        budget = min(budget, _MOST)
     if thinking is False or (thinking is None and budget == 0):
         thinking, budget = False, 0
     if thinking is not None:

@@ -346,9 +346,10 @@ def test_a_context_is_kept_only_when_it_could_be_made(rig: Rig, qtbot: QtBot) ->
     small, huge = ContextSettings(n_ctx=2048), ContextSettings(n_ctx=1_000_000)
     rig.window.rebuild_requested.emit(huge, "tokens")
     assert rig.worker.commands[-1] == RebuildContext(huge, "tokens")
+    before = rig.controller.settings.context
+    rig.worker.give(ContextReady(CONTEXT, rebuilt=True))  # that from before, made again
     rig.worker.give(CommandFailed(rig.worker.commands[-1], "It does not fit."))
-    qtbot.waitUntil(lambda: rig.controller._wanted is None)
-    assert rig.controller.settings.context != huge
+    qtbot.waitUntil(lambda: rig.controller._wanted is None and rig.controller.settings.context == before)
     rig.window.rebuild_requested.emit(small, "nothing")
     rig.worker.give(ContextReady(CONTEXT, rebuilt=True))
     qtbot.waitUntil(lambda: rig.controller.settings.context == small)

@@ -93,9 +93,15 @@ def known_tokens(*messages: dict[str, Any]) -> list[tuple[int, ...]]:
 )
 def test_an_answer_that_its_client_writes_again_is_the_same_answer(more: dict[str, str]) -> None:
     last = {"role": "assistant", "content": "There."}
-    assert known_tokens(*history(**more), last) == [(1, 2), (3, 4)]
+    assert known_tokens(*history(**more), last, QUESTION) == [(1, 2), (3, 4)]
+
+
+def test_an_answer_that_is_continued_goes_on_from_what_the_client_sent() -> None:
+    """Another blank at its end is another beginning of what follows."""
+    assert known_tokens(*history(), {"role": "assistant", "content": "There."}) == [(1, 2), ()]
+    assert known_tokens(*history(), {"role": "assistant", "content": "There.\n"}) == [(1, 2), (3, 4)]
 
 
 def test_an_answer_that_its_client_edits_is_another() -> None:
     edited = history(arguments=ARGUMENTS.replace("Zürich", "Bern"))
-    assert known_tokens(*edited, {"role": "assistant", "content": "There."}) == [(), ()]
+    assert known_tokens(*edited, {"role": "assistant", "content": "There."}, QUESTION) == [(), ()]

@@ -85,6 +85,12 @@ def test_a_page_of_a_browser_is_refused(http: httpx.Client) -> None:
         assert "access-control-allow-origin" not in answer.headers
 
 
+NESTED = {
+    "role": "assistant",
+    "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "[" * 900 + "]" * 900}}],
+}
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
@@ -102,6 +108,7 @@ def test_a_page_of_a_browser_is_refused(http: httpx.Client) -> None:
         (b'{"messages": [{"role": "user", "content": "x"}], "n": 0}', 400),
         (b'{"messages": [{"role": "user", "content": "x"}], "functions": []}', 400),
         (b"[" * 100_000, 400),
+        (json.dumps({"messages": [{"role": "user", "content": "x"}, NESTED]}).encode(), 400),
         (b" " * 300_000, 413),
     ],
 )

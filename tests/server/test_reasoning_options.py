@@ -20,6 +20,7 @@ OFF = {"enable_thinking": False, "thinking": False, "thinking_budget": 0}
         ({"thinking_budget_tokens": 64}, 64, {"thinking_budget": 64}),
         ({"reasoning_budget_tokens": 64}, 64, {"thinking_budget": 64}),
         ({"reasoning_budget": -1}, -1, {}),
+        ({"reasoning_budget_tokens": 1e19}, (1 << 31) - 1, {"thinking_budget": (1 << 31) - 1}),
         ({"thinking_budget": 64.0}, 64, {"thinking_budget": 64}),
         ({"thinking_token_budget": 64}, 64, {"thinking_budget": 64}),
         ({"chat_template_kwargs": {"thinking_budget": 64}}, 64, {"thinking_budget": 64}),

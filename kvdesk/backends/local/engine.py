@@ -30,6 +30,7 @@ from kvdesk.backends.local.scheduler.previews import (
     preview_context,
     preview_prompt,
     preview_turn,
+    why_not_carried,
 )
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.backends.local.scheduler.scheduler import Scheduler
@@ -282,7 +283,8 @@ class Engine:
         self._scheduler.end_all(tr(_ANEW))
         old, held = session.runtime, []
         if command.keep != "nothing":
-            held = hold(old.context, old.cache_manager, with_state=command.keep == "state")
+            with_state = command.keep == "state" and not why_not_carried(old.context, command.context)
+            held = hold(old.context, old.cache_manager, with_state=with_state)
         self._emit(RecordingTaken(old.recording(), is_over=True))
         try:
             session.rebuild(command.context)
@@ -307,10 +309,11 @@ class Engine:
         context, cache_manager, journal = runtime.context, runtime.cache_manager, runtime.operation_journal
         speed_model, cost = runtime.speed_model, runtime.speed_model.cost
         self._cache_operations = CacheOperations(context, cache_manager, journal, cost, loaded.noise, self._emit)
-        self._idle = Idle(context, cache_manager, journal, cost, loaded.prompts)
+        order = CellOrder(context, journal, cost)
+        self._idle = Idle(context, cache_manager, journal, cost, loaded.prompts, order)
         self._scheduler.running.use(
             *(context, cache_manager, runtime.overflow_manager, speed_model),
-            *(runtime.threads, runtime.idle_requests, runtime.spans, CellOrder(context, journal, cost)),
+            *(runtime.threads, runtime.idle_requests, runtime.spans, order),
         )
         self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values())))
         self._told = None

@@ -78,7 +78,9 @@ class LoadedModel:
         s = settings
         version = engine_version()
         rope = (self.model.rope_freq_base, self.model.rope_freq_scale)
-        return StateKind(self.fingerprint, f"{version} {version.commit}", s.type_k, s.type_v, s.flash_attn, rope)
+        exact = f" exact in blocks of {s.graph_tokens}" if s.exact else ""  # others compute cells in other graphs
+        made_by = f"{version} {version.commit}{exact}"
+        return StateKind(self.fingerprint, made_by, s.type_k, s.type_v, s.flash_attn, rope)
 
     def close(self) -> None:
         """Free the model, and end what renders its prompts. Its context must be closed before."""

@@ -21,10 +21,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.protocol.cache import ContextPreview, ContextReady
+from kvdesk.protocol.cache import ContextPreview, ContextReady, RebuildContext
 from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.messages import Event
+from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.session import SettingsStore
 from kvdesk.settings import (
     CachePolicy,
@@ -208,9 +208,11 @@ class SettingsPage(QWidget):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.apply_now()
+        if event.spontaneous():  # the window was minimized
+            return
         self._for_rebuild = False
         self._show_bar()
-        if self._pending and not event.spontaneous():
+        if self._pending:
             self.left_unapplied.emit()
 
     # --- parts --------------------------------------------------------------------------------------------------------
@@ -324,6 +326,9 @@ class SettingsPage(QWidget):
             self.bar.ledger.show_preview(event)
             self._show_bar()
         elif isinstance(event, ContextReady):
+            self._show_bar()
+        elif isinstance(event, CommandFailed) and isinstance(event.command, RebuildContext):
+            self._show_table("context", self._settings.current.context)
             self._show_bar()
         elif isinstance(event, BackendReady):
             self._show_features()

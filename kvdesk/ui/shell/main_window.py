@@ -311,6 +311,7 @@ class MainWindow(WindowSignals):
 
     def show_serving(self, address: str, n_running: int) -> None:
         self._status.show_serving(address, n_running)
+        self._tell_watched()
 
     def show_unsaved(self, sentence: str) -> None:
         self._unsaved.show_unsaved(sentence)
@@ -333,8 +334,10 @@ class MainWindow(WindowSignals):
 
     @Slot()
     def _tell_watched(self) -> None:
-        shown = self.isVisible() and not self.isMinimized() and self._rooms.shows_chats
-        watched = shown and not self._inspector.isHidden() and self._inspector.shows_cache
+        settings = self._rooms.settings if self._rooms.shows_settings else None
+        serves = settings is not None and settings.serving.serve.isChecked()  # what is kept for programs is shown there
+        shown = self.isVisible() and not self.isMinimized() and (self._rooms.shows_chats or serves)
+        watched = shown and (serves or (not self._inspector.isHidden() and self._inspector.shows_cache))
         if watched != self._watched and (shown or self._watched):
             self._watched = watched
             if not watched:

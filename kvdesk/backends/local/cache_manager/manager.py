@@ -415,7 +415,9 @@ class CacheManager:
         """Keep what the sequence holds beyond its first `n` tokens as an inactive branch, where cells can be shared:
         both have the same cells until one of them goes on. False: no seq_id is free for it.
         """
-        tail = len(sequence.tokens) - n
+        block = self._context.block  # what is behind the last whole block is never reused
+        held = len(sequence.tokens) if block == 1 else min(len(sequence.tokens), sequence.exact) // block * block
+        tail = held - n
         if tail < MIN_REUSE_TOKENS or not self._can_share:
             return True
         if not self._pool.free:

@@ -145,27 +145,34 @@ class SavedStateStore:
         ]
 
     def longest_whole(
-        self, prompt: Sequence[int], whose: ConversationId | None = None, sharing: str = ""
+        self, prompt: Sequence[int], whose: ConversationId | None = None, sharing: str = "", block: int = 1
     ) -> SavedState | None:
         """The longest saved state all of whose tokens `prompt` begins with. The rest as in `longest_prefix`."""
         wanted = tuple(prompt)
+        whose = whose if block == 1 else None  # nothing that is not exact
         fitting = [s for s in self._all() if len(s.tokens) <= len(wanted) and s.may_go_to(whose, sharing)]
+        fitting = [s for s in fitting if not len(s.tokens) % block]
         fitting.sort(key=lambda s: -len(s.tokens))
         return next((s for s in fitting if s.tokens == wanted[: len(s.tokens)]), None)
 
     def longest_prefix(
-        self, prompt: Sequence[int], whose: ConversationId | None = None, sharing: str = ""
+        self, prompt: Sequence[int], whose: ConversationId | None = None, sharing: str = "", block: int = 1
     ) -> tuple[SavedState | None, int]:
         """The saved state that has the most leading tokens in common with `prompt`, and how many.
 
         whose: the conversation whose moved tokens may be among them; None: only what a prefill makes. sharing: as
-               `Client.sharing` of who asks
+               `Client.sharing` of who asks. block: as `Context.block`; above 1 only whole ones that are exact count, of
+               any conversation
         """
         best, most = None, 0
         wanted = array("i", prompt)
-        for saved in (s for s in self._all() if s.may_go_to(whose, sharing)):
+        for saved in self._all():
+            if not (saved.may_go_to(whose, sharing) if block == 1 else saved.sharing == sharing):
+                continue
             held = array("i", saved.tokens[: len(wanted)])
             n = common_prefix(held, wanted)
+            if block > 1:
+                n = min(n, saved.exact) // block * block
             if n > most:
                 best, most = saved, n
         return best, most

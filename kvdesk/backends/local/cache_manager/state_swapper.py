@@ -80,12 +80,10 @@ class StateSwapper:
         """
         block = self._context.block
         if self._only_whole:
-            whose = whose if block == 1 else None
-            saved = self.saved_states.longest_whole(prompt, whose, sharing)
+            saved = self.saved_states.longest_whole(prompt, whose, sharing, block)
             n = 0 if saved is None else len(saved.tokens)
         else:
-            saved, n = self.saved_states.longest_prefix(prompt, whose, sharing)
-            n = n if saved is None or block == 1 else min(n, saved.exact) // block * block
+            saved, n = self.saved_states.longest_prefix(prompt, whose, sharing, block)
         if saved is None or n < found + MIN_REUSE_TOKENS:
             return None
         prefill_ms, restore_ms = self._costs(n - found, saved.n_bytes)
@@ -112,17 +110,22 @@ class StateSwapper:
             len(sequence.tokens) < MIN_REUSE_TOKENS or sequence.inactive or not self._context.can("swap")
         ):
             return 0
+        block, n = self._context.block, len(sequence.tokens)
+        if not by_hand and self._only_whole and block > 1 and (sequence.exact < n or n % block):
+            return 0  # it could not be reused
         resident = self.resident(sequence)
         if resident.has_saved_state:
             return resident.state_bytes
+        over: Sequence[str] = ()
         if (client := sequence.client) is not None and client.share < 1.0:
             theirs, limits = self.saved_states.values(client), self.saved_states.limits
-            over = over_share(theirs, resident.state_bytes, limits, client.share)
-            if over is None:
+            too_much = over_share(theirs, resident.state_bytes, limits, client.share)
+            if too_much is None:
                 return 0
-            self.saved_states.drop(over)
+            over = too_much
         judged = replace(resident, prefill_ms=float("inf")) if by_hand else resident
-        placement = place(judged, self.saved_states.values(), self.saved_states.limits)
+        others = [saved for saved in self.saved_states.values() if saved.key not in over]
+        placement = place(judged, others, self.saved_states.limits)
         if placement.to == "nowhere" or (sequence.sharing and placement.to == "disk"):
             return 0
         try:
@@ -131,6 +134,7 @@ class StateSwapper:
             if by_hand:
                 raise
             return 0
+        self.saved_states.drop(over)
         who, ms, exact = sequence.conversation, resident.prefill_ms, sequence.exact
         self.saved_states.put(
             *(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans),
@@ -143,6 +147,8 @@ class StateSwapper:
         """Keep the state that the sequence has now, to go back to, where that is worth it. Read-only for the cache."""
         tokens = sequence.tokens
         if not self.keeps_checkpoints or sequence.inactive or sequence.exact < len(tokens):
+            return
+        if len(tokens) % self._context.block:
             return
         n_new = len(tokens) - self._kept(tokens, sequence.sharing)
         if n_new < MIN_REUSE_TOKENS:

@@ -7,27 +7,31 @@ weights, ggml-cpu/repack.cpp), and which, depends on the weights, the processor 
 from __future__ import annotations
 
 import ctypes
+import itertools
 from typing import Any
 
 from kvdesk.backends.local.llama.batch_buffer import BatchBuffer
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.cache.batch import Batch
 
-N_TOKENS = 8
-"""As many rows as the widest kernels compute at once."""
+SIZES = (1, 8, 23)
+"""Tokens of batches that give the same bits as all of them together where any batch does: one row, a few whole tiles of
+kernels, and both."""
 
 
 def rows_alike(ctx: Any, n_vocab: int) -> bool:
-    """Read `N_TOKENS` tokens together and one by one into an empty context, and compare state and logits bit for bit.
+    """Read the same tokens together and in batches of `SIZES` into an empty context, and compare all bits.
 
     The context is empty afterwards. True also where llama.cpp cannot decode them: then nothing is read at all.
     """
-    memory, n = lib.llama_get_memory(ctx), min(N_TOKENS, int(lib.llama_n_ubatch(ctx)))
-    tokens = tuple(i % n_vocab for i in range(1, n + 1))
-    buffer = BatchBuffer(n, 1)
+    memory, n_ubatch = lib.llama_get_memory(ctx), int(lib.llama_n_ubatch(ctx))
+    tokens = tuple(i % n_vocab for i in range(1, sum(SIZES) + 1))[: max(2, n_ubatch)]
+    cuts = [0, *(end for end in itertools.accumulate(SIZES) if end < len(tokens)), len(tokens)]
+    parts = [Batch.of(0, a, tokens[a:b], "last") for a, b in itertools.pairwise(cuts)]
+    buffer = BatchBuffer(len(tokens), 1)
     try:
         found = []
-        for batches in ([Batch.of(0, 0, tokens, "last")], [Batch.of(0, i, (t,), "last") for i, t in enumerate(tokens)]):
+        for batches in ([Batch.of(0, 0, tokens, "last")], parts):
             lib.llama_memory_clear(memory, True)
             for batch in batches:
                 buffer.fill(batch)

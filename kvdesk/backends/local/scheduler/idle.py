@@ -11,6 +11,7 @@ from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
+from kvdesk.backends.local.scheduler.cell_order import CellOrder
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, plan_compaction
@@ -35,12 +36,14 @@ class Idle:
         journal: OperationJournal,
         cost: SpanCost,
         prompts: PromptBuilder | None,
+        order: CellOrder,
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
         self._journal = journal
         self._cost = cost
         self._prompts = prompts
+        self._order = order
         self._judged_at = -1  # operation at which compaction was judged last
         self._ahead: Request | None = None
 
@@ -96,6 +99,7 @@ class Idle:
         fits = held + len(more) <= context.n_ctx_seq and context.memory.has_room(sequence.seq_id, len(more))
         if first[:held] != sequence.tokens or not more or not fits or len(more) > context.n_batch:
             return False
+        self._order.keep()
         with self._journal.purpose(who, tr("prefilled ahead, between answers")):
             self._cache_manager.decode([(sequence, Batch.of(sequence.seq_id, held, more))], "prefill")
         return True

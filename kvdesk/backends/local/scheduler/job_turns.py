@@ -59,9 +59,10 @@ class JobTurns:
         """Whether there is a job, and the requests that run have had their turn."""
         return bool(self) and time.perf_counter() >= self._next_at
 
-    def n_beside(self) -> int:
-        """Tokens of the chunk that is to be computed now, while requests run."""
+    def n_beside(self, n_batch: int) -> int:
+        """Tokens of the chunk that is to be computed now, while requests run: `n_batch` at most."""
         self._is_measured = True
+        self._n_tokens = min(self._n_tokens, n_batch)
         return self._n_tokens
 
     def add(self, command: Command, job: Job) -> None:

@@ -83,7 +83,7 @@ def preview_context(
     n_tokens = sum(
         len(sequence.tokens) for sequence in cache_manager.pool if not sequence.inactive
     )  # as `jobs.hold` has it
-    why_not = _why_not_carried(context, settings)
+    why_not = why_not_carried(context, settings)
     ms = speed_model.prefill_ms(n_tokens, settings.n_batch) if n_tokens else 0.0
     return ContextPreview(
         settings=settings,
@@ -329,7 +329,7 @@ _CUT = 16
 _NOTHING = TurnPreview(ConversationId(""), 0, 0, None, "")
 
 
-def _why_not_carried(context: Context, settings: ContextSettings) -> str:
+def why_not_carried(context: Context, settings: ContextSettings) -> str:
     """Why saved states of this context do not fit into one with other settings; "" where they do."""
     now = context.settings
     possible = context.capabilities["swap"]
@@ -339,4 +339,8 @@ def _why_not_carried(context: Context, settings: ContextSettings) -> str:
         return tr("K and V are stored as bytes of their types: with other types they must be computed again.")
     if now.flash_attn != settings.flash_attn:
         return tr("Without flash attention V is stored transposed: it must be computed again.")
+    if settings.exact and (not now.exact or now.graph_tokens != settings.graph_tokens):
+        return tr("Exact answers need K and V of graphs of {n} tokens: they must be computed again.").format(
+            n=settings.graph_tokens
+        )
     return ""

@@ -109,20 +109,18 @@ class Running:
         """Requests whose prompt is being read."""
         return sum(request.prefilling for request in self._requests)
 
-    def n_piece(self, most: int | None = None) -> int:
-        """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policies.prompt_piece`); `most`: of a job
-        beside requests.
+    def n_piece(self, n_beside: Callable[[int], int] | None = None) -> int:
+        """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policies.prompt_piece`). `n_beside`: of a job
+        beside requests, of n_batch at most.
         """
         n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
-        if most is not None:
-            return min(n_batch, most)
+        if n_beside is not None and self._requests:
+            return n_beside(n_batch)
         return piece(n_batch, n_ubatch, self._speed_model.prefill_ms(n_ubatch, n_ubatch))
 
     def let_end(self) -> bool:
         """The next decode is a job's: no stop of an answer aborts it. False: some answer is to be stopped first."""
-        with self._lock:
-            self._may_abort = False
-            return not self.closing and self._stopping.isdisjoint(self._answers)
+        return self._may_decode(may_abort=False)
 
     def use(
         self,
@@ -139,7 +137,7 @@ class Running:
         self._context, self._cache_manager, self._overflow_manager = context, cache_manager, overflow_manager
         self._speed_model, self._threads, self._spans = speed_model, threads, spans
         self._idle_requests, self.order = idle_requests, order
-        self._chunk = ChunkSize(context.n_batch)
+        self._chunk = ChunkSize(context.n_batch, context.block)
         self._aborts_tokens = context.can("partial seq_rm")
         with self._lock:
             self._stop_decode = context.stop.raise_
@@ -247,7 +245,8 @@ class Running:
         self.order.keep()
         n_tokens = sum(len(batch.tokens) for _, batch in batches)
         self._threads.choose(n_tokens)
-        self._may_abort = self._aborts_tokens or n_tokens > len(batches)
+        if not self._may_decode(may_abort=self._aborts_tokens or n_tokens > len(batches)):
+            return  # asked meanwhile: the next step ends them
         reads = any(request.prefilling for request, _ in batches)
         n_left = 1 if reads or len(batches) < len(self._requests) else self._n_steps()
         while self._decode(batches, "prefill" if reads else "decode") and n_left > 1:
@@ -329,6 +328,12 @@ class Running:
         """It has ended: a stop comes too late. Under the lock."""
         self._expected.discard(answer)
         self._stopping.discard(answer)
+
+    def _may_decode(self, *, may_abort: bool) -> bool:
+        """Whether no answer is to be stopped first. may_abort: a stop that comes from now on aborts the decode."""
+        with self._lock:
+            self._may_abort = may_abort
+            return not self.closing and self._stopping.isdisjoint(self._answers)
 
     def _acquire(self, command: Generate, sequence: CacheSequence, prompt: list[int]) -> Acquired:
         """What the cache has of the prompt; nothing where the client wants all of it read."""
@@ -480,6 +485,10 @@ class Running:
         """End the requests, unless the decode was stopped (rc 2): then the next step ends those asked to stop."""
         for request, _ in batches:
             request.reused = min(request.reused, request.position)
+            if rc == 2 and not request.n_to_read:  # placed and not sampled: its last token is decoded again, for logits
+                whole = self._cache_manager.truncate(request.sequence, request.position - 1, tr("it was stopped"))
+                if not whole:
+                    self._cache_manager.truncate(request.sequence, 0, tr("it was stopped"))
         for request, batch in batches:
             if failure is not None:
                 self.finish(request, "failed", str(failure))

@@ -70,7 +70,7 @@ class Scheduler:
 
     def n_job_piece(self) -> int:
         """Tokens of a job's next chunk."""
-        return self.running.n_piece(self.jobs.n_beside() if self.running else None)
+        return self.running.n_piece(self.jobs.n_beside)
 
     def step(self, journal: OperationJournal | None) -> bool:
         """Begin a request, go on with a job, or decode the next batch of all requests. Whether something has ended.
