@@ -53,7 +53,8 @@ def make_app(service: Service) -> Gate:
         Route("/kv/map", endpoints.kv_map, methods=["GET"]),
         Route("/kv/events", endpoints.kv_events, methods=["GET"]),
     ]
-    handlers: Any = {ApiError: _api_error, HTTPException: _http_error, ClientDisconnect: _gone, Exception: _unexpected}
+    handlers: Any = {ApiError: _api_error, HTTPException: _http_error, ClientDisconnect: _gone}
+    handlers |= {RecursionError: _nested, Exception: _unexpected}
     return Gate(Starlette(routes=routes, exception_handlers=handlers), service.config)
 
 
@@ -165,8 +166,10 @@ async def _gone(_request: Request, _error: ClientDisconnect) -> Response:
     return Response(status_code=499)
 
 
+async def _nested(_request: Request, _error: Exception) -> Response:
+    return ApiError(400, "The request is nested too deeply.", code="invalid_value").response()
+
+
 async def _unexpected(_request: Request, error: Exception) -> Response:
-    if isinstance(error, RecursionError):
-        return ApiError(400, "The request is nested too deeply.", code="invalid_value").response()
     _log.error("unexpected error in a request", exc_info=error)
     return UNEXPECTED.response()

@@ -1988,6 +1988,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
         <translation>精确回答</translation>
     </message>
     <message>
+        <source>Exact answers need K and V of graphs of {n} tokens: they must be computed again.</source>
+        <translation>精确回答需要按 {n} 个 token 的计算图得到的 K 和 V：必须重新计算。</translation>
+    </message>
+    <message>
         <source>Exact answers reuse only whole blocks of {block} tokens of a prompt, and read answers again: {counts}</source>
         <translation>精确回答只复用提示词中每 {block} 个 token 的完整块，并重新读取回答：{counts}</translation>
     </message>
@@ -9342,6 +9346,10 @@ The cache has a price. It takes memory, which is why a long conversation needs a
     <message>
         <source>it refers to itself, and to nothing else</source>
         <translation>它只引用了自身</translation>
+    </message>
+    <message>
+        <source>it was stopped</source>
+        <translation>它被停止了</translation>
     </message>
     <message>
         <source>it was stopped in the middle, and no part of this model&apos;s state can be removed</source>

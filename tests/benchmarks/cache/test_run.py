@@ -31,7 +31,7 @@ def test_exact_on_a_model_without_text(model: str, capsys: pytest.CaptureFixture
     assert (result["passed"], scenario["audit"]) == (True, "verified")
     assert result["figures"]["exact.difference_over_largest_logit"]["value"] == 0.0
     assert 0.0 <= result["figures"]["exact.batched_over_largest_logit"]["value"] <= 1e-3
-    assert scenario["raw"]["f16 swapped to disk"]["reused_tokens"] > scenario["raw"]["f16 shared"]["reused_tokens"] > 0
+    assert scenario["raw"]["f16 swapped to disk"]["reused_tokens"] >= scenario["raw"]["f16 shared"]["reused_tokens"] > 0
 
 
 def test_what_cannot_be_measured_has_failed(model: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,9 +14,8 @@ from kvdesk.backends.local.llama.batch_buffer import BatchBuffer
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.cache.batch import Batch
 
-SIZES = (1, 8, 23)
-"""Tokens of batches that give the same bits as all of them together where any batch does: one row, a few whole tiles of
-kernels, and both."""
+SIZES = (*[1] * 8, 8, 16)
+"""Tokens of the batches: rows alone, and whole tiles of kernels."""
 
 
 def rows_alike(ctx: Any, n_vocab: int) -> bool:
