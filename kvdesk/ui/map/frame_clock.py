@@ -10,7 +10,7 @@ from typing import Final
 
 from kvdesk.ui.widgets.pace import Pace
 
-SHARE: Final = 0.08
+SHARE: Final = 0.04
 FASTEST_MS: Final = 45  # the engine sends a view every 62: each is shown at once, painted together with its text
 SLOWEST_MS: Final = 500
 _KEPT: Final = 120
@@ -20,8 +20,8 @@ _COUNTED_S: Final = 2.0
 class FrameClock:
     """Times of the last frames, in milliseconds.
 
-    The rule of refreshing is that of `Pace`: a refresh (new codes and their drawing) takes at most 8 % of one core from
-    the threads that decode; there are never more than 22 a second, and always 2. At 5 ms and less that is the 15 a
+    The rule of refreshing is that of `Pace`: a refresh (new codes and their drawing) takes at most 4 % of one core from
+    the threads that decode; there are never more than 22 a second, and always 2. At 2.6 ms and less that is the 15 a
     second at which the engine sends views. Panning and zooming do not wait: a person does them.
     """
 

@@ -13,7 +13,7 @@ _ROUGHLY_S = 0.5  # an overlay is at most so often made anew, however cheap
 
 
 class PageCache:
-    """An overlay takes Python's time for every page: one that took c ms is kept for c / 0.08 ms at least.
+    """An overlay takes Python's time for every page: one that took c ms is kept for c / 0.04 ms at least.
 
     Cells written meanwhile are on no page until then.
     """
