@@ -485,7 +485,7 @@ class Running:
         """End the requests, unless the decode was stopped (rc 2): then the next step ends those asked to stop."""
         for request, _ in batches:
             request.reused = min(request.reused, request.position)
-            if rc == 2 and request.position == len(request.known):  # all placed, none sampled: the last is decoded again
+            if rc == 2 and request.position == len(request.known):  # placed, not sampled: the last is decoded again
                 whole = self._cache_manager.truncate(request.sequence, request.position - 1, tr("it was stopped"))
                 if not whole:
                     self._cache_manager.truncate(request.sequence, 0, tr("it was stopped"))
