@@ -415,8 +415,9 @@ class CacheManager:
         """Keep what the sequence holds beyond its first `n` tokens as an inactive branch, where cells can be shared:
         both have the same cells until one of them goes on. False: no seq_id is free for it.
         """
-        block = self._context.block  # what is behind the last whole block is never reused
-        held = len(sequence.tokens) if block == 1 else min(len(sequence.tokens), sequence.exact) // block * block
+        held = len(sequence.tokens)
+        if self.block > 1:
+            held = self.prefixes.exact_part(sequence, held)  # what is behind the last whole block is never reused
         tail = held - n
         if tail < MIN_REUSE_TOKENS or not self._can_share:
             return True

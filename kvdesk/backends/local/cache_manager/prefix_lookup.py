@@ -34,15 +34,19 @@ class PrefixLookup:
         """How many of its tokens can stay when the sequence is to hold `tokens`.
 
         0 where the sliding window before the cut is lost, or where this memory cannot give back a part. `exact`: none
-        that were moved. For exact answers whole blocks only (`Context.block`).
+        that were moved (`exact_part`).
         """
         n = common_prefix(sequence.tokens, tokens)
         if exact or self._block > 1:
-            n = min(n, sequence.exact) // self._block * self._block
+            n = self.exact_part(sequence, n)
         cut = n < len(sequence.tokens) or self._context.memory.seq_pos_max(sequence.seq_id) >= n
         if cut and not (self._context.can("partial seq_rm") and self._window_holds(sequence.seq_id, n)):
             return 0
         return n
+
+    def exact_part(self, sequence: CacheSequence, n: int) -> int:
+        """Of its first `n` tokens those that were not moved; for exact answers whole blocks only (`Context.block`)."""
+        return min(n, sequence.exact) // self._block * self._block
 
     def best_branch(
         self, conversation: ConversationId, prompt: list[int], *, exact: bool
@@ -62,7 +66,7 @@ class PrefixLookup:
         borrower, sharing = (sequence.seq_id, sequence.sharing) if sequence else (-1, "")
         found: list[tuple[int, bool, int, LeasedSequence]] = []
         for other in self._pool:
-            n = min(common_prefix(other.tokens, prompt), other.exact) // self._block * self._block
+            n = self.exact_part(other, common_prefix(other.tokens, prompt))
             ends = n == len(other.tokens)
             if n and other.seq_id != borrower and other.sharing == sharing and (ends or not whole):
                 found.append((n, ends, other.last_used, other))
