@@ -109,6 +109,13 @@ def models_are_tried() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def old_is_frozen() -> None:
+    """What the modules before left is looked at once, and by no collection of this module."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def no_stray_threads() -> Iterator[None]:
     """A test that starts a thread also ends it. Threads that higher-scoped fixtures own were there before."""
