@@ -117,8 +117,8 @@ def visible(text: str, limit: int = 24) -> str:
     return f"“{cut(shown, limit)}”"
 
 
-def stats_line(stats: TurnStats) -> str:
-    """The cost of an answer in tokens and time, in one line."""
+def stats_parts(stats: TurnStats) -> tuple[str, ...]:
+    """The cost of an answer: tokens reused and prefilled, then time to the first token and speed, where measured."""
     parts = [
         tr("reused {reused_tokens}").format(reused_tokens=f"{stats.reused_tokens:,}"),
         tr("prefilled {prefilled_tokens}").format(prefilled_tokens=f"{stats.prefilled_tokens:,}"),
@@ -127,7 +127,7 @@ def stats_line(stats: TurnStats) -> str:
         parts.append(tr("first token {seconds}").format(seconds=seconds(stats.ttft_ms)))
     if stats.decode_tok_s:
         parts.append(tr("{decode_tok_s} tok/s").format(decode_tok_s=f"{stats.decode_tok_s:.0f}"))
-    return "  ·  ".join(parts)
+    return tuple(parts)
 
 
 def stats_rows(stats: TurnStats) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ from kvdesk.viewmodel.readout import (
     describe_cell,
     positions_of,
     sequences_of,
-    stats_line,
+    stats_parts,
     stats_tip,
     totals,
     verification_line,
@@ -50,7 +50,7 @@ def test_control_characters_of_a_token_can_be_seen() -> None:
 
 
 def test_the_quiet_line() -> None:
-    assert stats_line(STATS) == "reused 128  ·  prefilled 12  ·  first token 0.09 s  ·  118 tok/s"
+    assert stats_parts(STATS) == ("reused 128", "prefilled 12", "first token 0.09 s", "118 tok/s")
     assert "n_kv 256" in stats_tip(STATS)
     assert stats_tip(replace(STATS, seed=7)) == stats_tip(STATS) + "\nseed 7"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QEvent, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
@@ -12,7 +12,7 @@ from kvdesk.chat import FEW_TOKENS, Message, ended_early, finish_of
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.readout import reasons, stats_line, stats_tip
+from kvdesk.viewmodel.readout import reasons, stats_parts, stats_tip
 
 _GAP_PX: Final = 8  # between the buttons and the line
 
@@ -76,7 +76,7 @@ class MessageFoot(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._line = self._short = ""
+        self._lines: tuple[str, ...] = ("",)  # the same, shorter and shorter
         self._stats = ElidedLabel()
         self._stats.setObjectName("answerStats")
         self._stats.setProperty("tone", "secondary")
@@ -111,7 +111,7 @@ class MessageFoot(QWidget):
         column.setSpacing(4)
         column.addLayout(row)
         column.addWidget(self._why)
-        self._row, self._column = row, column
+        self._row = row
         self._switch: QWidget | None = None
 
     def add_switch(self, switch: QWidget) -> None:
@@ -122,7 +122,7 @@ class MessageFoot(QWidget):
     @property
     def text(self) -> str:
         """Why the answer ended and what it cost."""
-        return self._line
+        return self._lines[0]
 
     @property
     def why(self) -> str:
@@ -140,9 +140,11 @@ class MessageFoot(QWidget):
         stats = answer.stats
         if stats is not None and not stats.prompt_tokens:
             stats = None  # the turn never began: nothing was reused because nothing was asked
-        words = (finish_word(answer), stats_line(stats) if stats else "")
-        self._line = "  ·  ".join(part for part in words if part)
-        self._short = words[1] if finish_of(answer) == "end" and words[1] else self._line
+        word, cost = finish_word(answer), stats_parts(stats) if stats else ()
+        brief = () if finish_of(answer) == "end" else (word,)
+        # shorter and shorter: that it is complete goes first, then what *Why?* says too
+        lines = ((word, *cost), (*brief, *cost), (*brief, *cost[2:]), (*brief, *cost[3:]), (*brief,))
+        self._lines = tuple(dict.fromkeys("  ·  ".join(filter(None, line)) for line in lines if any(line))) or ("",)
         self._stats.setToolTip(stats_tip(stats) if stats else "")
         why = reasons(stats) if stats else ""
         self._why.setText(why)
@@ -155,24 +157,21 @@ class MessageFoot(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        """The buttons stay at the left, those that come and go behind the others. The line is beside them, above them
-        where there is no room for all of it. Where even then there is none, what it cost comes before that it is
-        complete.
-        """
+        """All is in one row: the buttons stay at the left, and the line is as long as there is room beside them."""
         metrics = self._stats.fontMetrics()
-        width = metrics.horizontalAdvance(self._line)
-        fits = width <= self.width()
-        self._stats.setText(self._line if fits else self._short)
-        self._stats.setMaximumWidth(metrics.horizontalAdvance(self._stats.full_text) + 2)
         buttons = (self._copy, self._again, self._continue, self._ask, self._switch)
         others = sum(one.sizeHint().width() for one in buttons if one is not None and not one.isHidden())
-        is_above = self._row.indexOf(self._stats) < 0
-        if (width + others + _GAP_PX > self.width()) == is_above:
-            return
-        if is_above:
-            self._row.insertWidget(self._row.indexOf(self._ask), self._stats, 1)
-        else:
-            self._column.insertWidget(0, self._stats)
+        room = self.width() - others - _GAP_PX
+        widths = {line: metrics.horizontalAdvance(line) + 2 for line in self._lines}
+        shown = next((line for line, width in widths.items() if width <= room), self._lines[-1])
+        self._stats.setText(shown)
+        self._stats.setAccessibleName(self._lines[0])
+        self._stats.setMaximumWidth(widths[shown])
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:  # a button came or went
+            self._arrange()
+        return super().event(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

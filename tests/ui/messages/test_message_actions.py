@@ -29,7 +29,7 @@ from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.pinned_bar import MOST_LISTED, one_line
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
-from kvdesk.viewmodel.readout import stats_line, stats_tip
+from kvdesk.viewmodel.readout import stats_parts, stats_tip
 from tests.ui.samples import MODEL, ONE, STATS, message
 
 Record = Callable[[object], list[tuple[object, ...]]]
@@ -72,11 +72,11 @@ FAILURES: tuple[tuple[MessageState, str], ...] = (("interrupted", "It broke."), 
 def test_why_it_ended_is_under_every_answer(window: MainWindow) -> None:
     for state, finish, note, words in ENDS:
         widget = shown(window, QUESTION, replace(ANSWER, state=state, finish=finish, note=note))
-        assert widget.foot_text == f"{words}  ·  {stats_line(STATS)}"
+        assert widget.foot_text == "  ·  ".join((words, *stats_parts(STATS)))
     for state, note in FAILURES:
         widget = shown(window, QUESTION, replace(ANSWER, state=state, finish="", note=note))
         assert widget.note == f"{state.capitalize()}. {note}", "a failure is said once"
-        assert widget.foot_text == stats_line(STATS)
+        assert widget.foot_text == "  ·  ".join(stats_parts(STATS))
 
 
 def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtbot: QtBot) -> None:
@@ -243,7 +243,16 @@ def test_the_buttons_under_an_answer_keep_their_places(window: MainWindow, qtbot
     after = places()
     assert {name: after[name][0] for name in before} == {name: x for name, (x, _) in before.items()}
     assert after["Continue the answer"][0] == max(x for x, _ in after.values())
-    assert len({y for _, y in after.values()}) == 1, "one row"
+    foot, line = widget.findChild(MessageFoot), widget.findChild(ElidedLabel, "answerStats")
+    assert isinstance(foot, MessageFoot)
+    assert isinstance(line, ElidedLabel)
+    at = line.mapTo(widget, line.rect().center())
+    (row,) = {y for _, y in after.values()}
+    assert abs(at.y() - row) <= 1, "one row, with the line"
+    assert at.x() > after["Continue the answer"][0]
+    assert not line.is_elided, "less is said where there is less room"
+    assert line.full_text.startswith("Stopped by you")
+    assert line.accessibleName() == foot.text == "  ·  ".join(("Stopped by you", *stats_parts(STATS)))
 
 
 def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, qtbot: QtBot) -> None:
