@@ -394,14 +394,14 @@ class CacheState:
             found.setdefault(lease.conversation, []).append(lease.branch)
         return {name: tuple(sorted(numbers)) for name, numbers in found.items() if len(numbers) > 1}
 
-    def branch_ends(self, conversation: ConversationId | None) -> dict[MessageId, int] | None:
-        """The branches of a conversation in the cache: the last message of each, and its number. None while no views
-        come, so that nobody knows.
+    def branch_ends(self, conversation: ConversationId | None) -> dict[MessageId, tuple[int, int]] | None:
+        """The branches of a conversation in the cache: the last message of each, its number, and its seq_id. None while
+        no views come, so that nobody knows.
         """
         if self.view is None:
             return None
-        leases = (lease for lease in self.leases.values() if lease.conversation == conversation)
-        return {lease.last: lease.branch for lease in leases if lease.last is not None}
+        leases = ((seq, lease) for seq, lease in self.leases.items() if lease.conversation == conversation)
+        return {lease.last: (lease.branch, seq) for seq, lease in leases if lease.last is not None}
 
     def targets(self) -> tuple[Target, ...]:
         """All sequences with cells or an owner, by seq_id, then conversations that are swapped out."""

@@ -64,7 +64,7 @@ def test_rulers_map_list_and_legend_tell_branches_apart(window: MainWindow) -> N
     scene = window.inspector.cache.map._scene
     assert scene.titles[3] == f"{title}, sequence 3"
     assert [scene.colours[seq] for seq in (2, 3, 0)] == [palette.branch_index(0, n) for n in (1, 2, 3)]
-    assert "branches of a chat 1 3" in window.inspector.cache._legend.accessibleDescription()
+    assert "sequence 2, 3, 0, free" in window.inspector.cache._legend.accessibleDescription()
     index = window.conversations._model.index_of(ONE)
     assert "3 branches" in index.data(Qt.ItemDataRole.AccessibleTextRole)
     assert "3 branches are in the cache" in index.data(Qt.ItemDataRole.ToolTipRole)

@@ -50,7 +50,7 @@ class MapLegend:
 def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
     """All that the key of a frame depends on: while it is equal, so is the key."""
     names = tuple(cache.name for cache in snapshot.maps)
-    colours = tuple(sorted(set(frame.scene.colours.values())))
+    colours = tuple(sorted(frame.scene.colours.items()))
     return frame.scene.mode, frame.scales, frame.is_shifted, frame.has_holes, names, frame.scene.pages, colours
 
 
@@ -99,18 +99,22 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
             pages = Entry("split", tr("alternating pages"), (_code(3), _code(4)))
             return pages, Entry("mark", tr("page not full"), (_code(3),), raster.PARTIAL)
         case ColourBy.CONVERSATION:
-            shown = _branches(frame)
-            if not shown:
-                return ()
-            codes, ends = tuple(_code(1 + colour) for colour in shown), ("1", f"{len(shown)}")
-            return (Entry("ramp", tr("branches of a chat"), codes, ends=ends),)
+            return tuple(
+                Entry(
+                    "colour", tr("sequence {seq_id}").format(seq_id=seq) if i == 0 else f"{seq}", (_code(1 + colour),)
+                )
+                for i, (colour, seq) in enumerate(_branches(frame).items())
+            )
 
 
-def _branches(frame: MapFrame) -> list[int]:
-    """The colours of the branches of the chat that has most of them, from the first on; none without branches."""
-    colours = set(frame.scene.colours.values())
-    last = max((colour for colour in colours if colour >= N_COLOURS), default=None)
-    return [] if last is None else [*range(last % N_COLOURS, last + 1, N_COLOURS)]
+def _branches(frame: MapFrame) -> dict[int, int]:
+    """Colours and sequences of the branches of the chat that has most of them, from the first on; none without
+    branches.
+    """
+    branches = {colour: seq for seq, colour in sorted(frame.scene.colours.items(), reverse=True)}
+    last = max(branches, default=0)
+    shown = range(last % N_COLOURS, last + 1, N_COLOURS) if last >= N_COLOURS else ()
+    return {colour: branches[colour] for colour in shown if colour in branches}
 
 
 def _examples(frame: MapFrame) -> tuple[int, int]:

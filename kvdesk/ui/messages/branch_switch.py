@@ -51,7 +51,9 @@ class BranchSwitch(QWidget):
         self._all = everyone
         self._at = everyone.index(own) if own in everyone else 0
         self._text.setText(f"{self._at + 1}/{len(everyone)}")
-        self._text.setAccessibleName(tr("Version {i} of {n}").format(i=self._at + 1, n=len(everyone)))
+        said = tr("Version {i} of {n}").format(i=self._at + 1, n=len(everyone))
+        self._text.setAccessibleName(said)
+        self._text.setToolTip(said)
         self._before.setEnabled(self._at > 0)
         self._after.setEnabled(self._at + 1 < len(everyone))
         self.setVisible(self.has_several)

@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QTreeWidget, QTreeWidgetItem, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout
 
 from kvdesk.chat import MessageId
 from kvdesk.conversations.branch_rows import BranchRow
@@ -39,7 +39,7 @@ class BranchTree(QFrame):
         self._rows: tuple[BranchRow, ...] = ()
         self._items: list[QTreeWidgetItem] = []
         self._shown: frozenset[MessageId] = frozenset()
-        self._ends: Mapping[MessageId, int] | None = None
+        self._ends: Mapping[MessageId, tuple[int, int]] | None = None
         self._colour = 0
         self._silent = False
         self.setProperty("card", "ask")
@@ -48,6 +48,10 @@ class BranchTree(QFrame):
         close.clicked.connect(self.close_tree)
         self.tree = QTreeWidget()
         self.tree.setHeaderHidden(True)
+        self.tree.setColumnCount(2)
+        self.tree.header().setStretchLastSection(False)
+        self.tree.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.tree.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         self.tree.setAccessibleName(tr("Branches"))
         passes_typing_on(self.tree)
         self.tree.setFrameShape(QFrame.Shape.NoFrame)
@@ -99,8 +103,8 @@ class BranchTree(QFrame):
         self._silent = False
         self._draw()
 
-    def show_cached(self, ends: Mapping[MessageId, int] | None) -> None:
-        """The branches in the cache by their last messages; None where nobody knows."""
+    def show_cached(self, ends: Mapping[MessageId, tuple[int, int]] | None) -> None:
+        """The branches in the cache by their last messages: number and seq_id. None where nobody knows."""
         if ends != self._ends:
             self._ends = ends
             self._draw()
@@ -111,7 +115,7 @@ class BranchTree(QFrame):
         self.tree.clear()
         self._items = []
         for number, row in enumerate(self._rows):
-            item = QTreeWidgetItem([""])
+            item = QTreeWidgetItem(["", ""])
             item.setData(0, _ROW, number)
             self._items.append(item)
             if row.parent >= 0:
@@ -132,18 +136,24 @@ class BranchTree(QFrame):
             item.setToolTip(0, plain_tip(cut(row.text, _TIP)))
             is_shown = row.messages[0] in self._shown
             item.setFont(0, self._theme.strong if is_shown else self._theme.text)
-            branch = held.get(number)
+            branch, seq_id = held.get(number, (None, -1))
             if self._ends is not None:
                 item.setIcon(0, self._dot(branch))
-            where = "" if self._ends is None else tr("in the cache") if branch is not None else tr("not in the cache")
-            said = (item.text(0), tr("shown") if is_shown else "", where)
+            where = tr("sequence {seq_id}").format(seq_id=seq_id) if branch is not None else tr("not in the cache")
+            is_end = not any(other.parent == number for other in self._rows)
+            item.setText(1, where if is_end and branch is not None else "")
+            item.setFont(1, self._theme.small)
+            item.setForeground(1, QColor(self._theme.colours.secondary))
+            said = (item.text(0), tr("shown") if is_shown else "", "" if self._ends is None else where)
             item.setData(0, Qt.ItemDataRole.AccessibleTextRole, ", ".join(part for part in said if part))
         self.tree.ensurePolished()  # rows are as high as the style sheet wants
         self.tree.setFixedHeight(self.tree.sizeHintForRow(0) * min(max(len(self._rows), 2), _ROWS) + 4)
 
-    def _held(self) -> dict[int, int]:
-        """The rows of which the beginning is in the cache, and the number of the branch there, of several the first."""
-        held: dict[int, int] = {}
+    def _held(self) -> dict[int, tuple[int, int]]:
+        """The rows of which the beginning is in the cache, and number and seq_id of the branch there, of several the
+        first.
+        """
+        held: dict[int, tuple[int, int]] = {}
         for number in reversed(range(len(self._rows))):  # those that follow come later
             row = self._rows[number]
             ends = [self._ends[name] for name in row.messages if self._ends and name in self._ends]

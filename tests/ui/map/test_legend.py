@@ -65,8 +65,9 @@ def test_marks_are_shown_in_the_colours_of_the_chats_that_are_there() -> None:
     scene = Scene(colours={0: branch_index(orange, 1), 3: branch_index(orange, 4), 1: branch_index(green, 1)})
     found = key_of(make_frame(view, strips_of(view, 400, 1.0), scene, (0, 0)), view.snapshot)
     assert colours_of(found, "shared") == [1 + orange, 1 + green]
-    branches = [1 + branch_index(orange, n) for n in (1, 2, 3, 4)]
-    assert colours_of(found, "branches of a chat") == branches, "of the chat that has them"
+    assert colours_of(found, "sequence 0") == [1 + branch_index(orange, 1)], "of the chat that has branches"
+    assert colours_of(found, "3") == [1 + branch_index(orange, 4)]
+    assert all(entry.words != "1" for entry in found.entries), "another chat has one branch only"
 
 
 def test_the_scale_of_ages_ends_at_the_oldest_cell() -> None:

@@ -39,12 +39,13 @@ def test_a_row_says_whether_it_is_shown_and_in_the_cache(theme: Theme, qtbot: Qt
         "Answer: A horse walks into a bar.   +2 more",
         "Answer: Knock, knock., shown",
     ], "nobody knows what is in the cache"
-    tree.show_cached({M("q2"): 2})
+    tree.show_cached({M("q2"): (2, 5)})
     assert texts(tree) == [
-        "You: Tell me a joke, shown, in the cache",
-        "Answer: A horse walks into a bar.   +2 more, in the cache",
+        "You: Tell me a joke, shown, sequence 5",
+        "Answer: A horse walks into a bar.   +2 more, sequence 5",
         "Answer: Knock, knock., shown, not in the cache",
     ]
+    assert [item.text(1) for item in tree._items] == ["", "sequence 5", ""], "at the end of a branch"
     tree.show_cached({})
     assert all(text.endswith("not in the cache") for text in texts(tree))
     current = tree.tree.currentItem()
@@ -85,7 +86,7 @@ def test_it_is_opened_from_the_header_by_keys_and_closed_by_escape(window: MainW
     tree.show_rows(ROWS, SHOWN, 0)
     view = cache_view()
     window.apply_event(replace(view, leases=(Lease(ONE, 0, last=M("b1")), *view.leases[1:])))
-    qtbot.waitUntil(lambda: texts(tree)[2].endswith(", in the cache"))
+    qtbot.waitUntil(lambda: texts(tree)[2].endswith(", sequence 0"))
     assert texts(tree)[1].endswith("not in the cache")
     qtbot.keyClick(window, Qt.Key.Key_Escape)
     assert not tree.isVisible()
