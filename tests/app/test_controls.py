@@ -14,7 +14,6 @@ from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import BatchRefused, Operate, RemoveRange, SwapIn
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
-from kvdesk.ui.operations.compaction_dialog import CompactionDialog
 from kvdesk.viewmodel import operation_specs as specs
 from kvdesk.viewmodel.operation_specs import OperationSpec
 from tests.app.test_main_path import App
@@ -136,16 +135,14 @@ def test_verify_says_how_exact_the_cache_is_and_a_rebuild_keeps_the_conversation
     driven.audit()
 
 
-def test_compaction_from_its_dialog(driven: DrivenWindow) -> None:
+def test_compaction_from_its_card(driven: DrivenWindow) -> None:
     driven.parts.window.command_requested.emit(Operate(RemoveRange(0), measured=False))
     driven.wait(lambda: bool(driven.done("seq_rm")))
     driven.form.show_state(driven.parts.window._state)
     driven.form.button(specs.COMPACT).click()
-    driven.wait(lambda: driven.parts.window.findChild(CompactionDialog) is not None)
-    dialog = driven.parts.window.findChild(CompactionDialog)
-    assert isinstance(dialog, CompactionDialog)
-    driven.wait(dialog.compact_button.isEnabled)
-    dialog.compact_button.click()
+    compact = driven.parts.window.inspector.cache.compaction.compact_button
+    driven.wait(compact.isEnabled)
+    compact.click()
     driven.wait(lambda: bool(driven.done("compact")))
     done = driven.done("compact")[-1]
     assert done.effect is not None

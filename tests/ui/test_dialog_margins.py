@@ -5,15 +5,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
-from itertools import chain
 
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QLabel, QLineEdit, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 import kvdesk.ui
-from kvdesk.ui.operations.compaction_dialog import CompactionDialog
-from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
 from tests.ui.test_nothing_cut import filled, places
 
@@ -43,14 +40,6 @@ def _scrolls(widget: QWidget) -> bool:
     return around is not None
 
 
-def compaction(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
-    """Also where there is nothing to compact."""
-    window.operations.open_compaction()
-    yield from (
-        (type(one).__name__, one) for one in QApplication.topLevelWidgets() if isinstance(one, CompactionDialog)
-    )
-
-
 def test_every_dialog_has_one_margin(qapp: QApplication, qtbot: QtBot) -> None:
     window = filled(qapp)
     qtbot.addWidget(window)
@@ -58,7 +47,7 @@ def test_every_dialog_has_one_margin(qapp: QApplication, qtbot: QtBot) -> None:
     window.show()
     qtbot.waitExposed(window)
     seen, wrong = set(), []
-    for place, root in chain(compaction(window), places(window)):
+    for place, root in places(window):
         if not isinstance(root, QDialog):
             continue
         seen.add(type(root).__name__)

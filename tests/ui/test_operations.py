@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
@@ -296,39 +296,44 @@ def test_a_rebuild_that_reads_again_ends_with_a_card(window: MainWindow) -> None
     assert "Cells in use 220 → 64" in card.text, "the next operation has its numbers again"
 
 
-def test_compaction_is_previewed_and_done(window: MainWindow, record: Record) -> None:
+def test_compaction_is_previewed_and_done(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     sent = record(window.command_requested)
     show(window)
     press(window, specs.COMPACT)
-    dialog = window.operations.dialog
-    assert dialog is not None
+    card = window.inspector.cache.compaction
+    assert card.isVisible()
     assert sent == [(PreviewCompaction(Layout.KEEP_ORDER),)]
-    assert not dialog.compact_button.isEnabled(), "not before one has seen what it does"
+    assert not card.compact_button.isEnabled(), "not before one has seen what it does"
     plan = plan_compaction(cache_view().snapshot, Layout.KEEP_ORDER, row_bytes={"kv": 1000})
     window.apply_event(CompactionPreview(plan, 1.08, "Decoding should be 8 % faster."))
-    assert "High water (H): 240 → 220" in dialog.text
-    assert "+8.0 %" in dialog.text
-    dialog.compact_button.click()
-    assert sent[1:] == [(Operate(Compact(Layout.KEEP_ORDER)),)]
-    window.apply_event(replace(done(), name="compact"))
-    assert dialog.effect.isVisible()
-    dialog.choose(Layout.HOT_FIRST)
+    assert "High water (H): 240 → 220" in card.text
+    assert "+8.0 %" in card.text
+    qtbot.keyClick(card.cancel_button, Qt.Key.Key_Escape)
+    assert (card.text, sent[1:]) == ("", [])
+    assert window.chat.composer.edit.hasFocus()
+    press(window, specs.COMPACT)
+    card.choose(Layout.HOT_FIRST)
     assert sent[2:] == [(PreviewCompaction(Layout.HOT_FIRST, (0, 1)),)]
+    window.apply_event(CompactionPreview(replace(plan, layout=Layout.HOT_FIRST), 1.08, ""))
+    card.compact_button.click()
+    assert sent[3:] == [(Operate(Compact(Layout.HOT_FIRST, (0, 1))),)]
+    assert card.isHidden()
+    window.apply_event(replace(done(), name="compact"))
+    assert window.inspector.cache.effect.isVisible()
 
 
 @pytest.mark.usefixtures("fresh")
 def test_a_compaction_that_changes_nothing_is_not_offered(window: MainWindow) -> None:
     show(window)
     window.operations.open_compaction()
-    dialog = window.operations.dialog
-    assert dialog is not None
+    card = window.inspector.cache.compaction
     tight = cache_view(9, runs=((0, 100, (0,), 0, 1),)).snapshot
     plan = plan_compaction(tight, Layout.KEEP_ORDER)
     plan = replace(plan, bytes_to_move=23_000_000)
     window.apply_event(CompactionPreview(plan, 1.0, "Every cell is where it would go: nothing is gained."))
-    assert not dialog.compact_button.isEnabled()
-    assert "nothing is gained" in dialog.text
-    assert "MB" not in dialog.text, "nothing would be moved"
+    assert not card.compact_button.isEnabled()
+    assert "nothing is gained" in card.text
+    assert "MB" not in card.text, "nothing would be moved"
 
 
 def preview(settings: ContextSettings, **fields: object) -> ContextPreview:

@@ -18,6 +18,7 @@ from kvdesk.ui.map.bar import MapBar
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.legend import ROW_PX, Legend
 from kvdesk.ui.map.legend_entries import MapLegend
+from kvdesk.ui.operations.compaction_card import CompactionCard
 from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.operations.panel import OperationsPanel
 from kvdesk.ui.operations.rebuild_question import RebuildQuestion
@@ -77,6 +78,7 @@ class CachePage(QWidget):
         )
         self.operations = OperationsPanel(theme, self.forget, self.rebuild)
         self.question = RebuildQuestion()
+        self.compaction = CompactionCard(theme)
         self.forget.clicked.connect(self.forget_clicked)
         self.rebuild.clicked.connect(self.rebuild_clicked)
         self._lay_out()
@@ -157,8 +159,14 @@ class CachePage(QWidget):
         self.rulers.show_rows(rows, snapshot.n_ctx)
 
     def reveal(self, widget: QWidget) -> None:
-        """Scroll to a part of the page that has just appeared."""
-        QTimer.singleShot(0, self, lambda: self._scroll.ensureWidgetVisible(widget, 0, 8))
+        """Scroll to a part of the page that has just appeared; to its beginning where it is too high."""
+
+        def scroll() -> None:
+            self._scroll.ensureWidgetVisible(widget, 0, 8)
+            bar = self._scroll.verticalScrollBar()
+            bar.setValue(min(bar.value(), widget.y()))
+
+        QTimer.singleShot(0, self, scroll)
 
     @Slot(str, str)
     def _on_described(self, first: str, second: str) -> None:
@@ -211,7 +219,7 @@ class CachePage(QWidget):
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 12, 0)
         column.setSpacing(8)
-        for widget in (self.operations, self.question, self.effect, self.numbers, self.rulers):
+        for widget in (self.operations, self.question, self.compaction, self.effect, self.numbers, self.rulers):
             column.addWidget(widget)
         column.addWidget(self.overview, 1)
         column.addWidget(self.trends, 1)

@@ -145,15 +145,17 @@ class Intents(QObject):
         """Leave another room, a question, the search, or a message that is edited; stop the answer; close "Why?", and
         dismiss the newest notice.
         """
-        question, conversations = self._parts.inspector.cache.question, self._parts.conversations
+        cache, conversations = self._parts.inspector.cache, self._parts.conversations
         if self._parts.activity.has_keyboard:
             self._parts.activity.dismiss()
         elif not self._parts.rooms.shows_chats:
             self._parts.rooms.leave()
         elif conversations.folder_field.isVisible():
             conversations.folder_field.leave()
-        elif question.isVisible():
-            question.refuse()
+        elif cache.question.isVisible():
+            cache.question.refuse()
+        elif cache.compaction.isVisible():
+            cache.compaction.refuse()
         elif conversations.search.hasFocus() or conversations.results.hasFocus():
             conversations.search.clear()
             self._parts.chat.composer.focus_edit()
@@ -323,7 +325,8 @@ class Intents(QObject):
         inspector.forget_clicked.connect(self.forget)
         inspector.rebuild_clicked.connect(self.ask_rebuild)
         inspector.cache.question.chosen.connect(self._on_rebuild_chosen)
-        inspector.cache.question.cancelled.connect(self._parts.chat.composer.focus_edit)
+        for card in (inspector.cache.question, inspector.cache.compaction):
+            card.cancelled.connect(self._parts.chat.composer.focus_edit)
         inspector.timeline.export_requested.connect(window.journal_save_requested)
         self._parts.activity.cancel_clicked.connect(window.cancel_requested)
         operations.command.connect(window.command_requested)

@@ -180,7 +180,7 @@ class MainWindow(WindowSignals):
         conversations, chat = ConversationList(theme), ChatPane(theme)
         inspector = Inspector(theme, state, self._measured, self._token_texts)
         strip, unsaved, status = ActivityStrip(theme), UnsavedStrip(), StatusBar()
-        operations = OperationsController(self, theme, state, inspector, strip)
+        operations = OperationsController(self, state, inspector, strip)
         menus = Menus(self, chat, operations, state)
         events = EventRouter(self, state, conversations, chat, inspector, status, operations)
         panes = Panes(theme, settings, conversations, chat, inspector)

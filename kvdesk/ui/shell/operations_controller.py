@@ -1,6 +1,6 @@
-"""The controller of operations by hand: from the form, menus and dialog to commands, and from events to their display.
+"""The controller of operations by hand: from the form and menus to commands, and from events to their display.
 
-Owns the compaction dialog. Knows no worker: every command leaves by the signal `command`.
+Knows no worker: every command leaves by the signal `command`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import BatchRefused, CompactionPreview, HandOperation, Operate, Undo
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
-from kvdesk.ui.operations.compaction_dialog import CompactionDialog
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.inspector import Inspector
-from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.effect_text import took
 from kvdesk.viewmodel.operation_specs import (
@@ -57,22 +55,16 @@ class OperationsController(QObject):
     fork_requested = Signal(str, str, int, int)  # conversation, its last message ("" for all), p0, p1
     rebuild_clicked = Signal()
 
-    def __init__(
-        self, parent: QWidget, theme: Theme, state: CacheState, inspector: Inspector, strip: ActivityStrip
-    ) -> None:
+    def __init__(self, parent: QWidget, state: CacheState, inspector: Inspector, strip: ActivityStrip) -> None:
         super().__init__(parent)
-        self._parent, self._theme, self._state = parent, theme, state
-        self._inspector, self._strip = inspector, strip
-        self._dialog: CompactionDialog | None = None
+        self._state, self._inspector, self._strip = state, inspector, strip
         inspector.cache.operations.pressed.connect(self._request)
         inspector.cache.question.asked.connect(lambda settings: self.command.emit(PreviewContext(settings)))
+        inspector.cache.compaction.asked.connect(self.command)
+        inspector.cache.compaction.operated.connect(self._operate)
         inspector.cache.effect.undo_clicked.connect(self._on_undo_clicked)
         inspector.timeline.undo_clicked.connect(self._on_undo_clicked)
         inspector.timeline.recording_wanted.connect(lambda: self.command.emit(TakeRecording()))
-
-    @property
-    def dialog(self) -> CompactionDialog | None:
-        return self._dialog
 
     def apply(self, event: Event) -> None:
         """Show what concerns operations by hand."""
@@ -84,13 +76,10 @@ class OperationsController(QObject):
             case SpeedSample():
                 self._inspector.timeline.note_change()
                 self._inspector.cache.effect.add_speed(event)
-                if self._dialog is not None:
-                    self._dialog.add_speed(event)
             case ContextReady():
                 self._inspector.cache.question.forget()
                 self._inspector.cache.effect.forget()
-                if self._dialog is not None:
-                    self._dialog.effect.forget()
+                self._inspector.cache.compaction.forget()
                 self._inspector.timeline.reset()
             case Audited():
                 tone = {"verified": "good", "mirrored": "", "mismatch": "danger"}[event.state]
@@ -164,15 +153,11 @@ class OperationsController(QObject):
 
     @Slot()
     def open_compaction(self) -> None:
-        """The dialog that shows what a compaction would do."""
-        if self._dialog is None:
-            self._dialog = CompactionDialog(self._theme, self._state, self._parent)
-            self._dialog.asked.connect(self.command)
-            self._dialog.operated.connect(self._operate)
-            self._dialog.undo_clicked.connect(self._on_undo_clicked)
-        self._dialog.show()
-        self._dialog.raise_()
-        self._dialog.activateWindow()
+        """Show what a compaction would do."""
+        self._inspector.reveal_all()
+        self._inspector.show_tab("Cache")
+        self._inspector.cache.compaction.ask(self._state)
+        self._inspector.cache.reveal(self._inspector.cache.compaction)
 
     @Slot(object, object)
     def _request(self, spec: OperationSpec, chosen: Chosen) -> None:
@@ -229,8 +214,6 @@ class OperationsController(QObject):
         texts = self._inspector.texts
         self._inspector.cache.effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), texts)
         self._inspector.cache.reveal(self._inspector.cache.effect)
-        if self._dialog is not None and self._dialog.isVisible() and done.name.startswith("compact"):
-            self._dialog.show_done(done, texts)
 
     def _show_answer(
         self, event: CompactionPreview | RecordingTaken | Working | Verified | Refilled | BatchRefused
@@ -238,8 +221,7 @@ class OperationsController(QObject):
         """Show the answer to a command, or its progress."""
         match event:
             case CompactionPreview():
-                if self._dialog is not None:
-                    self._dialog.show_preview(event)
+                self._inspector.cache.compaction.show_preview(event)
             case RecordingTaken():
                 if event.is_over:
                     self._inspector.timeline.keep_past(event.recording, self._state.history)
@@ -287,5 +269,4 @@ class OperationsController(QObject):
 
     def _changed(self) -> None:
         self._inspector.timeline.note_change()
-        if self._dialog is not None:
-            self._dialog.show_state()
+        self._inspector.cache.compaction.show_state()

@@ -181,6 +181,7 @@ QProgressBar {{ background: transparent; border: none; }}
 QProgressBar::chunk {{ background: {c.accent}; }}
 QCheckBox, QRadioButton {{ spacing: 8px; outline: none; }}
 QCheckBox[bare="true"] {{ spacing: 0; }}
+QRadioButton[scale="small"] {{ font-size: {small}px; }}
 QCheckBox::indicator {{ width: 12px; height: 12px; border-radius: 3px; border: 1px solid {handle};
     background: {c.raised}; }}
 QCheckBox::indicator:checked {{ border-color: {c.accent}; background: {c.accent}; image: url("{_TICK}"); }}
