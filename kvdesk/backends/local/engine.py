@@ -23,7 +23,7 @@ from kvdesk.backends.local.operations.by_hand import CacheOperations
 from kvdesk.backends.local.prompt.tokenizing import tokenized
 from kvdesk.backends.local.scheduler.cell_order import CellOrder
 from kvdesk.backends.local.scheduler.idle import Idle
-from kvdesk.backends.local.scheduler.jobs import hold, refill, verify
+from kvdesk.backends.local.scheduler.jobs import refill, verify
 from kvdesk.backends.local.scheduler.previews import (
     measure_context,
     preview_compaction,
@@ -281,10 +281,10 @@ class Engine:
         session = self._require()
         session.check(command.context)
         self._scheduler.end_all(tr(_ANEW))
-        old, held = session.runtime, []
+        old, held = session.runtime, None
         if command.keep != "nothing":
             with_state = command.keep == "state" and not why_not_carried(old.context, command.context)
-            held = hold(old.context, old.cache_manager, with_state=with_state)
+            held = old.cache_manager.hold(with_state=with_state)
         self._emit(RecordingTaken(old.recording(), is_over=True))
         try:
             session.rebuild(command.context)
@@ -292,8 +292,8 @@ class Engine:
             self._after_new_context()
         if held and self.session is session:
             new = session.runtime
-            n_piece = self._scheduler.n_job_piece
-            job = refill(new.context, new.cache_manager, new.spans, held, n_piece, self._emit)
+            new.cache_manager.to_refill = held
+            job = refill(new.context, new.cache_manager, new.spans, self._scheduler.n_job_piece, self._emit)
             self._scheduler.jobs.add(command, job)
 
     def _after_new_context(self) -> None:
@@ -326,7 +326,8 @@ class Engine:
             if self.session is not None:
                 drop_messages(self.session.runtime.cache_manager, command.conversation, command.messages)
             return
-        self._scheduler.running.end_of(command.conversation, tr("Its cells were removed."))
+        closes = isinstance(command, CloseConversation)
+        self._scheduler.end_of(command.conversation, tr("Its cells were removed."), closes=closes)
         if self.session is None:
             if isinstance(command, CloseConversation) and self._own.folder is not None:
                 forget_saved(self._own.folder, command.conversation)

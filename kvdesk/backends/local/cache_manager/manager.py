@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kvdesk.backends.local.cache_manager.held import Held, held_by
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.prefix_lookup import PrefixLookup
 from kvdesk.backends.local.cache_manager.probe import Probe
@@ -47,6 +48,7 @@ class CacheManager:
     """The sequences of one context. `eviction_reasons`: of conversations that lost their cells with the last one.
 
     one_buffer  all sequences have cells of the same buffer (no streams)
+    to_refill   what conversations had in the last context and get again, the last used first; what is deleted leaves
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class CacheManager:
         self.probe = Probe(context, self._pool)
         self.shared_cells = SharedCells(context, self._pool)
         self._eviction_reasons = dict(eviction_reasons or {})
+        self.to_refill: dict[ConversationId, Held] = {}
         self.one_buffer = context.memory.mirror.geometry.n_stream == 1
         self._can_share = self.one_buffer and context.can("partial seq_cp") and not self.prefixes.has_small_window
 
@@ -142,6 +145,7 @@ class CacheManager:
         if (sequence := self._pool.get(conversation)) is not None:
             self.truncate(sequence, 0, reason)
         self.swapper.saved_states.drop_of(conversation)
+        self.to_refill.pop(conversation, None)
 
     def close(self, conversation: ConversationId, reason: str) -> None:
         """`forget`, and give its seq_id back. Changes the cache."""
@@ -468,6 +472,15 @@ class CacheManager:
         if why:
             raise UserError(why)
         return saved.n_bytes
+
+    def hold(self, *, with_state: bool) -> dict[ConversationId, Held]:
+        """What every conversation has in the cache now, the last used first: for `to_refill` of the next context.
+
+        Raises RefusedCall, EngineError.
+        """
+        used = sorted(self._pool, key=lambda s: -s.last_used)
+        kept = [s for s in used if s.tokens and not s.inactive]
+        return {s.conversation: held_by(self._context, s, with_state=with_state) for s in kept}
 
     def carry_in(self, sequence: CacheSequence, blob: Blob, tokens: Sequence[int], exact: int) -> bool:
         """Put the state of these tokens, of another context, into an empty sequence. False: llama.cpp does not take it.

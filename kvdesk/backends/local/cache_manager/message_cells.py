@@ -15,6 +15,9 @@ def drop_messages(cache_manager: CacheManager, conversation: ConversationId, mes
     """Remove the cells of these messages, and of all behind them, which were computed from them: in every branch of the
     conversation that is not being answered, and in its saved states. What is before stays. Changes the cache.
     """
+    held = cache_manager.to_refill.get(conversation)
+    if held is not None and any(span.message in messages for span in held.spans):
+        del cache_manager.to_refill[conversation]
     heads: set[tuple[int, ...]] = set()
     own = cache_manager.pool.get(conversation)
     for sequence in (*cache_manager.pool.inactive_branches(conversation), *([own] if own is not None else [])):

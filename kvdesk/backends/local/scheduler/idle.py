@@ -95,6 +95,8 @@ class Idle:
         except KvdeskError:
             return False
         n, held = common_prefix(first, second), len(sequence.tokens)
+        if held < len(request.known):
+            return False  # some of it was removed meanwhile: it does not come back
         more = first[held:n]
         fits = held + len(more) <= context.n_ctx_seq and context.memory.has_room(sequence.seq_id, len(more))
         if first[:held] != sequence.tokens or not more or not fits or len(more) > context.n_batch:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
@@ -17,13 +16,12 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.scheduler.job_turns import Job
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import Blob
 from kvdesk.cache.compare import compare_logits
 from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
 from kvdesk.policies.prompt_piece import end_of_piece
-from kvdesk.protocol.cache import MessageSpan, Refilled, Verified
-from kvdesk.protocol.chat import Client, Working
+from kvdesk.protocol.cache import Refilled, Verified
+from kvdesk.protocol.chat import Working
 from kvdesk.translation import tr
 
 
@@ -53,70 +51,51 @@ def verify(
     for result in cache_manager.probe.fresh_logits(tokens, n_piece):
         if isinstance(result, int):
             yield Working(what, result, len(tokens))
+            if not sequence.tokens or pool.get(conversation) is not sequence:
+                raise UserError(tr("This conversation was removed from the cache while it was verified."))
         else:
             ms = (time.perf_counter() - start) * 1e3
             emit(Verified(conversation, len(tokens), compare_logits(result, held, *noise), ms))
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What a conversation had in a context that was freed: its tokens, and its state where that is carried over.
-
-    exact   as in `CacheSequence`; client: the program whose request it is, None: a chat
-    """
-
-    conversation: ConversationId
-    tokens: tuple[int, ...]
-    texts: tuple[str, ...]
-    spans: tuple[MessageSpan, ...]
-    blob: Blob
-    exact: int
-    client: Client | None
-
-
-def hold(context: Context, cache_manager: CacheManager, *, with_state: bool) -> list[Held]:
-    """What every conversation has in the cache now, the last used first. Raises RefusedCall, EngineError."""
-    held = []
-    for s in sorted(cache_manager.pool, key=lambda s: -s.last_used):
-        if s.tokens and not s.inactive:
-            blob = context.states.seq_get(s.seq_id) if with_state else b""
-            held.append(Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob, s.exact, s.client))
-    return held
 
 
 def refill(
     context: Context,
     cache_manager: CacheManager,
     spans: MessageSpanReporter,
-    held: Sequence[Held],
     n_piece: Callable[[], int],
     emit: Emit,
 ) -> Job:
-    """Fill a new context with what the conversations had: from saved state, or computed again from their tokens. At
-    its end it says what was done.
+    """Fill a new context with what conversations had in the last one (`CacheManager.to_refill`): from saved state, or
+    computed again from their tokens. At its end it reports what was done.
 
     Conversations that do not fit any more are left out, the least recently used first: their next turn computes them.
-    One whose next turn begins meanwhile is left to that.
+    One whose next turn begins meanwhile is left to that. One that is deleted meanwhile stays deleted.
     """
     start, found = time.perf_counter(), Counter[str]()
-    yield from _refill(context, cache_manager, spans, held, n_piece, found)
+    try:
+        yield from _refill(context, cache_manager, spans, n_piece, found)
+        n_left = len(cache_manager.to_refill)
+    finally:
+        cache_manager.to_refill.clear()
     ms = (time.perf_counter() - start) * 1e3
-    emit(Refilled(found["conversations"], found["read"], found["carried"], len(held) - found["conversations"], ms))
+    emit(Refilled(found["conversations"], found["read"], found["carried"], n_left, ms))
 
 
 def _refill(
     context: Context,
     cache_manager: CacheManager,
     spans: MessageSpanReporter,
-    held: Sequence[Held],
     n_piece: Callable[[], int],
     found: Counter[str],
 ) -> Job:
+    held = tuple(cache_manager.to_refill.values())
     total = sum(len(h.tokens) for h in held)
     done = 0
     for h in held:
         n = len(h.tokens)
         done += n
+        if h.conversation not in cache_manager.to_refill:
+            continue  # it was deleted meanwhile
         if cache_manager.pool.get(h.conversation) is not None or not cache_manager.pool.free or n >= context.n_ctx_seq:
             continue  # its next turn has begun meanwhile, or it has no place
         sequence = cache_manager.lease(h.conversation, client=h.client)
@@ -124,6 +103,7 @@ def _refill(
             cache_manager.release(sequence)
             continue
         cache_manager.set_texts(sequence, h.texts)
+        cache_manager.set_spans(sequence, h.spans)
         if h.blob and cache_manager.carry_in(sequence, h.blob, h.tokens, h.exact):
             found["carried"] += n
             told = tr("Carrying conversations over")
@@ -133,6 +113,8 @@ def _refill(
         while len(sequence.tokens) < n:
             first = len(sequence.tokens)
             yield Working(told, done - n + first, total)
+            if h.conversation not in cache_manager.to_refill:
+                break  # it was deleted
             if cache_manager.pool.get(h.conversation) is not sequence or sequence.busy or len(sequence.tokens) != first:
                 break  # its next turn has begun, or it was evicted for another
             part = h.tokens[first : end_of_piece(first, n_piece(), n, context.block)]
@@ -143,5 +125,6 @@ def _refill(
             found["read"] += len(part)
         else:
             found["conversations"] += 1
+            del cache_manager.to_refill[h.conversation]
             spans.restore(sequence, h.spans)
             yield Working(told, done, total)

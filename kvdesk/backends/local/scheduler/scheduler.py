@@ -14,7 +14,7 @@ from kvdesk.backends.local.cache_manager.operation_journal import Emit, Operatio
 from kvdesk.backends.local.scheduler.job_turns import JobTurns
 from kvdesk.backends.local.scheduler.request import Request, Waiting
 from kvdesk.backends.local.scheduler.running import Running
-from kvdesk.chat import MessageId, MessageState
+from kvdesk.chat import ConversationId, MessageId, MessageState
 from kvdesk.protocol.chat import NO_MODEL, Generate
 from kvdesk.protocol.messages import Command
 from kvdesk.translation import tr
@@ -100,6 +100,15 @@ class Scheduler:
         """End all requests that were asked to stop: nothing is decoded meanwhile."""
         self.running.end_stopped()
         self._end_stopped_waiting()
+
+    def end_of(self, conversation: ConversationId, note: str, *, closes: bool) -> None:
+        """End the conversation's request, if one runs; `closes`: also those that wait."""
+        self.running.end_of(conversation, note)
+        if closes:
+            for waiting in [w for w in self._waiting if w.command.conversation == conversation]:
+                self._waiting.remove(waiting)
+                self.running.abandon(waiting.command, "stopped", note)
+            self._blocked = False
 
     def end_all(self, note: str) -> None:
         """End every job and every request: the context goes."""

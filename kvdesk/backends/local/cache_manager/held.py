@@ -1,0 +1,38 @@
+"""What conversations had in a context that was freed, until the next one has it again.
+
+Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.blob import Blob
+from kvdesk.chat import ConversationId
+from kvdesk.protocol.cache import MessageSpan
+from kvdesk.protocol.chat import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a conversation had in a context that was freed: its tokens, and its state where that is carried over.
+
+    exact   as in `CacheSequence`; client: the program whose request it is, None: a chat
+    """
+
+    conversation: ConversationId
+    tokens: tuple[int, ...]
+    texts: tuple[str, ...]
+    spans: tuple[MessageSpan, ...]
+    blob: Blob
+    exact: int
+    client: Client | None
+
+
+def held_by(context: Context, sequence: CacheSequence, *, with_state: bool) -> Held:
+    """What the sequence holds now. Raises RefusedCall, EngineError."""
+    blob = context.states.seq_get(sequence.seq_id) if with_state else b""
+    s = sequence
+    return Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob, s.exact, s.client)
