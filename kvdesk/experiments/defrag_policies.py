@@ -21,7 +21,8 @@ from kvdesk.experiments.scenarios.history import Event, History, Paused, Read, S
 from kvdesk.experiments.scenarios.player import Player, States
 from kvdesk.experiments.simulators.compactions import Way, simulate
 from kvdesk.experiments.simulators.hole_filling import max_moves, over_threshold
-from kvdesk.policies.compaction_gain import Fragmented, Moment, Reads, SpanCost, judge_compaction
+from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
+from kvdesk.policies.costs import Costs, Reads
 from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -48,7 +49,6 @@ ROW_BYTES = "bytes of a cell"
 
 MUCH = 0.05
 """Share of the time waited from which compaction is said to pay, where its interval is below all of it too."""
-EXPECTED = 512
 """Tokens that are expected before the cache changes by itself, as kvdesk expects them."""
 
 PARAMETERS = (
@@ -208,7 +208,7 @@ class _DayWith:
         self.policy, self.context = policy, context
         self._player, self._sequences = Player(context, bench.model.vocab.n_tokens, states), Sequences()
         self._row_bytes, self._flash = _row_bytes(context), bench.settings.flash_attn
-        self._cost = SpanCost(Reads(bench.header.file_size, self._row_bytes, self._flash))
+        self._costs = Costs(Reads(bench.header.file_size, self._row_bytes, self._flash))
         self._tally = _Tally()
 
     def do(self, event: Event) -> None:
@@ -226,7 +226,7 @@ class _DayWith:
                 tally.noticed += pause
                 if tally.turns:
                     tally.turns[-1].append(seconds[0])
-                self._cost.learn(self._cells.n_kv, len(self._sequences.tokens[seq_id]), seconds[0] * 1e3)
+                self._costs.learn(1, self._cells.n_kv, len(self._sequences.tokens[seq_id]), seconds[0] * 1e3)
             case Paused(length):
                 tally.noticed += max(0.0, pause - length)
             case _:
@@ -246,18 +246,18 @@ class _DayWith:
 
     def _compacted(self, event: Event) -> float:
         """Seconds that compaction takes before this event; 0 where it is not due."""
-        due = _due(self.policy, event, self._cells, self._cost, self._sequences, self._row_bytes, flash=self._flash)
+        due = _due(self.policy, event, self._cells, self._costs, self._sequences, self._row_bytes, flash=self._flash)
         if not due:
             return 0.0
         pause, n_bytes = self.context.compact()
-        self._cost.learn_blob(n_bytes // 2, pause * 1e3)
+        self._costs.learn_state(n_bytes // 2, pause * 1e3)
         self._tally.pauses.append(pause)
         self._tally.n_bytes += n_bytes
         return pause
 
 
 def _due(
-    policy: str, event: Event, cells: StreamCells, cost: SpanCost, sequences: Sequences, row_bytes: int, *, flash: bool
+    policy: str, event: Event, cells: StreamCells, costs: Costs, sequences: Sequences, row_bytes: int, *, flash: bool
 ) -> bool:
     """Whether the policy compacts before this event."""
     if policy == THRESHOLD:
@@ -265,7 +265,7 @@ def _due(
     if (policy == COST and isinstance(event, Read)) or (policy == IDLE and isinstance(event, Paused)):
         n_visible = max((len(tokens) for tokens in sequences.tokens.values()), default=0)
         now = Fragmented(cells.n_kv, cells.n_kv_of(cells.used), n_visible, cells.used * row_bytes)
-        return judge_compaction(cost, now, Moment(in_answer=False, idle=True, n_expected=EXPECTED)).compact
+        return judge_compaction(costs, now).compact
     return False
 
 

@@ -29,7 +29,7 @@ from kvdesk.cache.geometry import Geometry
 from kvdesk.chat import ConversationId
 from kvdesk.errors import EngineError
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.policies.compaction_gain import Reads, SpanCost
+from kvdesk.policies.costs import Costs, Reads
 from kvdesk.policies.swap import Limits, StateKind
 from kvdesk.translation import tr
 
@@ -162,7 +162,7 @@ class Own:
         self._saved = SavedStateStore(None, _ANY, _NO_LIMIT)
         swapper = StateSwapper(context, journal, self._saved, lambda _n_tokens, _n_bytes: (1e9, 0.0))
         self._manager = CacheManager(context, journal, swapper)
-        self._cost = SpanCost(Reads(0, 0, True))
+        self._costs = Costs(Reads(0, 0, True))
         self._place()
 
     @property
@@ -186,7 +186,7 @@ class Own:
 
     def compact(self, layout: Layout) -> float:
         """HOT_FIRST: the short conversation is the hot one, which lies behind the long one. Seconds."""
-        return timed(lambda: compact(self.context, self._cost, layout, _HOT))
+        return timed(lambda: compact(self.context, self._costs, layout, _HOT))
 
     def swap_out(self) -> float:
         """The long conversation. Seconds."""

@@ -1,9 +1,8 @@
 """Decisions about the cache and the machine, made from values. Every decision carries its reason.
 
-    threads          how many threads decode          batching     what the next batch holds, over all turns
-      load           processor time others take         batch_times  what a batch takes, learned
-                                                          fit        a line through measured times
-    overflow         what a full context evicts       forecast     what sending will cost
+    threads          how many threads decode          batching  what the next batch holds, over all turns
+      load           processor time others take       forecast  what sending will cost
+    overflow         what a full context evicts       costs     what batches and states take, learned
     compaction_gain  whether compacting pays back
     swap             which conversation is evicted, where to, which saved state gives way
 

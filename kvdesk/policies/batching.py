@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kvdesk.policies.batch_times import TILE
+from kvdesk.policies.costs import TILE
 
 LONGEST_GAP_MS = 400.0
 """Between two tokens of an answer beside which a prompt is read; or two decode steps, where these are longer."""

@@ -1,13 +1,11 @@
 """Why the first token came when it did: what was measured on the way to it, as a sentence that begins with the time.
 
-Owns the bounded history of reading speeds that "usually" means, and the words. A cause is named only where it was
+Owns the words. A cause is named only where it was
 measured; where none was, the sentence has the numbers alone. Pure: clocks and counters come in as numbers.
 """
 
 from __future__ import annotations
 
-import statistics
-from collections import deque
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -22,28 +20,8 @@ BUSY_CORES: Final = 0.5
 MANY_FAULTS: Final = 1_000
 """Pages read from the disk meanwhile, from which it is said: 4 MB at least."""
 
-_KEPT = 32  # readings remembered
-_ENOUGH = 3  # readings of about the same length that make one "usual"
-_ALIKE = 4.0  # times longer or shorter than another prompt that it is compared with
 _NOTICED_S = 0.1  # a part of the time that is shorter is left out
 _NOTICED = 0.1  # so is one that is a smaller share of all
-
-
-class ReadingSpeeds:
-    """How fast prompts of one model were read lately, with the settings of one context."""
-
-    def __init__(self) -> None:
-        self._read: deque[tuple[int, float]] = deque(maxlen=_KEPT)
-
-    def learn(self, n_tokens: int, tok_s: float) -> None:
-        """A prompt of so many new tokens was read at this speed. A few tokens say nothing."""
-        if n_tokens >= FEW_TOKENS and tok_s > 0:
-            self._read.append((n_tokens, tok_s))
-
-    def usual(self, n_tokens: int) -> float:
-        """The median for prompts of about this length; 0.0 while too few are known."""
-        alike = [tok_s for n, tok_s in self._read if n_tokens / _ALIKE <= n <= n_tokens * _ALIKE]
-        return statistics.median(alike) if len(alike) >= _ENOUGH else 0.0
 
 
 @dataclass(frozen=True, slots=True)

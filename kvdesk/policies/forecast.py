@@ -1,13 +1,13 @@
 """What sending will cost, said before sending: tokens from cache, tokens to compute, time to the first token.
 
-Pure: measured times come in (`BatchTimes`). Must never know the engine.
+Pure: measured times come in (`Costs`). Must never know the engine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kvdesk.policies.batch_times import BatchTimes
+from kvdesk.policies.costs import Costs
 from kvdesk.translation import tr
 
 
@@ -35,7 +35,7 @@ class Forecast:
 
 
 def forecast(
-    n_prompt: int, n_reused: int, times: BatchTimes, n_batch: int, *, restore_ms: float = 0.0, waiting_ms: float = 0.0
+    n_prompt: int, n_reused: int, costs: Costs, n_batch: int, *, restore_ms: float = 0.0, waiting_ms: float = 0.0
 ) -> Forecast:
     """Forecast for a prompt of `n_prompt` tokens of which the first `n_reused` are in the cache or in its saved state.
 
@@ -44,7 +44,7 @@ def forecast(
     """
     n_reused = max(0, min(n_reused, n_prompt - 1))
     n_prefill = n_prompt - n_reused
-    ms = times.prefill_ms(n_prefill, n_reused, n_batch)
+    ms = costs.reading_ms(n_prefill, n_reused, n_batch)
     return Forecast(n_reused, n_prefill, None if ms is None else ms + restore_ms + waiting_ms, restore_ms)
 
 

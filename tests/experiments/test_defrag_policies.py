@@ -11,7 +11,7 @@ from kvdesk.experiments import defrag_policies as defrag
 from kvdesk.experiments.defrag_policies import COST, EXPERIMENT, IDLE, NEVER, NUMBERS, POLICIES, RUNS, THRESHOLD
 from kvdesk.experiments.scenarios.history import Event, Kept, Paused, Read, Sequences, Wrote
 from kvdesk.experiments.simulators.compactions import Way
-from kvdesk.policies.compaction_gain import Reads, SpanCost
+from kvdesk.policies.costs import Costs, Reads
 from kvdesk.protocol.experiment import Result, Sample, chosen
 
 
@@ -54,10 +54,10 @@ def due(policy: str, event: Event, *, top: int = 4000, flash: bool = False) -> b
     cells = StreamCells(4096, 1)
     index = np.append(np.arange(299), top)
     cells.place(index, np.arange(300, dtype=np.int32), [(0,)] * 300, np.arange(300, dtype=np.int32), 1)
-    cost = SpanCost(Reads(1000, 1000, flash))
+    cost = Costs(Reads(1_000_000, 100, flash))
     for n_kv in (256, 1024, 2048, 4096):
         for n_visible in (100, 300, 600):
-            cost.learn(n_kv, n_visible, 5.0 + (0.0 if flash else n_kv / 1000) + n_visible / 1000)
+            cost.learn(1, n_kv, n_visible, 5.0 + (0.0 if flash else n_kv / 1000) + n_visible / 1000)
     sequences = Sequences()
     sequences.follow(Read(0, tuple(range(300))))
     return defrag._due(policy, event, cells, cost, sequences, 1000, flash=flash)

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from kvdesk.policies.compaction_gain import Fragmented, Moment, Reads, SpanCost, judge_compaction
+from kvdesk.policies.compaction_gain import EXPECTED, Fragmented, judge_compaction
+from kvdesk.policies.costs import Costs, Reads
 
-IDLE = Moment(in_answer=False, idle=True, n_expected=300)
 HOLES = Fragmented(n_kv=8192, n_kv_after=512, n_visible=500, blob_bytes=20_000_000)
 SCATTERED = Fragmented(n_kv=2048, n_kv_after=512, n_visible=380, blob_bytes=9_600_000)
 SMALL_MODEL = Reads(weights=98_000_000, cell=23_040, skips=False)
@@ -54,68 +54,56 @@ FLASH = {
 }
 
 
-def measured(times: dict[tuple[int, int], list[float]], reads: Reads = SMALL_MODEL) -> SpanCost:
-    cost = SpanCost(reads)
+def measured(times: dict[tuple[int, int], list[float]], reads: Reads = SMALL_MODEL) -> Costs:
+    cost = Costs(reads)
     for (n_kv, seen), taken in times.items():
         for ms in taken:
-            cost.learn(n_kv, seen, ms, n_threads=2)
+            cost.learn(1, n_kv, seen, ms)
     return cost
 
 
-def learned(per_span: float, per_visible: float) -> SpanCost:
-    cost, draw = SpanCost(SMALL_MODEL if per_span > per_visible else SMALL_MODEL_FLASH), random.Random(1)
+def learned(per_span: float, per_visible: float) -> Costs:
+    cost, draw = Costs(SMALL_MODEL if per_span > per_visible else SMALL_MODEL_FLASH), random.Random(1)
     for n_kv, seen in [(256, 200), (512, 500), (1024, 900), (2048, 1900), (8192, 520), (4096, 520)]:
         for _ in range(6):
             ms = 8 + per_span * n_kv + per_visible * seen
-            cost.learn(n_kv, seen, ms * draw.lognormvariate(0, 0.04) * (5 if draw.random() < 0.05 else 1))
-    cost.learn_blob(10_000_000, 50.0)
+            cost.learn(1, n_kv, seen, ms * draw.lognormvariate(0, 0.04) * (5 if draw.random() < 0.05 else 1))
+    cost.learn_state(10_000_000, 50.0)
     return cost
 
 
 def test_without_flash_attention_it_pays() -> None:
-    verdict = judge_compaction(learned(0.0022, 0.0), HOLES, IDLE)
+    verdict = judge_compaction(learned(0.0022, 0.0), HOLES)
     assert verdict.compact
-    said = re.search(r"([\d,]+) ms over the next 300 tokens, and costs ([\d,]+) ms", verdict.reason)
+    said = re.search(r"([\d,]+) ms over the next 256 tokens, and costs ([\d,]+) ms", verdict.reason)
     assert said is not None
     gain_ms, cost_ms = (int(number.replace(",", "")) for number in said.groups())
-    assert gain_ms == pytest.approx(0.0022 * (8192 - 512) * 300, rel=0.2)
+    assert gain_ms == pytest.approx(0.0022 * (8192 - 512) * EXPECTED, rel=0.2)
     assert cost_ms == 100
     assert "8,192 -> 512" in verdict.reason
 
 
 def test_with_flash_attention_it_does_not() -> None:
-    verdict = judge_compaction(learned(0.00001, 0.002), HOLES, Moment(in_answer=False, idle=False, n_expected=300))
+    verdict = judge_compaction(learned(0.00001, 0.002), SCATTERED)
     assert not verdict.compact
 
 
-@pytest.mark.parametrize(
-    ("moment", "word"),
-    [
-        (Moment(in_answer=True, idle=False, n_expected=10_000), "only between answers"),
-        (Moment(in_answer=False, idle=True, n_expected=10_000, enabled=False), "off"),
-        (Moment(in_answer=False, idle=True, n_expected=1), "not pay"),
-    ],
-)
-def test_when_it_never_happens(moment: Moment, word: str) -> None:
-    verdict = judge_compaction(learned(0.0022, 0.0), HOLES, moment)
+def test_it_does_not_pay_where_states_are_large() -> None:
+    large = Fragmented(n_kv=2048, n_kv_after=512, n_visible=500, blob_bytes=200_000_000)
+    verdict = judge_compaction(learned(0.0022, 0.0), large)
     assert not verdict.compact
-    assert word in verdict.reason
-
-
-def test_a_large_gain_does_not_wait_for_idleness() -> None:
-    busy = Moment(in_answer=False, idle=False, n_expected=300)
-    assert judge_compaction(learned(0.0022, 0.0), HOLES, busy).compact
+    assert "not pay" in verdict.reason
 
 
 def test_a_compact_cache_is_left_alone() -> None:
     compact = Fragmented(n_kv=512, n_kv_after=512, n_visible=500, blob_bytes=1)
-    assert not judge_compaction(learned(0.0022, 0.0), compact, IDLE).compact
+    assert not judge_compaction(learned(0.0022, 0.0), compact).compact
 
 
 def test_a_quiet_machine_tells_what_a_cell_costs() -> None:
     cost = measured(QUIET)
     assert cost.saved_ms(2048, 512) == pytest.approx(1536 * 0.0026, rel=0.1)
-    verdict = judge_compaction(cost, SCATTERED, IDLE)
+    verdict = judge_compaction(cost, SCATTERED)
     assert verdict.compact
     assert "estimated" not in verdict.reason
 
@@ -125,40 +113,28 @@ def test_load_does_not_hide_what_a_cell_costs(times: dict[tuple[int, int], list[
     """Other programs made short spans dear, so that long ones seem to cost nothing."""
     cost = measured(times)
     assert cost.saved_ms(2048, 512) > 0.5 * 1536 * 0.0026
-    assert judge_compaction(cost, SCATTERED, IDLE).compact
+    assert judge_compaction(cost, SCATTERED).compact
 
 
 def test_one_span_is_enough_to_begin_with() -> None:
     """A conversation that lies scattered, right after a start: nothing to compare it with but the size of a cell."""
     cost = measured({(2048, 380): [12.0, 12.1]})
     assert not cost.known
-    verdict = judge_compaction(cost, SCATTERED, IDLE)
+    verdict = judge_compaction(cost, SCATTERED)
     assert verdict.compact
     assert "estimated from the bytes of a cell" in verdict.reason
     assert 0.3 < cost.saved_ms(2048, 512) / (1536 * 0.0026) < 1.5
 
 
 def test_masked_cells_that_are_skipped_are_left_alone() -> None:
-    verdict = judge_compaction(measured(FLASH, SMALL_MODEL_FLASH), SCATTERED, IDLE)
+    verdict = judge_compaction(measured(FLASH, SMALL_MODEL_FLASH), SCATTERED)
     assert not verdict.compact
     assert "Too little" in verdict.reason
     one = measured({(2048, 380): [9.0]}, SMALL_MODEL_FLASH)
-    assert not judge_compaction(one, SCATTERED, IDLE).compact
-
-
-def test_threads_are_learned_apart() -> None:
-    cost = measured(QUIET)
-    before = cost.saved_ms(2048, 512)
-    for (n_kv, seen), taken in QUIET.items():
-        for ms in taken:
-            cost.learn(n_kv, seen, 2 * ms, n_threads=1)
-    assert cost.saved_ms(2048, 512) == pytest.approx(2 * before, rel=0.05)
-    cost.learn(2048, 380, 11.8, n_threads=2)
-    assert cost.saved_ms(2048, 512) == pytest.approx(before, rel=0.05)
+    assert not judge_compaction(one, SCATTERED).compact
 
 
 def test_nothing_is_assumed_before_a_token_was_measured() -> None:
-    cost = SpanCost(SMALL_MODEL)
+    cost = Costs(SMALL_MODEL)
     assert cost.saved_ms(2048, 512) == 0.0
-    assert not judge_compaction(cost, HOLES, IDLE).compact
-    assert cost.blob_ms(1000) is None
+    assert not judge_compaction(cost, HOLES).compact

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from kvdesk.policies.first_token import Delay, ReadingSpeeds, first_token_reason
+from kvdesk.policies.first_token import Delay, first_token_reason
 
 SLOW = partial(Delay, 8.49, 259, 30.4)
 
@@ -72,17 +72,3 @@ SLOW = partial(Delay, 8.49, 259, 30.4)
 )
 def test_the_time_comes_first_then_what_took_it(delay: Delay, sentence: str) -> None:
     assert first_token_reason(delay) == sentence
-
-
-def test_usual_is_the_median_of_prompts_of_about_the_same_length() -> None:
-    readings = ReadingSpeeds()
-    for tok_s in (150, 140):
-        readings.learn(200, tok_s)
-    readings.learn(3, 5)
-    assert readings.usual(200) == 0, "two are no habit, and three tokens say nothing"
-    readings.learn(300, 20)
-    assert readings.usual(259) == 140
-    assert readings.usual(20) == readings.usual(4000) == 0, "of another length"
-    for _ in range(40):
-        readings.learn(200, 10)
-    assert readings.usual(200) == 10, "what was long ago is forgotten"

@@ -4,65 +4,47 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
-from kvdesk.policies.batch_times import BatchTimes
-from kvdesk.policies.fit import Guess, robust_fit
+from kvdesk.policies.costs import Costs, Reads
 from kvdesk.policies.forecast import Forecast, forecast
+
+FLASH, PLAIN = Reads(98_000_000, 23_040, skips=True), Reads(98_000_000, 23_040, skips=False)
 
 
 def test_a_line_is_found_under_noise_and_outliers() -> None:
-    draw = random.Random(1)
-    rows = [(1.0, n, n * kv) for n in range(1, 30, 3) for kv in (256.0, 1024.0, 2048.0)]
-    truth = np.array([4.0, 5.0, 0.001])
-    ms = [float(np.array(row) @ truth) * draw.lognormvariate(0, 0.03) for row in rows]
-    ms = [value * 8 if i % 9 == 4 else value for i, value in enumerate(ms)]
-    found = np.array(rows) @ robust_fit(rows, ms)
-    assert np.allclose(found, np.array(rows) @ truth, rtol=0.08)
-
-
-def test_coefficients_are_never_negative() -> None:
-    assert min(robust_fit([(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)], [9.0, 5.0, 1.0])) >= 0
-
-
-def test_a_guess_stands_where_nothing_tells_and_gives_way_where_something_does() -> None:
-    rows, guesses = [(1.0, 512.0)] * 4, (None, Guess(0.002, 0.002))
-    assert robust_fit(rows, [9.0] * 4, guesses) == pytest.approx((9.0 - 512 * 0.002, 0.002), rel=0.05)
-    rows = [(1.0, 256.0 * n) for n in range(1, 9)]
-    told = robust_fit(rows, [6.0 + 0.005 * kv for _, kv in rows], guesses)
-    assert told == pytest.approx((6.0, 0.005), rel=0.05)
-
-
-def test_no_samples() -> None:
-    with pytest.raises(ValueError, match="no samples"):
-        robust_fit([], [])
-    assert BatchTimes().ms(1, 256, 256) is None
+    costs, draw = Costs(PLAIN), random.Random(1)
+    for i in range(400):
+        n_kv = draw.randrange(256, 8192, 256)
+        ms = (4 + 0.003 * n_kv) * draw.lognormvariate(0, 0.03)
+        costs.learn(1, n_kv, n_kv, ms * 8 if i % 9 == 4 else ms)
+    for n_kv in (256, 4096, 8192):
+        assert costs.step_ms(n_kv, n_kv) == pytest.approx(4 + 0.003 * n_kv, rel=0.08)
 
 
 def test_batches_in_tiles_are_learned_apart() -> None:
     """From 64 tokens on llama.cpp's flash attention works in tiles: what smaller ones took says nothing of them."""
-    times = BatchTimes()
+    times = Costs(PLAIN)
     for small, large in ((1, 64), (32, 256), (63, 512)):
         times.learn(small, 256, 256, 10.0 * small)
         times.learn(large, 256, 256, 2.5 * large)
-    assert times.ms(63, 256, 256) == pytest.approx(630, rel=0.05)
-    assert times.ms(64, 256, 256) == pytest.approx(160, rel=0.05)
+    assert times.batch_ms(63, 256, 256) == pytest.approx(630, rel=0.05)
+    assert times.batch_ms(64, 256, 256) == pytest.approx(160, rel=0.05)
 
 
 @pytest.mark.parametrize("skips", [True, False])
 def test_cells_that_are_skipped_cost_a_tenth(skips: bool) -> None:
-    times = BatchTimes(skips=skips)
+    times = Costs(FLASH if skips else PLAIN)
     for n_kv, n_visible in ((512, 512), (2048, 2048), (4096, 256), (4096, 4096)):
         cells = n_visible + 0.1 * (n_kv - n_visible) if skips else n_kv
         times.learn(100, n_kv, n_visible, 10 + 100 * (2 + 0.001 * cells))
     for n_visible in (0, 3000, 4096, 9000):
         cells = min(n_visible + 0.1 * (4096 - n_visible), 4096) if skips else 4096
-        assert times.ms(100, 4096, n_visible) == pytest.approx(210 + 0.1 * cells, rel=0.05)
+        assert times.batch_ms(100, 4096, n_visible) == pytest.approx(210 + 0.1 * cells, rel=0.05)
 
 
-def learned() -> BatchTimes:
-    times, draw = BatchTimes(), random.Random(2)
+def learned() -> Costs:
+    times, draw = Costs(PLAIN), random.Random(2)
     for n in (512, 512, 300, 120, 512, 40):
         for kv in (512, 1024, 2048):
             times.learn(n, kv, kv, n * (3.5 + kv / 2000) * draw.lognormvariate(0, 0.05))
@@ -86,11 +68,33 @@ def test_one_token_is_always_decoded() -> None:
 
 
 def test_nothing_is_claimed_before_it_was_measured() -> None:
-    assert forecast(10, 0, BatchTimes(), 512) == Forecast(0, 10, None)
-    assert forecast(10, 0, BatchTimes(), 512).sentence == "0 tokens from cache, 10 to compute"
+    assert forecast(10, 0, Costs(PLAIN), 512) == Forecast(0, 10, None)
+    assert forecast(10, 0, Costs(PLAIN), 512).sentence == "0 tokens from cache, 10 to compute"
 
 
 def test_a_large_batch_is_foretold_from_small_ones_when_there_is_nothing_else() -> None:
-    times = BatchTimes()
+    times = Costs(PLAIN)
     times.learn(1, 256, 256, 8.0)
-    assert times.ms(512, 512, 512) is not None
+    assert times.batch_ms(512, 512, 512) is not None
+
+
+def test_usual_is_said_after_some_batches() -> None:
+    costs = Costs(PLAIN)
+    for _ in range(3):
+        costs.learn(200, 256, 100, 1000.0)
+    assert costs.usual_tok_s(200, 0, 512) == 0.0, "three are no habit"
+    costs.learn(200, 256, 100, 1000.0)
+    assert costs.usual_tok_s(200, 0, 512) == pytest.approx(200)
+    assert costs.usual_tok_s(20, 0, 512) == 0.0, "of another length"
+    for _ in range(4):
+        costs.learn(200, 256, 100, 20_000.0)
+    assert costs.usual_tok_s(200, 0, 512) == pytest.approx(10), "what was long ago is forgotten"
+
+
+def test_a_state_is_thought_to_come_back_sooner_than_it_is_read_until_both_were_measured() -> None:
+    costs = Costs(FLASH)
+    read, restored = costs.again(2000, 2000 * 23_040)
+    assert 0 < 2 * restored < read
+    costs.learn(100, 256, 50, 1.0)
+    costs.learn_state(1000, 100.0)
+    assert costs.again(2000, 2000 * 23_040) == pytest.approx((20, 4_608_000))

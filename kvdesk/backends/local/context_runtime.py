@@ -29,7 +29,7 @@ from kvdesk.cache.snapshot import VerificationState
 from kvdesk.chat import ConversationId
 from kvdesk.errors import NO_TOKENIZER, PromptError, UserError
 from kvdesk.library.estimate import Estimate
-from kvdesk.policies.compaction_gain import Reads
+from kvdesk.policies.costs import Reads
 from kvdesk.policies.overflow import Abilities
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import Audited, CacheView, ContextInfo, LedgerRow, MemoryLedger
@@ -76,14 +76,14 @@ class ContextRuntime:
         self.estimate = estimate
         self.context = context
         self.operation_journal = OperationJournal(context, emit, self._conversation_of)
-        self.speed_model = SpeedModel(emit, loaded.speeds, context.settings, self._reads())
-        swapper = StateSwapper(context, self.operation_journal, saved_states, self.speed_model.costs)
+        self.speed_model = SpeedModel(emit, loaded.costs, context.settings, self._reads())
+        swapper = StateSwapper(context, self.operation_journal, saved_states, self.speed_model.costs.again)
         self.cache_manager = CacheManager(context, self.operation_journal, swapper, eviction_reasons)
         self.overflow_manager = None
         if loaded.prompts is not None:
             self.overflow_manager = OverflowManager(loaded.prompts, context.n_ctx_seq, abilities(context))
         self.threads = Threads(context, context.settings, emit)
-        self.idle_requests = IdleRequests(context, self.cache_manager, self.speed_model.cost)
+        self.idle_requests = IdleRequests(context, self.cache_manager, self.speed_model.costs)
         self.spans = MessageSpanReporter(self.cache_manager, self.overflow_manager, emit)
         self.use(policy)
         context.memory.on_decoded = self._on_decoded

@@ -307,12 +307,12 @@ class Engine:
     def _ready(self, *, rebuilt: bool) -> None:
         loaded, runtime = self._require().loaded, self._require().runtime
         context, cache_manager, journal = runtime.context, runtime.cache_manager, runtime.operation_journal
-        speed_model, cost = runtime.speed_model, runtime.speed_model.cost
-        self._cache_operations = CacheOperations(context, cache_manager, journal, cost, loaded.noise, self._emit)
-        order = CellOrder(context, journal, cost)
-        self._idle = Idle(context, cache_manager, journal, cost, loaded.prompts, order)
+        costs = runtime.speed_model.costs
+        self._cache_operations = CacheOperations(context, cache_manager, journal, costs, loaded.noise, self._emit)
+        order = CellOrder(context, journal, costs)
+        self._idle = Idle(context, cache_manager, journal, costs, loaded.prompts, order)
         self._scheduler.running.use(
-            *(context, cache_manager, runtime.overflow_manager, speed_model),
+            *(context, cache_manager, runtime.overflow_manager, costs),
             *(runtime.threads, runtime.idle_requests, runtime.spans, order),
         )
         self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values())))

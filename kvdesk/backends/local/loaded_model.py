@@ -11,7 +11,7 @@ from typing import Final
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.open_model import OpenedModel
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
-from kvdesk.backends.local.scheduler.speed_model import MeasuredSpeeds
+from kvdesk.backends.local.scheduler.speed_model import MeasuredCosts
 from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
 from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.fingerprint import fingerprint
@@ -28,13 +28,13 @@ class LoadedModel:
     prompts           renders conversations; None where the model has no text tokenizer
     template_problem  why the file's own chat template is not used, "" where it is
     fingerprint       of the file: saved states of another one mean nothing here
-    speeds            decode times measured so far, by the settings that they depend on
+    costs             measured so far, by the settings that they depend on
     """
 
     def __init__(self, opened: OpenedModel) -> None:
         self.header, self.model = opened.header, opened.model
         self.fingerprint = fingerprint(opened.header.path)
-        self.speeds: MeasuredSpeeds = {}
+        self.costs: MeasuredCosts = {}
         self.template_problem = ""
         if opened.template_problem:
             self.template_problem = tr(

@@ -24,7 +24,7 @@ from kvdesk.cache.compare import ROUNDING, LogitsComparison, Verdict, compare_lo
 from kvdesk.chat import ConversationId
 from kvdesk.experiments.benchmarks.by_ids import ByIds
 from kvdesk.headless import HeadlessEngine
-from kvdesk.policies.compaction_gain import Reads, SpanCost
+from kvdesk.policies.costs import Costs, Reads
 from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.ids import NAMES, Ids, open_model, prompt_of, prompt_tokens
 
@@ -75,7 +75,7 @@ def test_compaction_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) ->
                 prompts[name] = prompt + tokens[:-1] + prompt_of(9 * request + len(name), 3)
         ids.cache_manager.close(ConversationId("hole"), "")
         assert any(cells.used < cells.high_water for cells in streams(ids))
-        compact(ids.context, SpanCost(Reads(1, 1, skips=True)), Layout.KEEP_ORDER)
+        compact(ids.context, Costs(Reads(1, 1, skips=True)), Layout.KEEP_ORDER)
         assert all(cells.used == cells.high_water for cells in streams(ids))
         answers = {name: ids.answer(name, prompts[name], N) for name in ("one", "two")}
     finally:
@@ -214,7 +214,7 @@ def test_the_embedded_model_answers_alike_after_compaction(embedded: HeadlessEng
         ids.read("hole", hole[:n])
     ids.cache_manager.close(ConversationId("hole"), "")
     assert all(cells.used < cells.high_water for cells in streams(ids))
-    compact(session.runtime.context, SpanCost(Reads(1, 1, skips=True)), Layout.KEEP_ORDER)
+    compact(session.runtime.context, Costs(Reads(1, 1, skips=True)), Layout.KEEP_ORDER)
     assert all(cells.used == cells.high_water for cells in streams(ids))
     prompt += prompt_of(50, 9)
     reused, tokens, _ = ids.answer("one", prompt, N)

@@ -10,9 +10,9 @@ import pytest
 from kvdesk.backends.local.scheduler import first_token
 from kvdesk.chat import new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
-from kvdesk.policies.first_token import ReadingSpeeds
 from kvdesk.policies.load import LoadMeter
 from kvdesk.protocol.chat import Generate, TurnEnded
+from tests.backends.local.conftest import SMALL
 from tests.backends.local.test_turns import GREEDY, LONG, of
 
 
@@ -26,17 +26,16 @@ def test_the_numbers_are_those_of_the_answer(headless: HeadlessEngine) -> None:
 def test_usual_is_learned_and_others_are_named_when_it_is_slower(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readings = session_of(headless).runtime.speed_model.readings
-    readings._read.clear()
-    for beginning in ("One.", "Two.", "Three."):
+    costs = session_of(headless).runtime.speed_model.costs
+    for beginning in ("One.", "Two.", "Three.", "Four."):
         HeadlessChat(headless, beginning).answer(LONG, GREEDY)
-    n, usual = readings._read[0][0], readings.usual(readings._read[0][0])
+    usual = costs.usual_tok_s(60, 0, SMALL.n_batch)
     assert usual > 0
-    readings._read.extend([(n, 100 * usual)] * 4)
+    monkeypatch.setattr(costs, "usual_tok_s", lambda *_: 100 * usual)
 
     monkeypatch.setattr(LoadMeter, "read", lambda _meter, _at_s: 1.5)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    stats = HeadlessChat(headless, "Four.").answer(LONG, GREEDY).stats
+    stats = HeadlessChat(headless, "Five.").answer(LONG, GREEDY).stats
     assert re.search(r"usually [\d,]+ on this computer: other programs used 1\.5 of 2 processors", stats.time_why)
 
 
@@ -56,5 +55,5 @@ def test_the_load_and_the_queue_are_told_apart(headless: HeadlessEngine) -> None
 
 def test_what_waited_for_another_answer_says_so() -> None:
     clocks = first_token.FirstTokenClocks(time.perf_counter() - 4, held_back=True)
-    said = clocks.reason(20, 0.1, ReadingSpeeds())
+    said = clocks.reason(20, 0.1)
     assert said.startswith("First token after 4.0 s: 4.0 s in the queue behind another answer, 20 tokens read at 200")

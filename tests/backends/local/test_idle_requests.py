@@ -12,7 +12,7 @@ from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
-from kvdesk.policies.compaction_gain import Reads, SpanCost
+from kvdesk.policies.costs import Costs, Reads
 from kvdesk.policies.swap import Limits
 from kvdesk.protocol.cache import OperationDone, RebuildContext, UsePolicy
 from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
@@ -55,17 +55,17 @@ class Program:
 @pytest.fixture
 def dear(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeadlessEngine]:
     """An engine to whom each cell below n_kv costs 0.1 ms a token."""
-    monkeypatch.setattr(idle_requests(headless), "_cost", each_cell_costs(0.1))
+    monkeypatch.setattr(idle_requests(headless), "_costs", each_cell_costs(0.1))
     yield headless
     headless.do(UsePolicy(CachePolicy(), None))
 
 
-def each_cell_costs(ms: float) -> SpanCost:
+def each_cell_costs(ms: float) -> Costs:
     """Of a token that takes 10 ms besides."""
-    cost = SpanCost(Reads(weights=10**7, cell=max(1, int(ms * 10**6)), skips=False))
+    cost = Costs(Reads(weights=10**7, cell=max(1, int(ms * 10**6)), skips=False))
     for n_kv in (256, 512, 768, 1024):
         for n_visible in (100, n_kv):
-            cost.learn(n_kv, n_visible, 10.0 + n_kv * ms)
+            cost.learn(1, n_kv, n_visible, 10.0 + n_kv * ms)
     return cost
 
 
@@ -122,7 +122,7 @@ def test_chats_and_cells_that_cost_little_stay(dear: HeadlessEngine, monkeypatch
     agent = Program(dear, Client("agent"), TOWN)
     agent.ask("What is broken?")
     assert used(dear) > before, "a chat keeps its cells"
-    monkeypatch.setattr(idle_requests(dear), "_cost", each_cell_costs(1e-7))
+    monkeypatch.setattr(idle_requests(dear), "_costs", each_cell_costs(1e-7))
     Program(dear, Client("editor"), "You are brief.").ask("Name a river.")
     assert sorted(in_cache(dear)) == ["", "agent", "editor"]
     assert saved(dear) == []

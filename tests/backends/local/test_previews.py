@@ -205,7 +205,7 @@ def test_a_compaction_that_moves_no_cell_moves_no_bytes(narrow: HeadlessEngine) 
 
 def test_no_decode_speed_is_foretold_from_prompts_alone(narrow: HeadlessEngine) -> None:
     session = narrow.engine.session
-    session.loaded.speeds.clear()
+    session.loaded.costs.clear()
     narrow.do(RebuildContext(session.runtime.context.settings))
     chat = HeadlessChat(narrow)
     chat.answer(SEA * 8, ONE)  # its only token comes with the prompt: none was decoded by itself

@@ -102,9 +102,9 @@ def test_a_compaction_that_changes_nothing_moves_nothing(
 ) -> None:
     HeadlessChat(headless).answer("Hello.", SHORT)
     session = headless.engine.session
-    learned = session.runtime.speed_model.cost.blob_ms(1)
+    learned = session.runtime.speed_model.costs.state_ms(1)
     monkeypatch.setattr(session.runtime.context.states, "set", lambda *_a, **_k: pytest.fail("it was set"))
     headless.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
     done = next(event for event in headless.events if getattr(event, "name", "") == "compact")
     assert done.effect.bytes_moved == 0
-    assert session.runtime.speed_model.cost.blob_ms(1) == learned, "nothing is learned of it"
+    assert session.runtime.speed_model.costs.state_ms(1) == learned, "nothing is learned of it"

@@ -7,7 +7,7 @@ import pytest
 from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies.batching import ChunkSize
-from kvdesk.policies.compaction_gain import Reads, SpanCost
+from kvdesk.policies.costs import Costs, Reads
 from kvdesk.protocol.cache import OperationDone, SpeedSample, UsePolicy
 from kvdesk.protocol.chat import Generate, PrefillProgress, TextDelta, TurnEnded
 from kvdesk.protocol.operations import ClearCache, Operate, RemoveRange, ShiftPositions
@@ -150,10 +150,10 @@ def test_idle_work_compacts_where_it_pays(headless: HeadlessEngine, monkeypatch:
     first, second = answered(headless, "Tell me about the sea, " * 50), answered(headless, "Name three towns.")
     headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
     assert session.runtime.context.memory.totals()[1] > 256
-    dear = SpanCost(Reads(weights=10**8, cell=10**6, skips=False))
+    dear = Costs(Reads(weights=10**8, cell=10**6, skips=False))
     for seen, n_kv in ((100, 512), (200, 1024), (300, 1024), (100, 256), (400, 1024)):
-        dear.learn(n_kv, seen, 5.0 + n_kv * 0.05)
-    monkeypatch.setattr(headless.engine._idle, "_cost", dear)
+        dear.learn(1, n_kv, seen, 5.0 + n_kv * 0.05)
+    monkeypatch.setattr(headless.engine._idle, "_costs", dear)
     assert headless.engine.idle_work_due
     headless.events = []
     headless.engine.idle()
@@ -208,8 +208,8 @@ def test_what_batches_take_is_learned_by_the_cells_that_their_tokens_see(
     """Not by those of other conversations, which flash attention skips (ggml-cpu/ops.cpp)."""
     answered(headless, "the sea, its ships and shores, " * 40)
     learned: list[tuple[int, int, float]] = []
-    times = headless.engine.session.runtime.speed_model.times
-    monkeypatch.setattr(times, "learn", lambda n, n_kv, n_visible, _ms: learned.append((n, n_kv, n_visible)))
+    costs = headless.engine.session.runtime.speed_model.costs
+    monkeypatch.setattr(costs, "learn", lambda n, n_kv, n_visible, _ms: learned.append((n, n_kv, n_visible)))
     chat = answered(headless, "Name three rivers.")
     headless.engine.session.runtime.context.memory.settle()
     (n_prompt, n_kv, n_visible), *steps = learned

@@ -15,14 +15,14 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.errors import KvdeskError
-from kvdesk.policies.compaction_gain import SpanCost
+from kvdesk.policies.costs import Costs
 from kvdesk.protocol.operations import Compact
 
 
-def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int] = ()) -> int:
+def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] = ()) -> int:
     """Move used cells to the front. Changes the cache; audits it. Logits of the last decode are lost.
 
-    Returns the bytes of state that were read and written, none where every cell would stay; `cost` learns how long that
+    Returns the bytes of state that were read and written, none where every cell would stay; `costs` learn how long that
     took. Raises RefusedCall where states cannot be saved; EngineError when llama.cpp does not take the new order: then
     the cache is as it was.
     """
@@ -40,17 +40,17 @@ def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int]
     except KvdeskError:
         context.states.set(blob, known=snapshot.maps)
         raise
-    cost.learn_blob(len(blob), (time.perf_counter() - start) * 1e3)
+    costs.learn_state(len(blob), (time.perf_counter() - start) * 1e3)
     return 2 * len(blob)
 
 
-def close_holes(context: Context, journal: OperationJournal, cost: SpanCost, reason: str) -> bool:
+def close_holes(context: Context, journal: OperationJournal, costs: Costs, reason: str) -> bool:
     """Compact in the order that the cells have, as an operation that nobody asked for. False: llama.cpp does not take
     it, and the cache is as it was.
     """
     try:
         with journal.operation("compact", None, reason, call=Compact(Layout.KEEP_ORDER).call()):
-            compact(context, cost, Layout.KEEP_ORDER)
+            compact(context, costs, Layout.KEEP_ORDER)
     except KvdeskError:
         return False
     return True

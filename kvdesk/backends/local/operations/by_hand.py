@@ -22,7 +22,7 @@ from kvdesk.cache.compare import compare_logits, compare_snapshots
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
-from kvdesk.policies.compaction_gain import SpanCost
+from kvdesk.policies.costs import Costs
 from kvdesk.protocol.cache import TokenTexts
 from kvdesk.protocol.operations import (
     TO_COMPARE,
@@ -84,14 +84,14 @@ class CacheOperations:
         context: Context,
         cache_manager: CacheManager,
         journal: OperationJournal,
-        cost: SpanCost,
+        costs: Costs,
         noise: tuple[float, float],
         emit: Emit,
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
         self._journal = journal
-        self._cost = cost
+        self._costs = costs
         self._noise = noise
         self._emit = emit
         self._cells = HandCells(context, cache_manager)
@@ -154,7 +154,7 @@ class CacheOperations:
                 cells.clear()
                 return _Done(emptied=True)
             case Compact(layout, hot):
-                n_bytes = compact(self._context, self._cost, layout, hot)
+                n_bytes = compact(self._context, self._costs, layout, hot)
                 return _Done(bytes_moved=n_bytes)
             case SwapOut(conversation):
                 sequence = self._leased(conversation)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from kvdesk.backends.local.cache_manager.compacting import close_holes
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.policies.compaction_gain import SpanCost
+from kvdesk.policies.costs import Costs
 from kvdesk.translation import tr
 
 
 class CellOrder:
     """Closes holes before a batch is decoded, where the setting *Exact answers* is on and states can be moved."""
 
-    def __init__(self, context: Context, journal: OperationJournal, cost: SpanCost) -> None:
-        self._context, self._journal, self._cost = context, journal, cost
+    def __init__(self, context: Context, journal: OperationJournal, costs: Costs) -> None:
+        self._context, self._journal, self._costs = context, journal, costs
         self._is_kept = context.settings.exact and context.can("compaction")
 
     def keep(self) -> None:
@@ -26,7 +26,7 @@ class CellOrder:
         if not self._is_kept or not self._has_hole():
             return
         reason = tr("exact answers: new tokens must not come before older ones")
-        close_holes(self._context, self._journal, self._cost, reason)
+        close_holes(self._context, self._journal, self._costs, reason)
 
     def _has_hole(self) -> bool:
         caches = self._context.memory.mirror.caches

@@ -9,7 +9,7 @@ import os
 import time
 from typing import Literal
 
-from kvdesk.policies.first_token import Delay, ReadingSpeeds, first_token_reason
+from kvdesk.policies.first_token import Delay, first_token_reason
 from kvdesk.policies.load import LoadMeter, major_faults
 
 
@@ -25,6 +25,7 @@ class FirstTokenClocks:
         self._load_s, self._held_back = load_s, held_back
         self._begun_at = self._rendered_at = self._acquired_at = time.perf_counter()
         self._saved: Literal["", "memory", "disk"] = ""
+        self._usual_tok_s = 0.0
         self._faults = major_faults()
         self._meter = LoadMeter()
         self._meter.read(self._begun_at)
@@ -33,13 +34,15 @@ class FirstTokenClocks:
         """The prompt is rendered and tokenized."""
         self._rendered_at = self._acquired_at = time.perf_counter()
 
-    def acquired(self, saved: Literal["", "memory", "disk"]) -> None:
-        """The beginning of the prompt is in the cache; `saved`: where its state was."""
-        self._acquired_at, self._saved = time.perf_counter(), saved
+    def acquired(self, saved: Literal["", "memory", "disk"], usual_tok_s: float) -> None:
+        """The beginning of the prompt is in the cache; `saved`: where its state was. The rest is read at `usual_tok_s`
+        as a rule, 0.0 where that is not known.
+        """
+        self._acquired_at, self._saved, self._usual_tok_s = time.perf_counter(), saved, usual_tok_s
 
-    def reason(self, n_read: int, prefill_s: float, readings: ReadingSpeeds) -> str:
+    def reason(self, n_read: int, prefill_s: float) -> str:
         """The first token is sampled: why it came when it did. `n_read` tokens of the prompt were read in batches that
-        took `prefill_s`; their speed is learned.
+        took `prefill_s`.
         """
         now = time.perf_counter()
         waited_s = max(0.0, self._begun_at - self.submitted_at - self._load_s)
@@ -48,7 +51,7 @@ class FirstTokenClocks:
             all_s=now - self.submitted_at,
             n_read=n_read,
             tok_s=tok_s,
-            usual_tok_s=readings.usual(n_read),
+            usual_tok_s=self._usual_tok_s,
             queue_s=waited_s if self._held_back else 0.0,
             load_s=self._load_s,
             wait_s=0.0 if self._held_back else waited_s,
@@ -60,6 +63,4 @@ class FirstTokenClocks:
             n_processors=os.cpu_count() or 1,
             n_faults=major_faults() - self._faults,
         )
-        if not self.beside:
-            readings.learn(n_read, tok_s)
         return first_token_reason(delay)

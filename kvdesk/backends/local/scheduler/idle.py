@@ -18,30 +18,28 @@ from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import KvdeskError
-from kvdesk.policies.compaction_gain import Fragmented, Moment, SpanCost, judge_compaction
+from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
+from kvdesk.policies.costs import Costs
 from kvdesk.settings import CachePolicy
 from kvdesk.translation import tr
 
-EXPECTED = 512
-"""Tokens that are likely to be decoded before the cache changes by itself: about two long answers."""
-
 
 class Idle:
-    """The idle work on one context. `cost`: of reading and moving cells; `prompts`: None without a tokenizer."""
+    """The idle work on one context. `costs`: of reading and moving cells; `prompts`: None without a tokenizer."""
 
     def __init__(
         self,
         context: Context,
         cache_manager: CacheManager,
         journal: OperationJournal,
-        cost: SpanCost,
+        costs: Costs,
         prompts: PromptBuilder | None,
         order: CellOrder,
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
         self._journal = journal
-        self._cost = cost
+        self._costs = costs
         self._prompts = prompts
         self._order = order
         self._judged_at = -1  # operation at which compaction was judged last
@@ -69,16 +67,15 @@ class Idle:
 
     def _compact(self, policy: CachePolicy) -> bool:
         context = self._context
-        if not context.can("compaction"):
+        if not policy.auto_compact or not context.can("compaction"):
             return False
         plan = plan_compaction(context.memory.snapshot(), Layout.KEEP_ORDER)
         n_visible = max((len(s.tokens) for s in self._cache_manager.pool), default=0)
         cache = Fragmented(plan.n_kv_before, plan.n_kv_after, n_visible, context.states.size())
-        moment = Moment(False, True, EXPECTED, policy.auto_compact)
-        verdict = judge_compaction(self._cost, cache, moment)
+        verdict = judge_compaction(self._costs, cache)
         if not verdict.compact:
             return False
-        return close_holes(context, self._journal, self._cost, verdict.reason)
+        return close_holes(context, self._journal, self._costs, verdict.reason)
 
     def _read_ahead(self, request: Request) -> bool:
         """Decode what follows the answer in every prompt: the template's end of a message, and how the next begins."""

@@ -11,21 +11,19 @@ from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.prefix import common_prefix
-from kvdesk.policies.compaction_gain import Fragmented, Moment, SpanCost, judge_compaction
+from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
+from kvdesk.policies.costs import Costs
 from kvdesk.policies.swap import place, room_in_memory
 from kvdesk.translation import tr
 
-EXPECTED = 256
-"""Tokens of answers until another conversation is asked: where this one begins in the cache now it stays."""
-
 
 class IdleRequests:
-    """Those of one context. `cost`: of reading and moving cells; `enabled`: the person may want to see them stay."""
+    """Those of one context. `costs`: of reading and moving cells; `enabled`: the person may want to see them stay."""
 
-    def __init__(self, context: Context, cache_manager: CacheManager, cost: SpanCost) -> None:
+    def __init__(self, context: Context, cache_manager: CacheManager, costs: Costs) -> None:
         self._context = context
         self._cache_manager = cache_manager
-        self._cost = cost
+        self._costs = costs
         self.enabled = True
         self._possible = cache_manager.one_buffer and context.can("swap")
 
@@ -58,8 +56,7 @@ class IdleRequests:
         if sum(r.state_bytes for _, r in leaving if not r.has_saved_state) > room_in_memory(states, limits):
             return
         n_bytes = sum(r.state_bytes for _, r in leaving)
-        moment = Moment(in_answer=False, idle=True, n_expected=EXPECTED, noticed=0.0)
-        verdict = judge_compaction(self._cost, Fragmented(now, after, len(prompt), n_bytes), moment)
+        verdict = judge_compaction(self._costs, Fragmented(now, after, len(prompt), n_bytes), noticed=0.0)
         if verdict.compact:
             for sequence, _ in leaving:
                 manager.evict(sequence, tr("saved to memory while it is not used. {why}").format(why=verdict.reason))

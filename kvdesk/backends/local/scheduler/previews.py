@@ -47,7 +47,7 @@ def preview_compaction(context: Context, speed_model: SpeedModel, asked: Preview
     if plan.changes_nothing:
         return CompactionPreview(plan, 1.0, tr("Every cell would stay where it is: nothing would be moved."))
     plan = replace(plan, bytes_to_move=2 * context.states.size())
-    gain = speed_model.gain(plan.n_kv_before, plan.n_kv_after)
+    gain = speed_model.costs.speedup(plan.n_kv_before, plan.n_kv_after, speed_model.n_visible)
     if plan.n_kv_after >= plan.n_kv_before:
         gain = 1.0
         remark = tr("Attention reads {n:,} cells, and would afterwards too: no speed is gained.").format(
@@ -82,9 +82,9 @@ def preview_context(
         needed = estimate(header, settings)
     n_tokens = sum(
         len(sequence.tokens) for sequence in cache_manager.pool if not sequence.inactive
-    )  # as `jobs.hold` has it
+    )  # as `CacheManager.hold` has it
     why_not = why_not_carried(context, settings)
-    ms = speed_model.prefill_ms(n_tokens, settings.n_batch) if n_tokens else 0.0
+    ms = speed_model.costs.reading_ms(n_tokens, 0, settings.n_batch) if n_tokens else 0.0
     return ContextPreview(
         settings=settings,
         refused=refused,
@@ -173,7 +173,7 @@ def forecast_fit(
     move = move_for(sequence.tokens, fit.step) if sequence is not None and fit.step else None
     if move is not None and move.n_kept > reused:
         reused, restore_ms = move.n_kept, 0.0
-    return forecast(len(prompt), reused, speed_model.times, context.n_batch, restore_ms=restore_ms)
+    return forecast(len(prompt), reused, speed_model.costs, context.n_batch, restore_ms=restore_ms)
 
 
 def preview_prompt(

@@ -32,13 +32,13 @@ from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, O
 from kvdesk.backends.local.scheduler.overflow_move import carry_out, frees_enough
 from kvdesk.backends.local.scheduler.request import Request, Waiting
 from kvdesk.backends.local.scheduler.reuse_reason import reuse_reason
-from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import LIMIT_NOTE, ConversationId, EvictedMessages, FinishReason, MessageId, MessageState, TurnStats
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, unexpected
 from kvdesk.policies.batching import ChunkSize, Want, compose
+from kvdesk.policies.costs import Costs
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.prompt_piece import piece
 from kvdesk.protocol.chat import Generate, MessagesEvicted, Overflowed, TurnEnded, TurnStarted
@@ -55,7 +55,7 @@ class Running:
     _context: Context
     _cache_manager: CacheManager
     _overflow_manager: OverflowManager | None
-    _speed_model: SpeedModel
+    _costs: Costs
     _threads: Threads
     _idle_requests: IdleRequests
     _aborts_tokens: (
@@ -116,7 +116,7 @@ class Running:
         n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
         if n_beside is not None and self._requests:
             return n_beside(n_batch)
-        return piece(n_batch, n_ubatch, self._speed_model.prefill_ms(n_ubatch, n_ubatch))
+        return piece(n_batch, n_ubatch, self._costs.reading_ms(n_ubatch, 0, n_ubatch))
 
     def let_end(self) -> bool:
         """The next decode is a job's: no stop of an answer aborts it. False: some answer is to be stopped first."""
@@ -127,7 +127,7 @@ class Running:
         context: Context,
         cache_manager: CacheManager,
         overflow_manager: OverflowManager | None,
-        speed_model: SpeedModel,
+        costs: Costs,
         threads: Threads,
         idle_requests: IdleRequests,
         spans: MessageSpanReporter,
@@ -135,7 +135,7 @@ class Running:
     ) -> None:
         """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer."""
         self._context, self._cache_manager, self._overflow_manager = context, cache_manager, overflow_manager
-        self._speed_model, self._threads, self._spans = speed_model, threads, spans
+        self._costs, self._threads, self._spans = costs, threads, spans
         self._idle_requests, self.order = idle_requests, order
         self._chunk = ChunkSize(context.n_batch, context.block)
         self._aborts_tokens = context.can("partial seq_rm")
@@ -182,7 +182,9 @@ class Running:
             held = list(sequence.tokens)
             self._idle_requests.save(sequence, prompt, lenders=False)
             acquired = self._acquire(command, sequence, prompt)
-            clocks.acquired(saved=acquired.saved)
+            n = acquired.n_tokens
+            usual_tok_s = self._costs.usual_tok_s(len(prompt) - n, n, self._context.n_batch)
+            clocks.acquired(saved=acquired.saved, usual_tok_s=usual_tok_s)
             self._idle_requests.save(sequence, prompt, lenders=True)
             keep_to_share(self._context, cache_manager, sequence, len(prompt) - acquired.n_tokens)
             if not cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
@@ -503,7 +505,7 @@ class Running:
         if not request.first_at:
             request.first_at = now
             n_read = request.n_asked - request.reused
-            request.time_why = request.clocks.reason(n_read, request.prefill_s, self._speed_model.readings)
+            request.time_why = request.clocks.reason(n_read, request.prefill_s)
         if token < 0 or request.vocab.is_eog(token):
             self.finish(request, *request.ending)
             return

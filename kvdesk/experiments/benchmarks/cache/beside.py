@@ -24,8 +24,8 @@ from kvdesk.experiments.benchmarks.scheduler_delay import waited_s
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import figure, most_rounds, standard_error
 from kvdesk.headless import HeadlessEngine, session_of
-from kvdesk.policies.batch_times import TILE
 from kvdesk.policies.batching import AIM, FAR_DEARER, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS
+from kvdesk.policies.costs import TILE
 from kvdesk.protocol.cache import RebuildContext, SpeedSample
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.experiment import Figure, at_least, at_most

@@ -97,7 +97,7 @@ def _try_all(headless: HeadlessEngine, folder: Path) -> Iterator[Tried]:
         headless.do(UsePolicy(NOTHING_SAVED, folder))
     if ids.context.can("compaction"):
         cache_manager.close(ConversationId("one"), "so that there are holes")
-        compact(ids.context, session_of(headless).runtime.speed_model.cost, Layout.KEEP_ORDER)
+        compact(ids.context, session_of(headless).runtime.speed_model.costs, Layout.KEEP_ORDER)
         shared = shared + _prompt(ids, 5, n // 8)
         yield "compacted", shared, ids.answer("two", shared, N_ANSWER)
 

@@ -1,0 +1,184 @@
+"""What batches and states take on this machine: ms by tokens and cells, bytes a ms, learned from what was measured.
+
+A token costs a line over the cells that it reads. One token, a few and a tile or more have lines of their own, since
+llama.cpp computes their attention with different kernels. Flash attention skips masked cells (ggml-cpu/ops.cpp): those
+of other sequences cost next to nothing. Forecasts, pieces of prompts, swapping and compaction ask here. Pure: measured
+times come in. Must never know the engine.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+TILE = 64
+"""Tokens from which on a graph computes attention in tiles (GGML_FA_TILE_Q): with many cells far less a token."""
+
+_KEPT = 4  # last measurements over about as many cells; their median counts
+_SPAN = 256  # cells that are not told apart, as llama.cpp pads n_kv
+_SKIPPED = 0.1  # of what a cell costs where it is skipped: its mask is looked at all the same
+_BYTES_A_MS = 1e6  # read from memory, until it was measured
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Bytes that a decoded token reads: all weights, and K and V of each cell; `skips`: not of masked cells."""
+
+    weights: int
+    cell: int
+    skips: bool
+
+
+class _Line:
+    """ms of a token by the cells it reads: through the medians of what was measured last over about as many cells.
+
+    Load makes short spans dear as well as long ones, so a slope is never negative, and outliers turn no median.
+    """
+
+    def __init__(self) -> None:
+        self._taken: dict[int, deque[tuple[float, float]]] = {}
+        self._usual: list[tuple[float, float]] = []
+        self.n = 0  # measurements
+
+    def __bool__(self) -> bool:
+        return bool(self._taken)
+
+    @property
+    def n_spans(self) -> int:
+        """Different numbers of cells."""
+        return len(self._taken)
+
+    def learn(self, cells: float, ms: float) -> None:
+        self._taken.setdefault(int(cells) // _SPAN, deque(maxlen=_KEPT)).append((cells, ms))
+        self._usual = []
+        self.n += 1
+
+    def ms(self, cells: float, least_slope: float = 0.0) -> float:
+        """Expected ms of a token over so many cells."""
+        usual = self._medians()
+        half = len(usual) // 2
+        slope = least_slope
+        if half:
+            (low, low_ms), (high, high_ms) = _middle(usual[:half]), _middle(usual[-half:])
+            slope = max(slope, (high_ms - low_ms) / max(high - low, 1.0))
+        base = statistics.median(ms - slope * at for at, ms in usual)
+        return max(base, 0.0) + slope * cells
+
+    def least_ratio(self, n_bytes: Callable[[float], float]) -> float:
+        """The least ms for each byte that a token reads."""
+        return min(ms / n_bytes(cells) for cells, ms in self._medians())
+
+    def _medians(self) -> list[tuple[float, float]]:
+        """(cells, ms) for each span, ascending."""
+        if not self._usual:
+            self._usual = sorted(_middle(taken) for taken in self._taken.values())
+        return self._usual
+
+
+def _middle(points: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    cells, ms = zip(*points, strict=True)
+    return statistics.median(cells), statistics.median(ms)
+
+
+class Costs:
+    """The costs of contexts with the same settings. n_kv: cells below the highest used one; n_visible: of those, cells
+    that a token of the batch sees, in the mean.
+    """
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._one, self._few, self._tiled = _Line(), _Line(), _Line()
+        self._states: deque[float] = deque(maxlen=2 * _KEPT)  # ms a byte
+
+    def learn(self, n_tokens: int, n_kv: int, n_visible: float, ms: float) -> None:
+        """A batch of `n_tokens` took `ms`. Between one and a quarter of a tile it is a pass over the weights above all,
+        which tells nothing of its tokens.
+        """
+        if n_tokens == 1 or n_tokens >= TILE // 4:
+            self._line(n_tokens).learn(self._cells(n_kv, n_visible), ms / n_tokens)
+
+    def learn_state(self, n_bytes: int, ms: float) -> None:
+        """Saving and restoring a state of `n_bytes` took `ms` together."""
+        if n_bytes > 0:
+            self._states.append(ms / n_bytes)
+
+    # --- one token a batch --------------------------------------------------------------------------------------------
+
+    @property
+    def known(self) -> bool:
+        """Whether the cost of a cell was measured: tokens were decoded over different spans."""
+        return self._one.n_spans > 1
+
+    def step_ms(self, n_kv: int, n_visible: float) -> float | None:
+        """One decoded token; None before the first. A cell costs at least what its bytes do."""
+        return self._one.ms(self._cells(n_kv, n_visible), self._least_slope()) if self._one else None
+
+    def saved_ms(self, n_kv: int, n_kv_after: int) -> float:
+        """What a decoded token gains when the span shrinks. 0.0 before the first token."""
+        now, after = self.step_ms(n_kv, 0), self.step_ms(n_kv_after, 0)
+        return now - after if now is not None and after is not None else 0.0
+
+    def speedup(self, n_kv: int, n_kv_after: int, n_visible: float) -> float | None:
+        """Decode speed at `n_kv_after` divided by the speed at `n_kv`; None while not enough was measured."""
+        now = self.step_ms(n_kv, n_visible)
+        return now / max(now - self.saved_ms(n_kv, n_kv_after), 0.05 * now) if self.known and now else None
+
+    # --- a prompt -----------------------------------------------------------------------------------------------------
+
+    def batch_ms(self, n_tokens: int, n_kv: int, n_visible: float) -> float | None:
+        """A batch: no less than one token. None while nothing was measured."""
+        step = self.step_ms(n_kv, n_visible)
+        line = self._line(n_tokens) or self._tiled or self._few
+        if n_tokens == 1 or not line:
+            return step if step is None else n_tokens * step
+        return max(step or 0.0, n_tokens * line.ms(self._cells(n_kv, n_visible)))
+
+    def reading_ms(self, n_tokens: int, n_past: int, n_batch: int) -> float | None:
+        """A prompt's `n_tokens` behind `n_past` cells, in batches of `n_batch`; None while nothing was measured."""
+        total = 0.0
+        for start in range(n_past, n_past + n_tokens, n_batch):
+            n = min(n_batch, n_past + n_tokens - start)
+            ms = self.batch_ms(n, start + n, start + (n + 1) / 2)
+            if ms is None:
+                return None
+            total += ms
+        return total
+
+    def usual_tok_s(self, n_tokens: int, n_past: int, n_batch: int) -> float:
+        """How fast so many tokens are read as a rule; 0.0 while too few batches were measured."""
+        if n_tokens < 1 or self._line(min(n_tokens, n_batch)).n < _KEPT:
+            return 0.0
+        ms = self.reading_ms(n_tokens, n_past, n_batch)
+        return n_tokens / ms * 1e3 if ms else 0.0
+
+    # --- a state ------------------------------------------------------------------------------------------------------
+
+    def state_ms(self, n_bytes: int) -> float:
+        """To save and restore `n_bytes`; a guess before the first."""
+        return n_bytes * (statistics.median(self._states) if self._states else 1 / _BYTES_A_MS)
+
+    def again(self, n_tokens: int, n_bytes: int) -> tuple[float, float]:
+        """ms to have so many tokens again: read as a prompt, or restored from their state of `n_bytes`. Before a prompt
+        was measured it is thought to take a pass over the weights for each tile.
+        """
+        read = self.reading_ms(n_tokens, 0, 8 * TILE)
+        guess = n_tokens / TILE * self._reads.weights / _BYTES_A_MS
+        return (guess if read is None else read), self.state_ms(n_bytes)
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _line(self, n_tokens: int) -> _Line:
+        return self._one if n_tokens == 1 else self._few if n_tokens < TILE else self._tiled
+
+    def _cells(self, n_kv: int, n_visible: float) -> float:
+        """Cells whose K and V a token reads. It may be told to see more than there are: positions have gaps, and
+        recurrent states no cells.
+        """
+        skips = self._reads.skips and n_visible <= n_kv
+        return n_visible + _SKIPPED * (n_kv - n_visible) if skips else n_kv
+
+    def _least_slope(self) -> float:
+        weights, cell = self._reads.weights, self._reads.cell
+        return cell * self._one.least_ratio(lambda cells: weights + cell * cells) if cell else 0.0
