@@ -375,7 +375,7 @@ class TextDelta:
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
     """The answer is over. `note` says why when it is not simply complete; `finish` is given where `state` does not
-    tell it: "limit", "stop string" and "context full".
+    tell it: "limit", "stop string" and "context full"; `stopped_by` is the stop string.
     """
 
     conversation: ConversationId
@@ -384,6 +384,7 @@ class TurnEnded:
     stats: TurnStats
     note: str = ""
     finish: FinishReason = ""
+    stopped_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvdesk.chat import TurnStats
+from kvdesk.chat import FinishReason, TurnStats
 from kvdesk.protocol.chat import (
     NO_MODEL,
     EngineDied,
@@ -39,6 +39,9 @@ class Choice:
     logprobs: list[TokenLogprobs] = field(default_factory=list)
     stats: TurnStats = NO_STATS
     finish: str | None = None  # as the protocol calls it
+    reason: FinishReason = ""  # as the engine calls it; "" where the model ended it
+    stopped_by: str = ""  # the stop string that ended it
+    slot: int = -1  # its sequence
     began: bool = False
     prompt: tuple[int, int] = 0, 0  # tokens of it, and those of them that the cache had
     over_full: tuple[int, int] | None = None  # its prompt did not fit: tokens that it needs, and those that fit
@@ -52,6 +55,7 @@ class Choice:
         match event:
             case TurnStarted():
                 self.began, self.prompt = True, (event.prompt_tokens, event.reused_tokens)
+                self.slot = event.seq_id
             case TextDelta():
                 self.texts.append(event.text)
                 self.tokens += event.tokens
@@ -60,7 +64,7 @@ class Choice:
                 if not self.began:
                     self.over_full = event.n_tokens, event.n_ctx
             case TurnEnded():
-                self.stats = event.stats
+                self.stats, self.reason, self.stopped_by = event.stats, event.finish, event.stopped_by
                 self._end(event)
             case CommandFailed() | EngineDied():
                 raise ApiError(503, event.sentence)

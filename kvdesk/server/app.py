@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -20,6 +21,7 @@ from kvdesk.server.completion import Service, key_of, may_inspect
 from kvdesk.server.completions import Completion
 from kvdesk.server.errors import ApiError
 from kvdesk.server.gate import Gate
+from kvdesk.server.llama_completions import complete
 from kvdesk.server.responses import UNEXPECTED, EventStream
 from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import ChatRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
@@ -50,6 +52,7 @@ def make_app(service: Service) -> Gate:
         Route("/detokenize", endpoints.detokenize, methods=["POST"]),
         Route("/slots", endpoints.slots, methods=["GET"]),
         Route("/metrics", endpoints.metrics, methods=["GET"]),
+        Route("/completion", partial(complete, service), methods=["POST"]),
         Route("/kv/map", endpoints.kv_map, methods=["GET"]),
         Route("/kv/events", endpoints.kv_events, methods=["GET"]),
     ]

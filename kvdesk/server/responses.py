@@ -55,7 +55,7 @@ def _too_long(most: int) -> ApiError:
 class WholeResponse(Response):
     """JSON that is made while the client waits."""
 
-    def __init__(self, work: Awaitable[dict[str, Any]]) -> None:
+    def __init__(self, work: Awaitable[Any]) -> None:
         self._work = work
         self.background = None
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from kvdesk.errors import SchemaError
 from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.server.errors import ApiError
-from kvdesk.server.schemas import ChatRequest, CompletionRequest, ResponseFormat, Sampled, wrong_field
+from kvdesk.server.schemas import ChatRequest, ResponseFormat, Sampled, wrong_field
 from kvdesk.settings import RANDOM_SEED, Mirostat, Sampling
 
 _SAME: Final = (
@@ -27,7 +27,7 @@ _BANNED: Final = -100.0
 _MOST_DIGITS: Final = 10
 
 
-def sampling_of(request: ChatRequest | CompletionRequest, base: Sampling, n_ctx: int, max_tokens: int = 0) -> Sampling:
+def sampling_of(request: Sampled, base: Sampling, n_ctx: int, max_tokens: int = 0) -> Sampling:
     """`base` with what the request says. Without a limit an answer has `max_tokens` at most; 0: as many as the context
     of `n_ctx` tokens holds. Raises ApiError.
     """
@@ -77,7 +77,7 @@ def seeded(sampling: Sampling, choice: int) -> Sampling:
     return sampling.model_copy(update={"seed": (sampling.seed + choice) % RANDOM_SEED})
 
 
-def _most_tokens(request: ChatRequest | CompletionRequest, n_ctx: int, usual: int) -> int:
+def _most_tokens(request: Sampled, n_ctx: int, usual: int) -> int:
     others = request.max_completion_tokens if isinstance(request, ChatRequest) else None
     asked = next((n for n in (others, request.n_predict, request.max_tokens) if n is not None), None)
     if asked == 0:

@@ -61,7 +61,8 @@ class Body(BaseModel):
     def _known(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             raise ValueError("a JSON object is needed")
-        found = {name: part for name, part in value.items() if part is not None and name not in IGNORED}
+        ignored = IGNORED - cls.model_fields.keys()
+        found = {name: part for name, part in value.items() if part is not None and name not in ignored}
         for other, name in _OTHER_NAMES.items():
             if other in found:
                 found.setdefault(name, found[other])

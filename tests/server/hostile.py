@@ -18,7 +18,7 @@ FIELDS = (
     *("messages", "prompt", "n", "stream", "stream_options", "stop", "seed", "max_tokens", "temperature", "top_p"),
     *("logprobs", "top_logprobs", "logit_bias", "response_format", "grammar", "json_schema", "tools", "tool_choice"),
     *("top_k", "min_p", "samplers", "mirostat", "repeat_last_n", "dry_sequence_breakers", "cache_prompt", "echo"),
-    *("best_of", "wibble"),
+    *("best_of", "n_probs", "return_tokens", "response_fields", "wibble"),
 )
 _scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 _values = st.recursive(
@@ -39,7 +39,7 @@ BODIES = st.one_of(
         lambda value: json.dumps({"prompt": "Hi", "max_tokens": 1, **value}).encode()
     ),
 )
-PATHS = ("/v1/chat/completions", "/v1/completions", "/tokenize", "/detokenize")
+PATHS = ("/v1/chat/completions", "/v1/completions", "/completion", "/tokenize", "/detokenize")
 
 
 def send(http: httpx.Client, path: str, body: bytes) -> None:

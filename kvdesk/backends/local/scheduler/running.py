@@ -291,7 +291,8 @@ class Running:
         self.events.tell(request, over=True, end=by_itself)
         self._spans.tell(request)
         stats = request.stats(*self._context.memory.totals())
-        self._emit(TurnEnded(conversation, answer, state, stats, request.note(note), finish))
+        stopped_by = request.stops.found if request.stops is not None else ""
+        self._emit(TurnEnded(conversation, answer, state, stats, request.note(note), finish, stopped_by))
         if by_itself:
             self._on_complete(request)
 

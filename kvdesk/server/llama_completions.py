@@ -1,0 +1,195 @@
+"""`POST /completion`, whole and streaming: llama-server's own form (server-task.cpp, `to_json_non_oaicompat`)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kvdesk.chat import new_conversation_id, new_message_id
+from kvdesk.protocol.chat import Generate, PrefillProgress, RawPrompt, TextDelta, TokenLogprobs, TurnStarted
+from kvdesk.server.answering import Choice, progress, timings
+from kvdesk.server.completion import Service, chat_logprobs
+from kvdesk.server.errors import ApiError
+from kvdesk.server.mixed_prompts import Part, TokenizedPrompt, prompts_of, tokens_of
+from kvdesk.server.responses import EventStream, WholeResponse, sse
+from kvdesk.server.sampling import check_schema, sampling_of, seeded
+from kvdesk.server.schemas import MOST_CHOICES, MOST_PROBS, Sampled, Whole
+from kvdesk.settings import Mirostat, Sampling
+
+_NAMED_OTHERWISE: Final = frozenset({"max_tokens", "json_schema", "logit_bias", "mirostat"})
+"""Fields of `Sampling` that llama-server writes in another form."""
+_STOP_TYPES: Final = {"limit": "limit", "context full": "limit", "stop string": "word"}
+
+
+class LlamaSampled(Sampled):
+    """What `/completion` and `/infill` share. `response_fields`: only these of the answer, such as
+    `generation_settings/n_predict`.
+    """
+
+    n_probs: Whole = Field(0, ge=0, le=MOST_PROBS)
+    post_sampling_probs: bool = False
+    return_tokens: bool = False
+    return_progress: bool = False
+    response_fields: list[str] = Field(default_factory=list, max_length=100)
+
+
+class LlamaCompletionRequest(LlamaSampled):
+    """`/completion`. `prompt` is read by `kvdesk.server.mixed_prompts`."""
+
+    prompt: Any
+
+
+async def complete(service: Service, http: Request) -> Response:
+    """The endpoint."""
+    request = await service.body(http, LlamaCompletionRequest)
+    await check_schema(request)
+    several = isinstance(request.prompt, list) and not any(isinstance(part, int) for part in request.prompt)
+    return LlamaCompletion(service, request, http, prompts_of(request.prompt, "prompt"), several=several).response()
+
+
+class LlamaCompletion:
+    """One request. `several`: the answer is a list. Raises ApiError where it cannot be asked."""
+
+    def __init__(
+        self,
+        service: Service,
+        request: LlamaSampled,
+        http: Request,
+        prompts: Sequence[Sequence[Part]],
+        *,
+        several: bool = False,
+    ) -> None:
+        self._service, self._request, self._prompts = service, request, prompts
+        if request.post_sampling_probs:
+            said = "post_sampling_probs is not supported: probabilities are those before sampling."
+            raise ApiError(400, said, "post_sampling_probs", "unsupported_parameter")
+        if len(prompts) * request.n > MOST_CHOICES:
+            raise ApiError(400, f"A request has {MOST_CHOICES} answers at most.", "prompt", "invalid_value")
+        self._several = several or request.n > 1
+        self._sampling = sampling_of(request, service.sampling, service.n_ctx, service.config.max_tokens)
+        self._client = service.client(http, reuse=request.cache_prompt)
+
+    def response(self) -> Response:
+        if self._request.stream:
+            return EventStream(self._chunks(), self._service.config.limits.write_s)
+        return WholeResponse(self._whole())
+
+    async def _whole(self) -> Any:
+        prompts = await self._tokenized()
+        async with self._service.answering(self._commands(prompts)) as answering:
+            await answering.finish()
+        found = []
+        for choice in answering.choices:
+            one = self._final(choice, prompts)
+            one |= {"content": choice.text, "tokens": choice.tokens if self._request.return_tokens else []}
+            if self._request.n_probs:
+                one["completion_probabilities"] = _probabilities(choice.logprobs)
+            found.append(_chosen(one, self._request.response_fields))
+        return found if self._several else found[0]
+
+    async def _chunks(self) -> AsyncGenerator[bytes, None]:
+        prompts = await self._tokenized()
+        async with self._service.answering(self._commands(prompts)) as answering:
+            n_sent = [0 for _ in answering.choices]
+            async for choice, event in answering.events():
+                if isinstance(event, TextDelta) and (event.text or event.tokens):
+                    for content, tokens, logprobs in self._pieces(event):
+                        n_sent[choice.index] += len(tokens)
+                        chunk = self._partial(choice, n_sent[choice.index]) | {"content": content, "tokens": tokens}
+                        if self._request.n_probs:
+                            chunk["completion_probabilities"] = _probabilities(logprobs)
+                        yield sse(chunk)
+                elif isinstance(event, TurnStarted | PrefillProgress) and self._request.return_progress:
+                    yield sse(self._partial(choice, 0) | {"prompt_progress": progress(choice, event)})
+                elif choice.finish is not None:
+                    yield sse(_chosen(self._final(choice, prompts), self._request.response_fields))
+
+    async def _tokenized(self) -> list[TokenizedPrompt]:
+        return [await tokens_of(self._service.bridge, parts) for parts in self._prompts]
+
+    def _commands(self, prompts: Sequence[TokenizedPrompt]) -> list[Generate]:
+        return [
+            Generate(
+                new_conversation_id(),
+                new_message_id(),
+                (),
+                seeded(self._sampling, i),
+                client=self._client,
+                raw=RawPrompt(tokens=prompt.tokens),
+                n_probs=self._request.n_probs or -1,
+            )
+            for prompt in prompts
+            for i in range(self._request.n)
+        ]
+
+    def _pieces(self, event: TextDelta) -> Iterator[tuple[str, list[int], Sequence[TokenLogprobs]]]:
+        """Text, tokens and their probabilities: with those one token at a time, the text beside the first."""
+        if not self._request.n_probs:
+            yield event.text, list(event.tokens), ()
+            return
+        for i, one in enumerate(event.logprobs):
+            yield event.text if i == 0 else "", [one.chosen.token], (one,)
+
+    @staticmethod
+    def _partial(choice: Choice, n_predicted: int) -> dict[str, Any]:
+        return {
+            "index": choice.index,
+            "content": "",
+            "tokens": [],
+            "stop": False,
+            "id_slot": choice.slot,
+            "tokens_predicted": n_predicted,
+            "tokens_evaluated": choice.prompt[0],
+        }
+
+    def _final(self, choice: Choice, prompts: Sequence[TokenizedPrompt]) -> dict[str, Any]:
+        stats = choice.stats
+        return self._partial(choice, stats.generated_tokens) | {
+            "stop": True,
+            "model": self._service.model_name,
+            "generation_settings": {
+                **generation_settings(choice.command.sampling),
+                "stream": self._request.stream,
+                "n_probs": self._request.n_probs,
+            },
+            "prompt": prompts[choice.index // self._request.n].text,
+            "has_new_line": "\n" in choice.text,
+            "truncated": False,
+            "stop_type": _STOP_TYPES.get(choice.reason, "eos"),
+            "stopping_word": choice.stopped_by,
+            "tokens_cached": max(0, stats.prompt_tokens + stats.generated_tokens - 1),
+            "timings": timings(stats),
+        }
+
+
+def generation_settings(sampling: Sampling) -> dict[str, Any]:
+    """As llama-server reports them (`task_params::to_json`)."""
+    return {
+        **sampling.model_dump(mode="json", exclude=set(_NAMED_OTHERWISE)),
+        "mirostat": list(Mirostat).index(sampling.mirostat),
+        "logit_bias": [{"token": token, "bias": bias} for token, bias in sampling.logit_bias],
+        "max_tokens": sampling.max_tokens,
+        "n_predict": sampling.max_tokens,
+    }
+
+
+def _probabilities(logprobs: Sequence[TokenLogprobs]) -> Any:
+    return chat_logprobs(logprobs)["content"]
+
+
+def _chosen(whole: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    """The fields that a client wants, each by its path; all of them without a wish."""
+    if not fields:
+        return dict(whole)
+    found: dict[str, Any] = {}
+    for field in fields:
+        value: Any = whole
+        for name in field.split("/"):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if value is not None:
+            found[field] = value
+    return found

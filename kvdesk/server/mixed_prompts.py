@@ -1,0 +1,95 @@
+"""Prompts as llama-server takes them: a text, token ids, both in one list, or an object around a text; one or several.
+
+As `tokenize_input_prompts` (server-common.cpp): a list that has a number is one prompt, any other list is several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kvdesk.chat import storable
+from kvdesk.protocol.prompt import Detokenize, Tokenize
+from kvdesk.server.bridge import HostBridge
+from kvdesk.server.errors import ApiError
+
+Part = str | tuple[int, ...]
+_MOST_TOKEN: Final = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedPrompt:
+    """The ids of a prompt, and how they read with control tokens written out."""
+
+    tokens: tuple[int, ...]
+    text: str
+
+
+def prompts_of(given: object, param: str) -> list[tuple[Part, ...]]:
+    """The parts of each prompt, in order. Raises ApiError that names `param`."""
+    if not isinstance(given, list) or any(_is_number(part) for part in given):
+        return [_parts(given, param)]
+    if not given:
+        raise ApiError(400, f"{param}: the list is empty.", param, "invalid_value")
+    return [_parts(one, f"{param}.{i}") for i, one in enumerate(given)]
+
+
+async def tokens_of(bridge: HostBridge, parts: Sequence[Part]) -> TokenizedPrompt:
+    """The tokens that a prompt begins with, such as the beginning of a sequence, belong to a text that is first. Raises
+    ApiError.
+    """
+    tokens: list[int] = []
+    text = ""
+    for i, part in enumerate(parts):
+        if isinstance(part, str):
+            found = await bridge.tokenized(Tokenize(part, add_special=i == 0))
+        else:
+            found = await bridge.tokenized(Detokenize(part))
+        tokens += found.tokens
+        text += found.text
+    if not tokens:
+        raise ApiError(400, "The prompt is empty.", "prompt", "invalid_value")
+    return TokenizedPrompt(tuple(tokens), text)
+
+
+def _parts(one: object, param: str) -> tuple[Part, ...]:
+    match one:
+        case str():
+            return (storable(one),)
+        case {"prompt_string": str(text), **more}:
+            if more.get("multimodal_data"):
+                where = f"{param}.multimodal_data"
+                raise ApiError(400, f"{where}: only text is supported.", where, "unsupported_value")
+            return (storable(text),)
+        case {"content": [*content]}:
+            return ("".join(_content_text(part, f"{param}.content.{i}") for i, part in enumerate(content)),)
+        case [*inner] if inner:
+            return _joined(inner, param)
+    said = "it is a text, or a list of token ids and texts"
+    raise ApiError(400, f"{param}: {said}.", param, "invalid_value")
+
+
+def _joined(inner: Sequence[object], param: str) -> tuple[Part, ...]:
+    """Texts, and the ids between them."""
+    parts: list[Part] = []
+    for one in inner:
+        if isinstance(one, str):
+            parts.append(storable(one))
+        elif _is_number(one) and 0 <= one < _MOST_TOKEN:  # type: ignore[operator]
+            last = parts.pop() if parts and isinstance(parts[-1], tuple) else ()
+            parts.append((*last, one))  # type: ignore[arg-type]
+        else:
+            raise ApiError(400, f"{param}: a token id is a number from 0 on.", param, "invalid_value")
+    return tuple(parts)
+
+
+def _content_text(part: object, param: str) -> str:
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return storable(text)
+    raise ApiError(400, f"{param}: only parts of the type text are supported.", param, "unsupported_value")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

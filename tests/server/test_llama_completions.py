@@ -1,0 +1,117 @@
+"""`/completion`, in llama-server's own form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+
+from kvdesk.server.errors import ApiError
+from kvdesk.server.mixed_prompts import prompts_of
+
+PROMPT = "What is two plus two, and what is the capital of France, please? Write three words about a cat."
+
+
+def asked(http: httpx.Client, **fields: Any) -> Any:
+    answer = http.post("/completion", json={"prompt": PROMPT, "n_predict": 6, "seed": 7, **fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def streamed(http: httpx.Client, **fields: Any) -> list[dict[str, Any]]:
+    answer = http.post("/completion", json={"prompt": PROMPT, "n_predict": 6, "stream": True, **fields})
+    assert answer.status_code == 200, answer.text
+    assert "[DONE]" not in answer.text
+    return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+
+
+def test_an_answer_has_llama_server_s_fields(http: httpx.Client) -> None:
+    done = asked(http, return_tokens=True)
+    assert (done["stop"], done["stop_type"], done["truncated"], done["index"]) == (True, "limit", False, 0)
+    assert done["tokens_predicted"] == len(done["tokens"]) == done["timings"]["predicted_n"] == 6
+    assert done["tokens_evaluated"] == done["timings"]["prompt_n"] + done["timings"]["cache_n"]
+    assert done["tokens_cached"] == done["tokens_evaluated"] + 5
+    assert done["prompt"].endswith(PROMPT)
+    assert (done["generation_settings"]["seed"], done["generation_settings"]["n_predict"]) == (7, 6)
+    assert done["generation_settings"]["mirostat"] == 0
+    assert http.post("/detokenize", json={"tokens": done["tokens"]}).json()["content"] == done["content"]
+    assert asked(http)["tokens"] == []
+
+
+def test_a_stream_says_the_same(http: httpx.Client) -> None:
+    *parts, last = streamed(http, return_progress=True)
+    assert [part["stop"] for part in parts] == [False] * len(parts)
+    assert "".join(part["content"] for part in parts) == asked(http)["content"]
+    assert sum(len(part["tokens"]) for part in parts) == last["tokens_predicted"] == 6
+    assert parts[0]["prompt_progress"]["total"] == last["tokens_evaluated"]
+    assert (last["stop"], last["content"], last["stop_type"]) == (True, "", "limit")
+
+
+def test_the_second_time_its_prompt_is_in_the_cache(http: httpx.Client) -> None:
+    asked(http)
+    again, afresh = asked(http), asked(http, cache_prompt=False)
+    assert again["timings"]["cache_n"] == again["tokens_evaluated"] - 1
+    assert afresh["timings"]["cache_n"] == 0
+
+
+def test_a_stop_string_is_reported(http: httpx.Client) -> None:
+    text = asked(http)["content"]
+    done = asked(http, stop=[text[2:4], "never written"])
+    assert (done["stop_type"], done["stopping_word"]) == ("word", text[2:4])
+    assert done["content"] == text[: text.index(text[2:4])]
+
+
+def test_prompts_in_every_form_are_the_same_prompt(http: httpx.Client) -> None:
+    tokens = http.post("/tokenize", json={"content": PROMPT, "add_special": True}).json()["tokens"]
+    whole = asked(http, cache_prompt=False)["content"]
+    for form in (tokens, {"prompt_string": PROMPT}):
+        assert asked(http, prompt=form, cache_prompt=False)["content"] == whole
+    several = asked(http, prompt=[tokens, PROMPT])
+    assert [one["index"] for one in several] == [0, 1]
+    assert [one["tokens_evaluated"] for one in several] == [len(tokens)] * 2
+    mixed = asked(http, prompt=[tokens[0], PROMPT, *tokens])
+    assert mixed["tokens_evaluated"] == 1 + 2 * len(tokens)
+
+
+def test_tokens_come_with_their_probabilities(http: httpx.Client) -> None:
+    done = asked(http, n_probs=3)
+    assert [len(one["top_logprobs"]) for one in done["completion_probabilities"]] == [3] * 6
+    *parts, last = streamed(http, n_probs=3)
+    assert [len(part["completion_probabilities"]) for part in parts] == [1] * 6
+    assert last["tokens_predicted"] == 6
+
+
+def test_only_the_wanted_fields_come(http: httpx.Client) -> None:
+    fields = ["content", "generation_settings/n_predict", "nothing/of/it"]
+    assert set(asked(http, response_fields=fields)) == set(fields[:2])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"prompt": ""},
+        {"prompt": []},
+        {"prompt": None},
+        {"prompt": [1.5]},
+        {"prompt": [-1, 2]},
+        {"prompt": [1, [2]]},
+        {"prompt": [1 << 30]},
+        {"prompt": {"prompt_string": "x", "multimodal_data": ["AAAA"]}},
+        {"n_probs": -1},
+        {"post_sampling_probs": True},
+        {"prompt": "x " * 5000},
+    ],
+)
+def test_what_cannot_be_answered_is_refused(http: httpx.Client, fields: dict[str, Any]) -> None:
+    answer = http.post("/completion", json={"prompt": PROMPT, "n_predict": 2, **fields})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"]
+
+
+def test_a_list_with_a_number_is_one_prompt() -> None:
+    assert prompts_of([1, 2, "a", 3], "prompt") == [((1, 2), "a", (3,))]
+    assert prompts_of(["a", [1, "b"]], "prompt") == [("a",), ((1,), "b")]
+    with pytest.raises(ApiError, match=r"^prompt\.1: "):
+        prompts_of(["a", {"content": "b"}], "prompt")
