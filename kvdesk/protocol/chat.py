@@ -5,7 +5,7 @@ Stop is not among the commands: it must work while the back end is busy, so it i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -65,6 +65,17 @@ ModelSource = LocalFile | Endpoint
 
 
 @dataclass(frozen=True, slots=True)
+class InfillTokens:
+    """Tokens that mark the parts of a text to be filled in, such as `<|fim_prefix|>`; -1 where there is none."""
+
+    prefix: int = -1
+    suffix: int = -1
+    middle: int = -1
+    repository: int = -1
+    separator: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """A loaded model. Sizes in bytes; what a back end does not know is 0 or empty."""
 
@@ -79,6 +90,10 @@ class ModelInfo:
     n_vocab: int = 0
     has_text: bool = True  # False: no text tokenizer, token ids only
     has_template: bool = True  # False: a plain fallback template is used
+    template: str = ""  # the chat template (Jinja)
+    bos: str = ""  # text of the token that begins a sequence; eos: that ends one
+    eos: str = ""
+    infill: InfillTokens = field(default_factory=InfillTokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from kvdesk.server.completions import Completion
 from kvdesk.server.errors import ApiError
 from kvdesk.server.gate import Gate
 from kvdesk.server.llama_completions import complete
+from kvdesk.server.props import props
 from kvdesk.server.responses import UNEXPECTED, EventStream
 from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import ChatRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
@@ -53,6 +54,7 @@ def make_app(service: Service) -> Gate:
         Route("/slots", endpoints.slots, methods=["GET"]),
         Route("/metrics", endpoints.metrics, methods=["GET"]),
         Route("/completion", partial(complete, service), methods=["POST"]),
+        Route("/props", partial(props, service), methods=["GET"]),
         Route("/kv/map", endpoints.kv_map, methods=["GET"]),
         Route("/kv/events", endpoints.kv_events, methods=["GET"]),
     ]

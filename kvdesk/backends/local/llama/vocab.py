@@ -13,6 +13,7 @@ from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.deep_stack import run_deep
 from kvdesk.errors import NO_TOKENIZER, PromptError
 from kvdesk.library.preflight import LONG_LINE, SHORT_LINE
+from kvdesk.protocol.chat import InfillTokens
 from kvdesk.reasoning import TOKENS
 from kvdesk.translation import tr
 
@@ -214,6 +215,15 @@ class Vocab:
     def eos(self) -> int:
         """Id of the end-of-sequence token, -1 without one."""
         return self._known(lib.llama_vocab_eos(self._vocab))
+
+    @property
+    def infill(self) -> InfillTokens:
+        """Tokens that mark the parts of a text to be filled in."""
+        of = (
+            *(lib.llama_vocab_fim_pre, lib.llama_vocab_fim_suf, lib.llama_vocab_fim_mid),
+            *(lib.llama_vocab_fim_rep, lib.llama_vocab_fim_sep),
+        )
+        return InfillTokens(*(self._known(token(self._vocab)) for token in of))
 
     @property
     def add_bos(self) -> bool:

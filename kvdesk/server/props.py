@@ -1,0 +1,36 @@
+"""`GET /props` in llama-server's shape (server-context.cpp, `get_res_props`), without the path of the model."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from kvdesk.protocol.chat import LocalFile
+from kvdesk.server.completion import FINGERPRINT, Service
+from kvdesk.server.llama_completions import generation_settings
+
+
+async def props(service: Service, _http: Request) -> Response:
+    """The endpoint."""
+    n_ctx, model = service.n_ctx, service.state.model
+    assert model is not None, "n_ctx says so"
+    settings = generation_settings(service.sampling)
+    settings["max_tokens"] = settings["n_predict"] = service.config.max_tokens or -1
+    return JSONResponse(
+        {
+            "default_generation_settings": {"params": settings, "n_ctx": n_ctx},
+            "total_slots": service.state.n_parallel,
+            "model_alias": service.model_name,
+            "model_ftype": model.description,
+            "model_path": model.source.path.name if isinstance(model.source, LocalFile) else model.source.name,
+            "modalities": {"vision": False, "video": False, "audio": False},
+            "endpoint_slots": True,
+            "endpoint_props": False,
+            "endpoint_metrics": True,
+            "chat_template": model.template,
+            "bos_token": model.bos,
+            "eos_token": model.eos,
+            "build_info": FINGERPRINT,
+            "is_sleeping": False,
+        }
+    )
