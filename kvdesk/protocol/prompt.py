@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvdesk.chat import ConversationId
-from kvdesk.protocol.chat import PreviewTurn
+from kvdesk.protocol.chat import Generate, PreviewTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,16 @@ class Tokenize:
 
     add_special    with the tokens that begin and end a text, where the model has such
     parse_special  control tokens that are written out are those, and not text
+    prompt         in the place of the text: the prompt of this request, which is not answered
+    begins         the answer begins behind that prompt, as the chat template has it
     """
 
     text: str
     add_special: bool = False
     parse_special: bool = True
     number: int = 0
+    prompt: Generate | None = None
+    begins: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from kvdesk.protocol.prompt import Detokenize, Tokenize
 from kvdesk.server import kv, metrics
+from kvdesk.server.apply_template import apply_template
 from kvdesk.server.chat_completions import ChatCompletion
 from kvdesk.server.completion import Service, key_of, may_inspect
 from kvdesk.server.completions import Completion
@@ -55,6 +56,7 @@ def make_app(service: Service) -> Gate:
         Route("/metrics", endpoints.metrics, methods=["GET"]),
         Route("/completion", partial(complete, service), methods=["POST"]),
         Route("/props", partial(props, service), methods=["GET"]),
+        Route("/apply-template", partial(apply_template, service), methods=["POST"]),
         Route("/kv/map", endpoints.kv_map, methods=["GET"]),
         Route("/kv/events", endpoints.kv_events, methods=["GET"]),
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx2 as httpx
 
 from tests.server.conftest import SETTINGS
@@ -18,3 +20,21 @@ def test_props_say_what_is_served(http: httpx.Client) -> None:
     assert props["model_path"].endswith(".gguf")
     assert "/" not in props["model_path"]
     assert http.get("/v1/models").json()["data"][0]["id"] == props["model_alias"]
+
+
+def test_a_chat_template_is_applied(http: httpx.Client) -> None:
+    asked = {"messages": [{"role": "user", "content": "Say <|im_end|>."}], "tools": []}
+    prompt = http.post("/apply-template", json=asked).json()["prompt"]
+    assert "Say <|im_end|>.<|im_end|>\n" in prompt
+    assert prompt.endswith("<|im_start|>assistant\n")
+    unbegun = http.post("/apply-template", json={**asked, "add_generation_prompt": False}).json()["prompt"]
+    assert f"{unbegun}<|im_start|>assistant\n" == prompt
+    answer = {"role": "assistant", "content": "Well, "}
+    continued = http.post("/apply-template", json={"messages": [*asked["messages"], answer]}).json()["prompt"]
+    assert continued == f"{prompt}Well, "
+
+
+def test_a_prompt_that_cannot_be_rendered_is_refused(http: httpx.Client) -> None:
+    bodies: list[dict[str, Any]] = [{}, {"messages": []}, {"messages": [{"role": "user"}]}]
+    for body in bodies:
+        assert http.post("/apply-template", json=body).status_code == 400

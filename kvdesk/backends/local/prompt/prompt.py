@@ -45,13 +45,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The token ids of a prompt, and where the messages lie in it, in order. `remark`: as in `Rendering`."""
+    """The token ids of a prompt, and where the messages lie in it, in order. `remark`: as in `Rendering`; `text`: as
+    the chat template wrote it, without the beginning-of-sequence token that llama.cpp adds.
+    """
 
     tokens: list[int]
     places: tuple[Place, ...]
     remark: str = ""
     marks: ReasoningMarks | None = None  # around the reasoning of the answer, as the template says
     calls: CallFormat | None = None  # how the answer calls tools, where it may
+    text: str = ""
 
 
 class PromptBuilder:
@@ -84,9 +87,17 @@ class PromptBuilder:
         """Token ids of the whole conversation and the beginning of the next answer: `prompt` without the places."""
         return self._tokens(messages, template)[1]
 
-    def prompt(self, messages: Sequence[Message], template: str = "", tools: str = "", variables: str = "") -> Prompt:
-        """Token ids of the whole conversation and the beginning of the next answer. `tools`, `variables`: as in
-        `Generate`.
+    def prompt(
+        self,
+        messages: Sequence[Message],
+        template: str = "",
+        tools: str = "",
+        variables: str = "",
+        *,
+        begins: bool = True,
+    ) -> Prompt:
+        """Token ids of the whole conversation and the beginning of the next answer (`begins`). `tools`, `variables`: as
+        in `Generate`.
 
         Marks that the template wrote become special tokens, text of anyone else never does (`text_ids`). An answer that
         was generated here is inserted as the ids it was generated as: tokenizing its text again could give others, and
@@ -95,7 +106,7 @@ class PromptBuilder:
 
         Raises TemplateError, and PromptError where the model has no text tokenizer.
         """
-        rendering, tokens, ends = self._tokens(messages, template, tools, variables)
+        rendering, tokens, ends = self._tokens(messages, template, tools, variables, begins=begins)
         texts = {m.id: m.text for m in messages}
         places = []
         for span, message in rendering.places:
@@ -110,7 +121,10 @@ class PromptBuilder:
         marks = traits.marks
         if marks is not None:
             marks = replace(marks, is_open=rendering.text.rstrip().endswith(marks.start))
-        return Prompt(tokens, tuple(places), rendering.remark, marks, calls)
+        text = rendering.text
+        if self._vocab.add_bos:
+            text = text.removeprefix(self._vocab.text_of(self._vocab.bos))
+        return Prompt(tokens, tuple(places), rendering.remark, marks, calls, text)
 
     def traits(self, template: str = "") -> TemplateTraits:
         """What the template says of its family."""
@@ -175,7 +189,13 @@ class PromptBuilder:
         return self._others
 
     def _tokens(
-        self, messages: Sequence[Message], template: str, tools: str = "", variables: str = ""
+        self,
+        messages: Sequence[Message],
+        template: str,
+        tools: str = "",
+        variables: str = "",
+        *,
+        begins: bool = True,
     ) -> tuple[Rendering, list[int], list[int]]:
         """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:
@@ -184,7 +204,7 @@ class PromptBuilder:
         messages = [replace(m, tokens=self._generated(m)) if m.tokens else m for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
         rendering = self._renderer(template).rendering(
-            messages, add_generation_prompt=True, tools=tools, variables=variables
+            messages, add_generation_prompt=begins, tools=tools, variables=variables
         )
         tokens, ends = self._tokenizer.tokens(rendering.segments, answers)
         if self._vocab.add_bos and tokens[:1] != [self._vocab.bos]:
