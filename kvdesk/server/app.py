@@ -22,6 +22,7 @@ from kvdesk.server.completion import Service, key_of, may_inspect
 from kvdesk.server.completions import Completion
 from kvdesk.server.errors import ApiError
 from kvdesk.server.gate import Gate
+from kvdesk.server.infill import infill
 from kvdesk.server.llama_completions import complete
 from kvdesk.server.props import props
 from kvdesk.server.responses import UNEXPECTED, EventStream
@@ -55,6 +56,7 @@ def make_app(service: Service) -> Gate:
         Route("/slots", endpoints.slots, methods=["GET"]),
         Route("/metrics", endpoints.metrics, methods=["GET"]),
         Route("/completion", partial(complete, service), methods=["POST"]),
+        Route("/infill", partial(infill, service), methods=["POST"]),
         Route("/props", partial(props, service), methods=["GET"]),
         Route("/apply-template", partial(apply_template, service), methods=["POST"]),
         Route("/kv/map", endpoints.kv_map, methods=["GET"]),

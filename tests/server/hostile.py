@@ -39,7 +39,15 @@ BODIES = st.one_of(
         lambda value: json.dumps({"prompt": "Hi", "max_tokens": 1, **value}).encode()
     ),
 )
-PATHS = ("/v1/chat/completions", "/v1/completions", "/completion", "/apply-template", "/tokenize", "/detokenize")
+PATHS = (
+    "/v1/chat/completions",
+    "/v1/completions",
+    "/completion",
+    "/infill",
+    "/apply-template",
+    "/tokenize",
+    "/detokenize",
+)
 
 
 def send(http: httpx.Client, path: str, body: bytes) -> None:

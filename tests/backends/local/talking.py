@@ -14,6 +14,8 @@ from tests.backends.local.tiny_models import ARCHITECTURES, E
 from tests.library.gguf_files import ARRAY, LAYOUTS, STRING, Raw, TensorInfo, Value, gguf, llama, padded
 
 N_EMBD = E[0]
+INFILL = {"pre": 8, "suf": 9, "mid": 10}
+"""Control tokens that the embedded model has for something else."""
 
 
 def write_talking(path: Path, like: Path) -> Path:
@@ -26,6 +28,7 @@ def write_talking(path: Path, like: Path) -> Path:
             vocab_size=n_vocab, rope__dimension_count=N_EMBD, attention__layer_norm_rms_epsilon=1e-5,
         ),
         **tokenizer,
+        **{f"tokenizer.ggml.fim_{part}_token_id": token for part, token in INFILL.items()},
     }  # fmt: skip
     layers, rest = ARCHITECTURES["llama"]
     shapes: dict[str, tuple[int, ...]] = {"token_embd.weight": (n_vocab, N_EMBD), "output.weight": (n_vocab, N_EMBD)}
