@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from kvdesk import paths
 from kvdesk.cli import options, sampling_options
@@ -94,6 +95,12 @@ def main(argv: Sequence[str]) -> int:
         metavar="MB",
         help=tr("memory for saved conversations (default: twice the K and V of the context, and no more than set)"),
     )
+    parser.add_argument(
+        "--slot-save-path",
+        type=Path,
+        metavar="DIR",
+        help=tr("folder in which POST /slots/N saves states of sequences; needs --inspect-key"),
+    )
     parser.add_argument("--alias", default="", metavar="NAME", help=tr("what the model is called in answers"))
     options.add_model(parser)
     options.add_context(parser)
@@ -110,6 +117,8 @@ def main(argv: Sequence[str]) -> int:
         parser.error("--client-share: a share is a number from 1 to 100")
     if args.cache_ram is not None and args.cache_ram < 0:
         parser.error("--cache-ram: a number of MB, or 0 for none")
+    if args.slot_save_path is not None and not args.slot_save_path.is_dir():
+        parser.error("--slot-save-path: there is no such folder")
     try:
         return _serve(args)
     except KvdeskError as error:
@@ -140,6 +149,7 @@ def _serve(args: argparse.Namespace) -> int:
         max_tokens=args.max_tokens or 0,
         reasoning_budget=args.reasoning_budget,
         client_share=args.client_share / 100,
+        slot_folder=args.slot_save_path,
     )
     check(config)
     load = LoadModel(LocalFile(options.model_path(args)), options.context_settings(args))

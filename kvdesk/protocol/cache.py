@@ -11,6 +11,7 @@ from kvdesk.cache.compare import LogitsComparison
 from kvdesk.cache.recording import Recording
 from kvdesk.cache.snapshot import CacheSnapshot, VerificationState
 from kvdesk.chat import ConversationId, MessageId
+from kvdesk.protocol.chat import Client
 from kvdesk.protocol.operations import BatchRefused, Capability, CompactionPreview, Effect, Operate, PreviewCompaction
 from kvdesk.settings import CachePolicy, ContextSettings
 
@@ -97,6 +98,37 @@ class Forget:
     """Remove every cell of the conversation (`llama_memory_seq_rm(mem, seq_id, -1, -1)`); its text stays."""
 
     conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class TransferSequence:
+    """Save what a sequence holds to a file as llama-server does, restore such a file in the place of what it holds, or
+    erase it. Answered by `SequenceTransferred`, always.
+
+    path          of the file; None to erase
+    conversation  that has what is restored, and client: the program that asks
+    number        comes back with the answer
+    """
+
+    action: Literal["save", "restore", "erase"]
+    seq_id: int
+    path: Path | None
+    conversation: ConversationId
+    client: Client
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceTransferred:
+    """So many tokens were saved, restored or erased, in so many bytes of a file. `problem`: why not, a sentence; ""
+    where it was done.
+    """
+
+    number: int
+    n_tokens: int = 0
+    n_bytes: int = 0
+    ms: float = 0.0
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +382,7 @@ class LoadSample:
 CacheCommand = (
     Forget
     | DropMessages
+    | TransferSequence
     | RebuildContext
     | Watch
     | UsePolicy
@@ -363,6 +396,7 @@ CacheCommand = (
 )
 CacheEvent = (
     ContextPreview
+    | SequenceTransferred
     | Verified
     | Refilled
     | RecordingTaken

@@ -16,6 +16,7 @@ from kvdesk.protocol.cache import (
     RebuildContext,
     SaveReport,
     TakeRecording,
+    TransferSequence,
     UsePolicy,
     VerifyConversation,
     Watch,
@@ -51,7 +52,7 @@ def feature_of(command: Command) -> Feature:
             return Feature.CACHE_POLICY
         case Watch() | TakeRecording():
             return Feature.CACHE_VIEW
-        case Forget() | DropMessages() | Operate() | PreviewCompaction() | VerifyConversation():
+        case Forget() | DropMessages() | TransferSequence() | Operate() | PreviewCompaction() | VerifyConversation():
             return Feature.CACHE_OPERATIONS
         case AuditCache() | SaveReport():
             return Feature.AUDIT

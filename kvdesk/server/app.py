@@ -28,6 +28,7 @@ from kvdesk.server.props import props
 from kvdesk.server.responses import UNEXPECTED, EventStream
 from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import ChatRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
+from kvdesk.server.slot_actions import slot_action
 from kvdesk.server.slots import slots
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -54,6 +55,7 @@ def make_app(service: Service) -> Gate:
         Route("/tokenize", endpoints.tokenize, methods=["POST"]),
         Route("/detokenize", endpoints.detokenize, methods=["POST"]),
         Route("/slots", endpoints.slots, methods=["GET"]),
+        Route("/slots/{slot:int}", partial(slot_action, service), methods=["POST"]),
         Route("/metrics", endpoints.metrics, methods=["GET"]),
         Route("/completion", partial(complete, service), methods=["POST"]),
         Route("/infill", partial(infill, service), methods=["POST"]),

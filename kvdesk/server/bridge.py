@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
-from typing import Final
+from typing import Any, Final, cast
 
 from kvdesk.chat import MessageId
 from kvdesk.host.host import Host
 from kvdesk.host.subscription import Subscription
-from kvdesk.protocol.cache import CacheView, Watch
+from kvdesk.protocol.cache import CacheView, SequenceTransferred, TransferSequence, Watch
 from kvdesk.protocol.chat import EngineDied, Generate, Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import CommandFailed, Event, SubscriptionDropped
 from kvdesk.protocol.prompt import Detokenize, Tokenize, Tokenized
@@ -55,7 +55,7 @@ class HostBridge:
         self.host, self.state = host, state
         self._loop = asyncio.get_running_loop()
         self._asked: dict[MessageId, _Asked] = {}
-        self._questions: dict[int, asyncio.Future[Tokenized]] = {}
+        self._questions: dict[int, asyncio.Future[Any]] = {}
         self._numbers = count(1)
         self._views: deque[asyncio.Future[CacheView]] = deque()
         self._n_watching = 0
@@ -85,16 +85,24 @@ class HostBridge:
     async def tokenized(self, command: Tokenize | Detokenize) -> Tokenized:
         """The answer to a question about tokens. Raises ApiError."""
         number = next(self._numbers)
-        future: asyncio.Future[Tokenized] = self._loop.create_future()
-        self._questions[number] = future
-        self.host.submit(replace(command, number=number))
+        return cast("Tokenized", await self._answered(replace(command, number=number)))
+
+    async def transferred(self, command: TransferSequence) -> SequenceTransferred:
+        """What became of a sequence. Raises ApiError."""
+        number = next(self._numbers)
+        return cast("SequenceTransferred", await self._answered(replace(command, number=number)))
+
+    async def _answered(self, command: Tokenize | Detokenize | TransferSequence) -> Tokenized | SequenceTransferred:
+        future: asyncio.Future[Tokenized | SequenceTransferred] = self._loop.create_future()
+        self._questions[command.number] = future
+        self.host.submit(command)
         try:
             async with asyncio.timeout(_ANSWER_S):
                 answer = await future
         except TimeoutError:
             raise ApiError(503, "The engine is busy.", retry_s=5) from None
         finally:
-            self._questions.pop(number, None)
+            self._questions.pop(command.number, None)
         if answer.problem:
             raise ApiError(400, answer.problem)
         return answer
@@ -172,7 +180,9 @@ class HostBridge:
                     asked.put(event)
             case CommandFailed(command=(Tokenize() | Detokenize()) as question):
                 self._answer(Tokenized(question.number, problem=event.sentence))
-            case Tokenized():
+            case CommandFailed(command=TransferSequence() as question):
+                self._answer(SequenceTransferred(question.number, problem=event.sentence))
+            case Tokenized() | SequenceTransferred():
                 self._answer(event)
             case CacheView():
                 self._show(event)
@@ -194,7 +204,7 @@ class HostBridge:
             if not (future := self._views.popleft()).done():
                 future.set_result(view)
 
-    def _answer(self, event: Tokenized) -> None:
+    def _answer(self, event: Tokenized | SequenceTransferred) -> None:
         future = self._questions.get(event.number)
         if future is not None and not future.done():
             future.set_result(event)

@@ -7,6 +7,7 @@ import ipaddress
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 DEFAULT_HOST: Final = "127.0.0.1"
@@ -61,6 +62,7 @@ class ServerConfig:
     max_tokens     most tokens of an answer whose request does not say; 0: as many as the context holds
     reasoning_budget  most tokens of the reasoning of an answer whose request does not say; -1: no limit
     client_share   of the cells, and of the memory for saved states, that idle requests of one program may keep
+    slot_folder    where `POST /slots/N` saves states of sequences, and restores them from; None: nowhere
     """
 
     host: str = DEFAULT_HOST
@@ -73,6 +75,7 @@ class ServerConfig:
     max_tokens: int = 0
     reasoning_budget: int = -1
     client_share: float = 1.0
+    slot_folder: Path | None = None
     limits: Limits = field(default_factory=Limits)
 
     @property

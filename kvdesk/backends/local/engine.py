@@ -18,6 +18,7 @@ from kvdesk.backends.base import CLOSED
 from kvdesk.backends.local.cache_manager.message_cells import drop_messages
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.saved_states import forget_saved
+from kvdesk.backends.local.cache_manager.sequence_transfer import transferred
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.operations.by_hand import CacheOperations
 from kvdesk.backends.local.prompt.tokenizing import tokenized
@@ -49,6 +50,7 @@ from kvdesk.protocol.cache import (
     RecordingTaken,
     SaveReport,
     TakeRecording,
+    TransferSequence,
     UsePolicy,
     VerifyConversation,
     Watch,
@@ -212,6 +214,8 @@ class Engine:
                 (self._watchers.add if command.snapshots else self._watchers.discard)(command.watcher)
             case Operate():
                 self._operate(command)
+            case TransferSequence():
+                self._transfer(command)
             case _:
                 self._answer(command)
                 return
@@ -353,6 +357,12 @@ class Engine:
         except Exception:
             self._show(now=True)  # what could not be done may have changed the cache all the same
             raise
+
+    def _transfer(self, command: TransferSequence) -> None:
+        runtime = self._require().runtime
+        if self._scheduler.jobs.running:
+            raise UserError(tr("Wait until the work that is being shown has ended, or cancel it."))
+        self._emit(transferred(runtime.context, runtime.cache_manager, runtime.operation_journal, command))
 
     def _fail(self, command: Command, error: Exception) -> None:
         """A command did not do its work. What was not raised on purpose is written to the log, and may have left the

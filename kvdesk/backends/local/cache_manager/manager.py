@@ -109,6 +109,15 @@ class CacheManager:
         assert sequence is not None
         return sequence
 
+    def lease_at(self, seq_id: int, conversation: ConversationId, client: Client | None) -> CacheSequence:
+        """The sequence with this seq_id, empty: what it holds is evicted. Raises PromptError where it is busy."""
+        if (before := self._pool.by_seq(seq_id)) is not None and not before.busy:
+            self.evict(before, tr("its seq_id is needed for a state from a file"))
+        sequence = self._pool.lease(conversation, client=client, seq_id=seq_id)
+        if sequence is None:
+            raise PromptError(tr("The sequence {seq_id} is answering.").format(seq_id=seq_id))
+        return sequence
+
     def take_over(self, conversation: ConversationId, client: Client | None, prompt: Sequence[int]) -> None:
         """Let a request go on in the sequence of an earlier one, where its prompt begins with all that is there (but
         for a few tokens): those of several turns then lie in one sequence. Where cells cannot be shared, also where the

@@ -186,12 +186,19 @@ class SequencePool:
         return iter(tuple(self._all))
 
     def lease(
-        self, conversation: ConversationId, *, inactive: bool = False, client: Client | None = None
+        self,
+        conversation: ConversationId,
+        *,
+        inactive: bool = False,
+        client: Client | None = None,
+        seq_id: int | None = None,
     ) -> LeasedSequence | None:
-        """The conversation's sequence, or a free one; None when no seq_id is free. `inactive`: always a new one."""
+        """The conversation's sequence, or a free one; None when no seq_id is free. `inactive`: always a new one;
+        `seq_id`: that one, if it is free.
+        """
         sequence = None if inactive else self.get(conversation)
         if sequence is None:
-            free = self.free
+            free = tuple(free for free in self.free if seq_id in (None, free))
             if not free:
                 return None
             taken = {s.branch for s in self._all if s.conversation == conversation}

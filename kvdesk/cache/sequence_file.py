@@ -1,0 +1,50 @@
+"""The file in which llama-server keeps the state of a slot: a header, its tokens, the state of the sequence.
+
+Owns the layout of llama_state_seq_save_file (llama-context.cpp:3377) with the tokens as llama-server packs them
+(server-common.cpp, `server_tokens::serialize`), or as a plain list, as older versions wrote them. Little endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from kvdesk.cache.blob import SEQ_MAGIC, Blob, BlobError
+from kvdesk.translation import tr
+
+_MAGIC: Final = 0x67677371  # "ggsq"
+_VERSION: Final = 3
+_HEAD: Final = struct.Struct("<III")  # magic, version, number of words
+_BLOB_HEAD: Final = struct.Struct("<Ii")  # of a blob in memory, not in the file: magic, seq_id
+_PACKED, _PACKED_VERSION = -1, 1
+
+
+def sequence_file(tokens: Sequence[int], blob: Blob) -> bytes:
+    """The bytes of a file. `blob`: of one sequence, as the engine gives it."""
+    words = np.array([_PACKED, _PACKED_VERSION, len(tokens), *tokens, 0], "<i4")  # 0 pictures
+    return b"".join((_HEAD.pack(_MAGIC, _VERSION, len(words)), words.tobytes(), memoryview(blob)[_BLOB_HEAD.size :]))
+
+
+def read_sequence_file(data: bytes, seq_id: int) -> tuple[list[int], bytes]:
+    """(tokens, the blob as the engine takes it for `seq_id`). Raises BlobError; the blob itself is not looked into."""
+    if len(data) < _HEAD.size:
+        raise BlobError(tr("The file is no saved state of a sequence."))
+    magic, version, n_words = _HEAD.unpack_from(data)
+    end = _HEAD.size + 4 * n_words
+    if magic != _MAGIC or version != _VERSION or end > len(data):
+        raise BlobError(tr("The file is no saved state of a sequence."), f"{magic:08x}, version {version}")
+    words = np.frombuffer(data, "<i4", n_words, _HEAD.size).tolist()
+    tokens = _unpacked(words) if words[:1] == [_PACKED] else words
+    return tokens, _BLOB_HEAD.pack(SEQ_MAGIC, seq_id) + data[end:]
+
+
+def _unpacked(words: list[int]) -> list[int]:
+    n = words[2] if len(words) > 3 and words[1] == _PACKED_VERSION else -1
+    if not 0 <= n <= len(words) - 4:
+        raise BlobError(tr("The tokens in the file have an unknown form."))
+    if words[3 + n]:
+        raise BlobError(tr("The file has pictures or sound, which kvdesk does not read."))
+    return words[3 : 3 + n]

@@ -1,0 +1,66 @@
+"""`POST /slots/N?action=save|restore|erase` in llama-server's shape: a slot is a sequence. It concerns what others
+asked: only for keys with the right to inspect.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from kvdesk.chat import new_conversation_id
+from kvdesk.protocol.cache import TransferSequence
+from kvdesk.server.completion import Service, may_inspect
+from kvdesk.server.errors import ApiError
+from kvdesk.server.schemas import Body
+
+_NAME: Final = re.compile(r"(?!.*\.\.)[\w][\w .()+=,@-]{0,199}(?<![ .])")
+"""Of a file, without a folder: the same on every system."""
+_DEVICES: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_ACTIONS: Final = ("save", "restore", "erase")
+
+
+class FileRequest(Body):
+    """The body of save and restore."""
+
+    filename: str
+
+
+async def slot_action(service: Service, http: Request) -> Response:
+    """The endpoint."""
+    may_inspect(http)
+    slot, action = http.path_params["slot"], http.query_params.get("action", "")
+    if action not in _ACTIONS:
+        raise ApiError(400, f"action: it is {', '.join(_ACTIONS[:-1])} or {_ACTIONS[-1]}.", "action", "invalid_value")
+    if slot >= service.state.n_parallel:
+        raise ApiError(400, f"There is no slot {slot}.", "slot", "invalid_value")
+    asked = TransferSequence(
+        cast("Literal['save', 'restore', 'erase']", action),
+        slot,
+        None if action == "erase" else await _path(service, http),
+        new_conversation_id(),
+        service.client(http, reuse=True),
+    )
+    found = await service.bridge.transferred(asked)
+    if asked.path is None:
+        return JSONResponse({"id_slot": slot, "n_erased": found.n_tokens})
+    n_tokens, n_bytes = ("n_saved", "n_written") if action == "save" else ("n_restored", "n_read")
+    whole: dict[str, Any] = {"id_slot": slot, "filename": asked.path.name}
+    whole |= {n_tokens: found.n_tokens, n_bytes: found.n_bytes, "timings": {f"{action}_ms": found.ms}}
+    return JSONResponse(whole)
+
+
+async def _path(service: Service, http: Request) -> Path:
+    """Of the file. Raises ApiError."""
+    folder = service.config.slot_folder
+    if folder is None:
+        said = "Slots are not saved here: start the server with --slot-save-path."
+        raise ApiError(501, said, code="not_supported")
+    name = (await service.body(http, FileRequest)).filename
+    if not _NAME.fullmatch(name) or _DEVICES.fullmatch(name):
+        said = "filename: it is the name of a file, of at most 200 letters, digits, blanks and . _ - ( ) + = , @"
+        raise ApiError(400, f"{said}.", "filename", "invalid_value")
+    return folder / name

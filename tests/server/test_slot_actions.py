@@ -1,0 +1,116 @@
+"""`POST /slots/N`: a sequence goes to a file and back, and is erased."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+
+from kvdesk.cache.blob import SEQ_MAGIC, BlobError
+from kvdesk.cache.sequence_file import read_sequence_file, sequence_file
+from kvdesk.host.host import Host
+from kvdesk.protocol.cache import AuditCache
+from kvdesk.server.config import Limits, ServerConfig
+from kvdesk.server.server import Server
+from kvdesk.settings import Sampling
+from tests.server.conftest import INSPECT, KEY, Running
+
+PROMPT = "A sailor has three dogs and two cats, and every one of them has a name that begins with another letter. "
+BLOB = struct.pack("<Ii", SEQ_MAGIC, 3) + b"cells"
+
+
+@pytest.fixture
+def saving(engine: Host, tmp_path: Path) -> Iterator[Running]:
+    limits = Limits(rate=1e6, burst=1_000_000)
+    server = Server(
+        engine,
+        ServerConfig(port=0, keys=(KEY, INSPECT), limits=limits, slot_folder=tmp_path),
+        Sampling(temperature=0.0),
+    )
+    server.start()
+    yield Running(engine, server)
+    server.close()
+
+
+def complete(http: httpx.Client, prompt: str = PROMPT) -> Any:
+    answer = http.post("/completion", json={"prompt": prompt, "n_predict": 4})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_slot_goes_to_a_file_and_back(saving: Running, tmp_path: Path) -> None:
+    with saving.http(INSPECT) as http:
+        first = complete(http)
+        slot = first["id_slot"]
+        saved = http.post(f"/slots/{slot}?action=save", json={"filename": "one.bin"}).json()
+        assert saved["n_saved"] == first["tokens_cached"]
+        assert saved["n_written"] == (tmp_path / "one.bin").stat().st_size
+        for one in http.get("/slots").json():
+            http.post(f"/slots/{one['id']}?action=erase")
+        assert complete(http)["timings"]["cache_n"] == 0
+        for one in http.get("/slots").json():
+            http.post(f"/slots/{one['id']}?action=erase")
+        restored = http.post("/slots/2?action=restore", json={"filename": "one.bin"}).json()
+        assert restored | {"timings": {}} == {
+            "id_slot": 2,
+            "filename": "one.bin",
+            "n_restored": saved["n_saved"],
+            "n_read": saved["n_written"],
+            "timings": {},
+        }
+        again = complete(http)
+        assert again["timings"]["cache_n"] == first["tokens_evaluated"] - 1
+        assert (again["content"], again["id_slot"]) == (first["content"], 2)
+    audited = saving.answered(AuditCache())
+    assert audited.state == "verified", audited.sentence
+
+
+def test_what_cannot_be_done_is_said(saving: Running, tmp_path: Path) -> None:
+    with saving.http(INSPECT) as http:
+        complete(http)
+        names = ("", "..", "../x", "a/b", "a\\b", ".hidden", "con", "nul.bin", "a.", "a\0b", "x" * 300)
+        for name in names:
+            answer = http.post("/slots/0?action=save", json={"filename": name})
+            assert (answer.status_code, answer.json()["error"]["param"]) == (400, "filename"), name
+        assert not list(tmp_path.iterdir())
+        (tmp_path / "junk.bin").write_bytes(b"junk" * 100)
+        (tmp_path / "cells.bin").write_bytes(sequence_file([1, 2, 3], BLOB))
+        for body in ({"filename": "none.bin"}, {"filename": "junk.bin"}, {"filename": "cells.bin"}, {}):
+            answer = http.post("/slots/0?action=restore", json=body)
+            assert answer.status_code == 400, answer.text
+            assert answer.json()["error"]["message"]
+        for path in ("/slots/0", "/slots/0?action=wash", "/slots/99?action=erase"):
+            assert http.post(path).status_code == 400
+        assert complete(http)["content"]
+    audited = saving.answered(AuditCache())
+    assert audited.state == "verified", audited.sentence
+
+
+def test_it_needs_the_right_to_inspect_and_a_folder(http: httpx.Client, inspector: httpx.Client) -> None:
+    assert http.post("/slots/0?action=erase").status_code == 403
+    answer = inspector.post("/slots/0?action=save", json={"filename": "one.bin"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (501, "not_supported")
+
+
+def test_the_form_of_the_file_is_llama_server_s() -> None:
+    data = sequence_file([7, 8], BLOB)
+    assert data == struct.pack("<3I6i", 0x67677371, 3, 6, -1, 1, 2, 7, 8, 0) + b"cells"
+    assert read_sequence_file(data, 3) == ([7, 8], BLOB)
+    plain = struct.pack("<3I2i", 0x67677371, 3, 2, 7, 8) + b"cells"
+    assert read_sequence_file(plain, 3) == ([7, 8], BLOB)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(-1,), (-1, 2, 0, 0), (-1, 1, 9, 0), (-1, 1, -5, 0), (-1, 1, 0, 1)],
+    ids=["short", "version", "too long", "negative", "pictures"],
+)
+def test_another_form_is_refused(words: tuple[int, ...]) -> None:
+    with pytest.raises(BlobError):
+        read_sequence_file(struct.pack(f"<3I{len(words)}i", 0x67677371, 3, len(words), *words), 0)
+    with pytest.raises(BlobError):
+        read_sequence_file(struct.pack("<3I", 0x67677371, 3, 1 << 30), 0)
