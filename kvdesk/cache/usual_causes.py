@@ -19,6 +19,7 @@ _DATE: Final = re.compile(
     rf"\d{{4}}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{{2,4}}|\b\d\d?:\d\d\b|\b(?:{_MONTH})[a-z]*\.? \d|\b\d\d? (?:{_MONTH})"
     rf"|\b(?:{_DAY})[a-z]*\b,?|\d{{4}}年"
 )
+_ATTRIBUTION: Final = re.compile(r"x-anthropic-billing-header|\bcc_(?:version|entrypoint)=")
 _IDENTIFIER: Final = re.compile(
     r"\bx-[a-z-]+:|\b(?:request|session|trace|message|conversation|user)[-_ ]?id\b|\bcch=|\buuid\b"
     r'|"(?:tool_call_)?id"\s*:|\[CALL_ID\]'
@@ -82,6 +83,13 @@ def usual_cause(held: str, prompt: str) -> str:
         return ""
     causes = (
         (_THINKING, tr("Usual cause: the chat template, or the program, leaves out the reasoning of earlier answers.")),
+        (
+            _ATTRIBUTION,
+            tr(
+                "Usual cause: Claude Code begins the system prompt with an attribution header that changes. "
+                "CLAUDE_CODE_ATTRIBUTION_HEADER=0 turns it off."
+            ),
+        ),
         (
             _IDENTIFIER,
             tr("Usual cause: the program puts an identifier or a header into the prompt that changes."),

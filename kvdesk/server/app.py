@@ -17,13 +17,16 @@ from starlette.routing import Route
 from kvdesk.protocol.prompt import Detokenize, Tokenize
 from kvdesk.server import kv, metrics
 from kvdesk.server.apply_template import apply_template
-from kvdesk.server.chat_completions import ChatCompletion
+from kvdesk.server.chat import Chat
+from kvdesk.server.chat_completions import ChatCompletion, check
 from kvdesk.server.completion import Service, key_of, may_inspect
 from kvdesk.server.completions import Completion
 from kvdesk.server.errors import ApiError
 from kvdesk.server.gate import Gate
 from kvdesk.server.infill import infill
 from kvdesk.server.llama_completions import complete
+from kvdesk.server.messages_events import MessageEvents
+from kvdesk.server.messages_request import MessagesRequest, chat_of_messages
 from kvdesk.server.props import props
 from kvdesk.server.responses import UNEXPECTED, EventStream
 from kvdesk.server.sampling import check_schema
@@ -52,6 +55,8 @@ def make_app(service: Service) -> Gate:
     ]
     routes += [
         Route("/v1/models/{name:path}", endpoints.model, methods=["GET"]),
+        Route("/v1/messages", endpoints.messages, methods=["POST"]),
+        Route("/v1/messages/count_tokens", endpoints.count_tokens, methods=["POST"]),
         Route("/tokenize", endpoints.tokenize, methods=["POST"]),
         Route("/detokenize", endpoints.detokenize, methods=["POST"]),
         Route("/slots", endpoints.slots, methods=["GET"]),
@@ -93,13 +98,24 @@ class Endpoints:
 
     async def chat_completions(self, request: Request) -> Response:
         asked = await self._service.body(request, ChatRequest)
-        await check_schema(asked)
-        return ChatCompletion(self._service, asked, request).response()
+        check(asked)
+        chat = await Chat.make(self._service, asked, request)
+        return chat.response(ChatCompletion(asked, chat.conversation, self._service.model_name))
 
     async def completions(self, request: Request) -> Response:
         asked = await self._service.body(request, CompletionRequest)
         await check_schema(asked)
         return Completion(self._service, asked, request).response()
+
+    async def messages(self, request: Request) -> Response:
+        asked = await self._service.body(request, MessagesRequest)
+        chat = await Chat.make(self._service, chat_of_messages(asked), request)
+        return chat.response(MessageEvents(chat.conversation, self._service.model_name))
+
+    async def count_tokens(self, request: Request) -> Response:
+        asked = await self._service.body(request, MessagesRequest)
+        chat = await Chat.make(self._service, chat_of_messages(asked), request)
+        return JSONResponse({"input_tokens": await chat.n_tokens()})
 
     async def tokenize(self, request: Request) -> Response:
         asked = await self._service.body(request, TokenizeRequest)
@@ -164,23 +180,23 @@ def _piece(piece: bytes) -> str | list[int]:
         return list(piece)
 
 
-async def _api_error(_request: Request, error: ApiError) -> Response:
-    return error.response()
+async def _api_error(request: Request, error: ApiError) -> Response:
+    return error.response(request.url.path)
 
 
 async def _http_error(request: Request, error: HTTPException) -> Response:
     said = {404: f"There is no {request.url.path[:200]} here.", 405: f"{request.method} is not for this path."}
-    return ApiError(error.status_code, said.get(error.status_code, str(error.detail))).response()
+    return ApiError(error.status_code, said.get(error.status_code, str(error.detail))).response(request.url.path)
 
 
 async def _gone(_request: Request, _error: ClientDisconnect) -> Response:
     return Response(status_code=499)
 
 
-async def _nested(_request: Request, _error: Exception) -> Response:
-    return ApiError(400, "The request is nested too deeply.", code="invalid_value").response()
+async def _nested(request: Request, _error: Exception) -> Response:
+    return ApiError(400, "The request is nested too deeply.", code="invalid_value").response(request.url.path)
 
 
-async def _unexpected(_request: Request, error: Exception) -> Response:
+async def _unexpected(request: Request, error: Exception) -> Response:
     _log.error("unexpected error in a request", exc_info=error)
-    return UNEXPECTED.response()
+    return UNEXPECTED.response(request.url.path)

@@ -1,9 +1,11 @@
-"""Errors in the form of the OpenAI protocol: `{"error": {"message", "type", "param", "code"}}`."""
+"""Errors in the form of the OpenAI protocol, `{"error": {"message", "type", "param", "code"}}`, and in
+Anthropic's where the path is one of theirs: `{"type": "error", "error": {"type", "message"}}`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from starlette.responses import JSONResponse
 
@@ -19,6 +21,9 @@ _TYPES: Mapping[int, str] = {
     501: "not_supported_error",
     503: "unavailable_error",
 }
+_ANTHROPIC: Final = "/v1/messages"
+"""Paths that begin with it have errors in Anthropic's form."""
+_ANTHROPIC_TYPES: Mapping[int, str] = {**_TYPES, 413: "request_too_large", 503: "overloaded_error"}
 
 
 class ApiError(Exception):
@@ -43,8 +48,18 @@ class ApiError(Exception):
         kind = _TYPES.get(self.status, "server_error")
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code, **self.more}}
 
-    def response(self) -> JSONResponse:
+    def anthropic_body(self) -> dict[str, Any]:
+        """A prompt that is too long in Anthropic's words, by which their clients know it."""
+        message, more = self.message, self.more
+        if self.code == "context_length_exceeded":
+            message = f"prompt is too long: {more['n_prompt_tokens']} tokens > {more['n_ctx']} maximum"
+        kind = _ANTHROPIC_TYPES.get(self.status, "api_error")
+        return {"type": "error", "error": {"type": kind, "message": message}}
+
+    def response(self, path: str = "") -> JSONResponse:
+        """In the form of the protocol that the path of the request belongs to."""
+        body = self.anthropic_body() if path.startswith(_ANTHROPIC) else self.body()
         headers = {"retry-after": str(self.retry_s)} if self.retry_s else {}
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
-        return JSONResponse(self.body(), self.status, headers)
+        return JSONResponse(body, self.status, headers)

@@ -20,7 +20,7 @@ from kvdesk.server.errors import ApiError
 OPEN: Final = frozenset({"/health", "/v1/health"})
 """Paths that tell nothing but that there is a server: without a key."""
 _MOST_CLIENTS: Final = 1000  # whose rates are remembered
-_METHODS: Final = "GET, POST, OPTIONS"
+_METHODS: Final = "GET, POST, DELETE, OPTIONS"
 
 
 class Gate:
@@ -49,7 +49,7 @@ class Gate:
             if self._n_inside >= self._config.limits.connections:
                 raise ApiError(503, "Too many requests are being answered.", code="overloaded", retry_s=1)
         except ApiError as error:
-            await error.response()(scope, receive, send)
+            await error.response(scope["path"])(scope, receive, send)
             return
         state = scope.setdefault("state", {})
         state["key"] = key
@@ -92,10 +92,13 @@ class Gate:
         if not self._config.keys or path in OPEN:
             return NOBODY
         scheme, _, sent = headers.get("authorization", "").partition(" ")
-        sent = sent.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
-        key = self._config.key_of(sent) if sent else None
+        bearer = sent.strip() if scheme.lower() == "bearer" else ""
+        sent_keys = [one for one in (bearer, headers.get("x-api-key", "")) if one]
+        key = next((key for one in sent_keys if (key := self._config.key_of(one)) is not None), None)
         if key is None:
-            said = "The API key is wrong." if sent else "An API key is needed: send it as Authorization: Bearer KEY."
+            said = (
+                "The API key is wrong." if sent_keys else "An API key is needed: send it as Authorization: Bearer KEY."
+            )
             raise ApiError(401, said, code="invalid_api_key")
         return key
 

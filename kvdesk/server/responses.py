@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -25,9 +25,11 @@ ALIVE_S: Final = 15.0
 fetch after 300 s."""
 
 
-def sse(value: object) -> bytes:
-    """One server-sent event."""
-    return b"data: " + json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
+def sse(value: Mapping[str, Any]) -> bytes:
+    """One server-sent event, named by the `type` of its value where that has one."""
+    name = f"event: {value['type']}\n" if "type" in value else ""
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"{name}data: {data}\n\n".encode("utf-8", "replace")
 
 
 async def read_body(request: Request, most: int, seconds: float) -> bytes:
@@ -66,7 +68,7 @@ class WholeResponse(Response):
         try:
             response: Response = JSONResponse(await self._work)
         except ApiError as error:
-            response = error.response()
+            response = error.response(scope["path"])
         await response(scope, receive, send)
 
 
@@ -76,14 +78,22 @@ class _TakesNothing(Exception):
 
 class EventStream(Response):
     """Server-sent events. What fails before the first of them is an error of the request; later it is the last event.
-    While nothing comes, `ALIVE` says so every `ALIVE_S`.
+    While nothing comes, `alive` says so every `ALIVE_S`.
 
     write_s  so long a client may take nothing: then its work ends. The response is not complete: the connection is
              closed (`http_protocol`)
+    failed   makes an error the last event
     """
 
-    def __init__(self, events: AsyncGenerator[bytes, None], write_s: float) -> None:
-        self._events, self._write_s = events, write_s
+    def __init__(
+        self,
+        events: AsyncGenerator[bytes, None],
+        write_s: float,
+        *,
+        failed: Callable[[ApiError], Mapping[str, Any]] = ApiError.body,
+        alive: bytes = ALIVE,
+    ) -> None:
+        self._events, self._write_s, self._failed, self._alive = events, write_s, failed, alive
         self.background = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,11 +105,11 @@ class EventStream(Response):
             await self._events.aclose()
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
-        events = _alive(self._events)
+        events = _alive(self._events, self._alive)
         try:
             first = await anext(events, b"")
         except ApiError as error:
-            await error.response()(scope, receive, send)
+            await error.response(scope["path"])(scope, receive, send)
             return
         head = Response(headers=_STREAM_HEADERS, media_type="text/event-stream")
         headers = [pair for pair in head.raw_headers if pair[0] != b"content-length"]
@@ -111,10 +121,10 @@ class EventStream(Response):
         except _TakesNothing:
             raise
         except ApiError as error:
-            await self._send(send, sse(error.body()))
+            await self._send(send, sse(self._failed(error)))
         except Exception:  # noqa: BLE001 - the edge of the server: its client must hear of it
             _log.exception("a stream failed")
-            await self._send(send, sse(UNEXPECTED.body()))
+            await self._send(send, sse(self._failed(UNEXPECTED)))
         await self._send(send, b"", more=False)
 
     async def _send(self, send: Send, part: bytes, *, more: bool = True) -> None:
@@ -125,13 +135,13 @@ class EventStream(Response):
             raise _TakesNothing from None
 
 
-async def _alive(events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The events, and `ALIVE` where none comes for long. Raises what they raise."""
+async def _alive(events: AsyncGenerator[bytes, None], alive: bytes) -> AsyncGenerator[bytes, None]:
+    """The events, and `alive` where none comes for long. Raises what they raise."""
     while True:
         coming = asyncio.ensure_future(anext(events, None))
         try:
             while not (await asyncio.wait({coming}, timeout=ALIVE_S))[0]:
-                yield ALIVE
+                yield alive
         finally:
             if not coming.done():
                 coming.cancel()

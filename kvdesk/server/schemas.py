@@ -140,9 +140,22 @@ class Sampled(Body):
         return self.stream_options is not None and self.stream_options.include_usage
 
 
-class ChatRequest(Sampled):
-    """`/v1/chat/completions`. `messages` are read by `kvdesk.server.conversation`. `functions` are what tools were;
-    `continue_final_message` is what happens anyway to an answer at the end.
+class ChatOptions(Sampled):
+    """What every protocol of chats takes, beside its own fields: what the chat template gets, and reasoning."""
+
+    reasoning_format: str | None = None
+    reasoning_effort: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    enable_thinking: bool | None = None
+    reasoning_budget_tokens: Whole | None = Field(None, ge=-1)
+    thinking: Any = None  # Anthropic's and DeepSeek's: {"type": "enabled", "budget_tokens": 1024}
+    return_progress: bool = False
+
+
+class ChatRequest(ChatOptions):
+    """`/v1/chat/completions`, and what the requests of all other protocols become. `messages` are read by
+    `kvdesk.server.conversation`. `functions` are what tools were; `continue_final_message` is what happens anyway to an
+    answer at the end.
     """
 
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=MOST_MESSAGES)
@@ -152,18 +165,22 @@ class ChatRequest(Sampled):
     tools: list[dict[str, Any]] | None = Field(None, max_length=1000)
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool = True
-    reasoning_format: str | None = None
-    reasoning_effort: str | None = None
-    chat_template_kwargs: dict[str, Any] | None = None
-    enable_thinking: bool | None = None
-    reasoning_budget_tokens: Whole | None = Field(None, ge=-1)
-    thinking: Any = None  # Anthropic's and DeepSeek's: {"type": "enabled", "budget_tokens": 1024}
     reasoning: Any = None  # OpenRouter's: {"effort": "low", "max_tokens": 1024, "enabled": true}
     continue_final_message: bool = False
     add_generation_prompt: bool = False
-    return_progress: bool = False
     functions: list[Any] | None = None
     modalities: list[str] | None = None
+
+
+def as_chat(request: ChatOptions, messages: list[dict[str, Any]], more: Mapping[str, Any]) -> ChatRequest:
+    """A request of another protocol as one of chat completions: with its options, `messages`, and `more` fields that
+    are checked already. Raises ApiError.
+    """
+    if request.n != 1:
+        raise ApiError(400, "n: this protocol has one answer.", "n", "unsupported_value")
+    given = {name: getattr(request, name) for name in ChatOptions.model_fields if name in request.model_fields_set}
+    more = {name: value for name, value in more.items() if value is not None}
+    return ChatRequest.model_construct(None, **{**given, "messages": messages, **more})
 
 
 class CompletionRequest(Sampled):

@@ -14,6 +14,7 @@ from kvdesk.cache.usual_causes import cause_in_answer, usual_cause
         ("It is 14:03 now", "It is 14:04 now", "date"),
         ("Nov 21, Friday", "Nov 22, Saturday", "date"),
         ("x-attribution: cc=1; cch=abc12;", "x-attribution: cc=1; cch=9ff01;", "identifier"),
+        ("cc_entrypoint=cli; cch=a5145;You are", "cc_entrypoint=cli; cch=9ff01;You are", "Claude Code"),
         ("session_id: 3f2a9c0d1e4b", "session_id: 9b1c77aa02de", "identifier"),
         ("<think>\nWell", "The answer", "reasoning"),
         ('{"name": "read", "description": "x"}', '{"name": "write", "description": "y"}', "tools"),

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
-from kvdesk.backends.base import Emit
 from kvdesk.backends.local.prompt.templates import ChatTemplate
-from kvdesk.call_format import GENERIC
 from kvdesk.chat import ConversationId, Message, MessageId
-from kvdesk.host.host import Host
-from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, ToolChoice, TurnStarted
-from kvdesk.protocol.messages import Event
-from kvdesk.server.config import ServerConfig
-from kvdesk.server.server import Server
-from kvdesk.settings import ContextSettings
-from tests.backends.scripted import ScriptedBackend
+from kvdesk.protocol.chat import Generate, ToolChoice
+from tests.server.scripted import CALLING, WEATHER, Calling, serving
 
-WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
-CALLING = 'I look. <tool_call>\n{"name": "weather", "arguments": {"city": "Rom"}}\n</tool_call>'
 TEMPLATE = (
     "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}"
@@ -35,40 +24,10 @@ TEMPLATE = (
 )
 
 
-class Calling(ScriptedBackend):
-    """Calls the weather, and answers what a tool said."""
-
-    def __init__(self, emit: Emit) -> None:
-        def told(event: Event) -> None:
-            if isinstance(event, TurnStarted) and self.calls:
-                event = replace(event, calls=GENERIC)
-            emit(event)
-
-        self.calls = True
-
-        super().__init__(told, lambda text: f"It is {text}" if text == "sunny" else CALLING)
-
-
 @pytest.fixture
 def scripted() -> Iterator[tuple[Calling, openai.OpenAI]]:
-    backends: list[Calling] = []
-
-    def made(emit: Emit) -> Calling:
-        backends.append(Calling(emit))
-        return backends[-1]
-
-    host = Host(made)
-    host.submit(LoadModel(LocalFile(Path("/models/scripted.gguf")), ContextSettings()))
-    host.run_until_idle()
-    thread = threading.Thread(target=host.run)
-    thread.start()
-    server = Server(host, ServerConfig(port=0))
-    server.start()
-    with openai.OpenAI(base_url=server.url, api_key="none", max_retries=0) as client:
-        yield backends[0], client
-    server.close()
-    host.shut_down()
-    thread.join()
+    with serving() as (backend, server), openai.OpenAI(base_url=server.url, api_key="none", max_retries=0) as client:
+        yield backend, client
 
 
 def test_a_call_comes_as_the_protocol_has_it_and_its_answer_goes_back(

@@ -1,0 +1,186 @@
+"""A chat request of any protocol, from its fields to the events of its answers.
+
+A protocol is three things: a schema of its request, a function from that to a `ChatRequest`, and a `Renderer` of the
+answers. All else, from the prompt to the token ids that are kept, is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from typing import Any, Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kvdesk.chat import new_conversation_id, new_message_id
+from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.prompt import Tokenize
+from kvdesk.server.answer_reader import AnswerDelta, AnswerReader
+from kvdesk.server.answering import Choice
+from kvdesk.server.bridge import AnswerEvent
+from kvdesk.server.completion import Service, key_of
+from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens
+from kvdesk.server.errors import ApiError
+from kvdesk.server.reasoning_options import options_of
+from kvdesk.server.responses import EventStream, WholeResponse, sse
+from kvdesk.server.sampling import check_schema, sampling_of, seeded
+from kvdesk.server.schemas import ChatRequest
+from kvdesk.server.tools import callable_tools, choice_of, tools_of
+
+
+class Answer:
+    """One answer so far: what the engine says of it, and its text in parts."""
+
+    def __init__(self, choice: Choice, reader: AnswerReader) -> None:
+        self.choice, self.reader = choice, reader
+        self.began = False
+        self.n_thought = 0
+        """Tokens before the first that says or calls something."""
+
+    def take(self, event: AnswerEvent) -> AnswerDelta:
+        """What is new of the answer."""
+        match event:
+            case TurnStarted():
+                self.began, continued = True, self.choice.command.continued
+                self.reader.begin(event.marks, event.calls, continued.text if continued is not None else "")
+            case TextDelta():
+                delta = self.reader.add(event.text)
+                if self.reader.thought and not self.reader.said and not self.reader.calls:
+                    self.n_thought += len(event.tokens)
+                return delta
+            case TurnEnded():
+                return self.reader.end()
+        return AnswerDelta()
+
+    @property
+    def finish(self) -> str | None:
+        """As chat completions call it."""
+        return "tool_calls" if self.reader.calls and self.choice.finish == "stop" else self.choice.finish
+
+
+class Renderer(Protocol):
+    """Writes the answers to one request as its protocol has them.
+
+    done   what ends a stream
+    alive  what a stream says where nothing comes
+    """
+
+    done: bytes
+    alive: bytes
+
+    def events(self, answer: Answer, event: AnswerEvent, delta: AnswerDelta) -> Iterator[dict[str, Any]]:
+        """Those that follow from an event of the engine, and from what is new with it."""
+
+    def last(self, answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
+        """Those behind the end of all answers."""
+
+    def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
+        """The answers in one, when all events were rendered."""
+
+    def failed(self, error: ApiError) -> dict[str, Any]:
+        """The last event of a stream that fails."""
+
+
+class Chat:
+    """One request. `make` it."""
+
+    def __init__(self, service: Service, request: ChatRequest, http: Request) -> None:
+        """Raises ApiError where it cannot be asked."""
+        self._service, self.request = service, request
+        n_ctx = service.n_ctx
+        self._sharing = service.sharing(key_of(http))
+        self._tools = tools_of(request)
+        if request.continue_final_message and request.add_generation_prompt:
+            said = "continue_final_message and add_generation_prompt exclude each other"
+            raise ApiError(400, f"{said}.", "continue_final_message", "invalid_value")
+        sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
+        reasoning = options_of(request, service.config.reasoning_budget)
+        choice = choice_of(request, has_schema=bool(sampling.json_schema))
+        self._offered = callable_tools(request, choice)
+        self._splits = request.reasoning_format != "none"
+        client = service.client(http, reuse=request.cache_prompt)
+        self.conversation = new_conversation_id()
+        asked = messages_of(request.messages, self.conversation)
+        if [message.role for message in asked[-2:]] == ["assistant", "assistant"]:
+            raise ApiError(400, "messages: at most one answer can be at the end.", "messages", "invalid_value")
+        *_, self._chain = chains(asked, self._tools, self._sharing)
+        messages = with_tokens(asked, service.answers, self._tools, self._sharing)
+        continued = None
+        if messages[-1].role == "assistant" and messages[-1].text and len(messages) > 1 and not messages[-1].fields:
+            messages, continued = messages[:-1], messages[-1]  # what is there of the answer already
+        n_probs = (request.top_logprobs or 0) if request.logprobs else -1
+        self._commands = [
+            Generate(
+                self.conversation if i == 0 else new_conversation_id(),
+                new_message_id(),
+                messages,
+                seeded(sampling, i),
+                continued=continued,
+                client=client,
+                tools=self._tools,
+                choice=choice,
+                variables=reasoning.variables,
+                reasoning_budget=reasoning.budget,
+                n_probs=n_probs,
+            )
+            for i in range(request.n)
+        ]
+
+    @classmethod
+    async def make(cls, service: Service, request: ChatRequest, http: Request) -> Chat:
+        """Raises ApiError."""
+        await check_schema(request)
+        return cls(service, request, http)
+
+    def response(self, renderer: Renderer) -> Response:
+        if self.request.stream:
+            write_s = self._service.config.limits.write_s
+            return EventStream(self._stream(renderer), write_s, failed=renderer.failed, alive=renderer.alive)
+        return WholeResponse(self._whole(renderer))
+
+    async def n_tokens(self) -> int:
+        """Of the prompt, also of one that does not fit. Raises ApiError."""
+        command, most = self._commands[0], self._service.config.limits.text_chars
+        if sum(len(message.text) + len(message.fields) for message in command.messages) + len(command.tools) > most:
+            raise ApiError(400, f"The prompt has more than {most:,} characters.", "messages", "invalid_value")
+        found = await self._service.bridge.tokenized(Tokenize("", prompt=command))
+        return len(found.tokens)
+
+    async def _whole(self, renderer: Renderer) -> dict[str, Any]:
+        async with self._service.answering(self._commands) as answering:
+            answers = [Answer(choice, self._reader()) for choice in answering.choices]
+            async for choice, event in answering.events():
+                for _ in self._rendered(renderer, answers[choice.index], event):
+                    pass
+        return renderer.whole(answers)
+
+    async def _stream(self, renderer: Renderer) -> AsyncGenerator[bytes, None]:
+        async with self._service.answering(self._commands) as answering:
+            answers = [Answer(choice, self._reader()) for choice in answering.choices]
+            async for choice, event in answering.events():
+                for one in self._rendered(renderer, answers[choice.index], event):
+                    yield sse(one)
+        for one in renderer.last(answers):
+            yield sse(one)
+        if renderer.done:
+            yield renderer.done
+
+    def _rendered(self, renderer: Renderer, answer: Answer, event: AnswerEvent) -> Iterator[dict[str, Any]]:
+        if isinstance(event, TurnStarted) and answer.began:
+            return iter(())  # told again, after events were lost
+        delta = answer.take(event)
+        if isinstance(event, TurnEnded):
+            self._remember(answer)
+        return renderer.events(answer, event, delta)
+
+    def _reader(self) -> AnswerReader:
+        return AnswerReader(self._offered, splits=self._splits)
+
+    def _remember(self, answer: Answer) -> None:
+        """The next request will have this answer among its messages."""
+        choice, reader = answer.choice, answer.reader
+        if choice.command.continued is None:
+            given = GivenAnswer(
+                choice.text, tuple(choice.tokens), choice.stats, reader.said, reader.calls, reader.thought
+            )
+            self._service.answers.add(self._chain, given)

@@ -1,0 +1,256 @@
+"""`/v1/messages`: over HTTP with a model, and with a back end whose answers are given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+
+from kvdesk.protocol.chat import ToolChoice
+from kvdesk.server.messages_events import SIGNATURE
+from tests.server.conftest import KEY, Running
+from tests.server.scripted import CALLING, THINKING, Calling, serving
+
+TOOL = {"name": "weather", "description": "It tells the weather.", "input_schema": {"type": "object"}}
+HELLO = {"messages": [{"role": "user", "content": "How is the weather in Rom?"}], "max_tokens": 20}
+CALL = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rom"}}
+USER = {"role": "user", "content": "Hi"}
+
+
+@pytest.fixture
+def scripted() -> Iterator[tuple[Calling, httpx.Client]]:
+    with serving() as (backend, server), httpx.Client(base_url=f"{server.url}/", timeout=60) as http:
+        yield backend, http
+
+
+def events_of(http: httpx.Client, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of a stream; each is named by its type."""
+    text = http.post("messages", json={**body, "stream": True}).text
+    pairs = [part.split("\n", 1) for part in text.strip().split("\n\n")]
+    events = [json.loads(data.removeprefix("data: ")) for _, data in pairs]
+    assert [name for name, _ in pairs] == [f"event: {event['type']}" for event in events]
+    return events
+
+
+def built(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """The message that a client makes of a stream."""
+    message: dict[str, Any] = {}
+    texts: list[str] = []
+    for event in events:
+        match event["type"]:
+            case "message_start":
+                message = event["message"]
+            case "content_block_start":
+                assert event["index"] == len(message["content"])
+                message["content"].append(event["content_block"])
+                texts.append("")
+            case "content_block_delta":
+                (name,) = set(event["delta"]) - {"type"}
+                if name == "partial_json":
+                    texts[-1] += event["delta"][name]
+                else:
+                    message["content"][event["index"]][name] += event["delta"][name]
+            case "content_block_stop":
+                if message["content"][event["index"]]["type"] == "tool_use":
+                    message["content"][-1]["input"] = json.loads(texts[-1])
+            case "message_delta":
+                message |= event["delta"] | {"usage": event["usage"]}
+    return message
+
+
+def test_reasoning_text_and_calls_are_blocks_and_come_back_as_they_were_written(
+    scripted: tuple[Calling, httpx.Client],
+) -> None:
+    backend, http = scripted
+    backend.text = THINKING
+    body = {**HELLO, "tools": [TOOL]}
+    whole = http.post("messages", json=body).raise_for_status().json()
+    thought, said, call = whole["content"]
+    assert thought == {"type": "thinking", "thinking": "They want to know.", "signature": SIGNATURE}
+    assert said == {"type": "text", "text": "I look."}
+    assert (call["type"], call["name"], call["input"]) == ("tool_use", "weather", {"city": "Rom"})
+    assert (whole["type"], whole["role"], whole["stop_reason"]) == ("message", "assistant", "tool_use")
+    result = {"type": "tool_result", "tool_use_id": call["id"], "content": [{"type": "text", "text": "sunny"}]}
+    messages = [*HELLO["messages"], {"role": "assistant", "content": whole["content"]}]  # type: ignore[misc]
+    again = http.post("messages", json={**body, "messages": [*messages, {"role": "user", "content": [result]}]}).json()
+    assert again["content"] == [{"type": "text", "text": "It is sunny"}]
+    assert again["stop_reason"] == "end_turn"
+    answer, told = backend.asked[1].messages[1:]
+    assert answer.text == THINKING, "as the model wrote it, with the ids that it has"
+    assert answer.tokens
+    assert (told.role, told.text, json.loads(told.fields)) == ("tool", "sunny", {"tool_call_id": call["id"]})
+
+
+def test_a_stream_brings_the_same_message(scripted: tuple[Calling, httpx.Client]) -> None:
+    backend, http = scripted
+    backend.text = THINKING
+    body = {**HELLO, "tools": [TOOL]}
+    whole, events = http.post("messages", json=body).json(), events_of(http, body)
+    message = built(events)
+    for one in (whole, message):
+        one["id"] = one["content"][2]["id"] = ""
+    assert message == whole
+    kinds = [event["type"] for event in events]
+    assert kinds[:3] == ["message_start", "ping", "content_block_start"]
+    assert kinds[-3:] == ["content_block_stop", "message_delta", "message_stop"]
+    deltas = [event["delta"]["type"] for event in events if event["type"] == "content_block_delta"]
+    assert list(dict.fromkeys(deltas)) == ["thinking_delta", "signature_delta", "text_delta", "input_json_delta"]
+
+
+def test_blocks_become_messages_in_their_order(scripted: tuple[Calling, httpx.Client]) -> None:
+    backend, http = scripted
+    header = "x-anthropic-billing-header: cc_version=2.1; cch=a5145;"
+    results = [{"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "no"}]
+    text = [{"type": "text", "text": "And", "cache_control": {"type": "ephemeral"}}, {"type": "text", "text": "now?"}]
+    messages = [
+        USER,
+        {"role": "assistant", "content": [{"type": "text", "text": "I "}, {"type": "text", "text": "look."}, CALL]},
+        {"role": "user", "content": [*results, *text]},
+    ]
+    system = [{"type": "text", "text": header}, {"type": "text", "text": "Be brief."}]
+    http.post("messages", json={"messages": messages, "system": system, "tools": [TOOL]}).raise_for_status()
+    (asked,) = backend.asked
+    assert [(one.role, one.text) for one in asked.messages] == [
+        ("system", f"{header}\nBe brief."),
+        ("user", "Hi"),
+        ("assistant", "I look."),
+        ("tool", "no"),
+        ("user", "And\nnow?"),
+    ]
+    (call,) = json.loads(asked.messages[2].fields)["tool_calls"]
+    assert (call["id"], call["function"]["arguments"]) == ("t1", {"city": "Rom"})
+    (tool,) = json.loads(asked.tools)
+    assert tool["function"] == {
+        "name": "weather",
+        "description": TOOL["description"],
+        "parameters": TOOL["input_schema"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ({"type": "auto"}, ToolChoice()),
+        ({"type": "any"}, ToolChoice(must=True)),
+        ({"type": "tool", "name": "weather"}, ToolChoice(must=True, names=("weather",))),
+        ({"type": "auto", "disable_parallel_tool_use": True}, ToolChoice(several=False)),
+        ({"type": "none"}, None),
+    ],
+)
+def test_a_choice_of_tools_is_handed_on(
+    scripted: tuple[Calling, httpx.Client], choice: dict[str, Any], expected: ToolChoice | None
+) -> None:
+    backend, http = scripted
+    http.post("messages", json={**HELLO, "tools": [TOOL], "tool_choice": choice}).raise_for_status()
+    assert backend.asked[0].choice == expected
+
+
+def test_options_are_those_of_chat_completions(scripted: tuple[Calling, httpx.Client]) -> None:
+    backend, http = scripted
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    more = {
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "stop_sequences": ["END"],
+        "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": schema}},
+        "top_k": 7,
+        "min_p": 0.25,
+        "metadata": {"user_id": "u"},
+        "context_management": {"edits": []},
+        "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+    }
+    answer = http.post("messages", json={**HELLO, **more}).raise_for_status()
+    (asked,) = backend.asked
+    assert asked.reasoning_budget == 1024
+    assert json.loads(asked.variables)["enable_thinking"] is True
+    assert json.loads(asked.variables)["reasoning_effort"] == "low"
+    assert (asked.sampling.stop, asked.sampling.top_k, asked.sampling.min_p) == (("END",), 7, 0.25)
+    assert (asked.sampling.max_tokens, json.loads(asked.sampling.json_schema)) == (20, schema)
+    assert not asked.tools
+    assert answer.headers["x-kvdesk-passed-over"] == "context_management, tools.web_search_20250305"
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "robot", "content": "Hi"}]}, "messages.0.role"),
+        ({"messages": [USER, {"role": "assistant", "content": [7]}]}, "messages.1.content.0"),
+        ({"messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}, "messages.0.content.0"),
+        ({"messages": [{"role": "user", "content": [{**CALL}]}]}, "messages.0.content.0"),
+        ({"system": [{"type": "text"}]}, "system.0.text"),
+        ({"tools": [{"input_schema": {}}]}, "tools.0.name"),
+        ({"tool_choice": {"type": "tool"}, "tools": [TOOL]}, "tool_choice"),
+        ({"tool_choice": {"type": "any"}}, "tool_choice"),
+        ({"output_config": {"format": {"type": "json"}}}, "output_config.format"),
+        ({"n": 2}, "n"),
+    ],
+)
+def test_what_is_wrong_is_named_in_anthropics_form(http: httpx.Client, more: dict[str, Any], place: str) -> None:
+    answer = http.post("/v1/messages", json={**HELLO, **more})
+    body = answer.json()
+    assert (answer.status_code, body["type"], body["error"]["type"]) == (400, "error", "invalid_request_error")
+    assert body["error"]["message"].startswith(f"{place}: "), body
+
+
+def test_a_prompt_that_does_not_fit_is_refused_in_words_that_clients_know(http: httpx.Client) -> None:
+    body = {"messages": [{"role": "user", "content": "long " * 3000}], "max_tokens": 5}
+    answer = http.post("/v1/messages", json=body)
+    n_tokens = http.post("/v1/messages/count_tokens", json=body).raise_for_status().json()["input_tokens"]
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == f"prompt is too long: {n_tokens} tokens > 1024 maximum"
+
+
+def test_a_key_may_come_as_anthropics_clients_send_it(running: Running) -> None:
+    for headers, status in (
+        ({"x-api-key": KEY.value}, 200),
+        ({"x-api-key": KEY.value, "authorization": "Bearer other"}, 200),
+        ({"x-api-key": "wrong"}, 401),
+    ):
+        with running.http(headers=headers) as http:
+            answer = http.post("/v1/messages/count_tokens", json=HELLO)
+            assert answer.status_code == status
+    assert answer.json()["error"]["type"] == "authentication_error"
+
+
+def test_every_turn_finds_all_before_it_in_the_cache(http: httpx.Client) -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Tell me about the mountains of the moon."}]
+    body: dict[str, Any] = {"system": "You are a patient teacher.", "max_tokens": 10, "temperature": 0.8}
+    before = 0
+    for turn in range(4):
+        asked = {**body, "messages": messages, "seed": turn}
+        counted = http.post("/v1/messages/count_tokens", json=asked).json()
+        answer = http.post("/v1/messages", json=asked).raise_for_status().json()
+        usage = answer["usage"]
+        n_prompt = usage["input_tokens"] + usage["cache_read_input_tokens"]
+        assert counted == {"input_tokens": n_prompt}
+        assert (usage["cache_creation_input_tokens"], answer["stop_reason"]) == (0, "max_tokens")
+        if turn:  # of the last answer the token sampled last is not in the cache
+            assert usage["cache_read_input_tokens"] >= before - 1
+        before = n_prompt + usage["output_tokens"]
+        messages += [
+            {"role": "assistant", "content": answer["content"]},
+            {"role": "user", "content": [{"type": "text", "text": f"And then? ({turn})"}]},
+        ]
+
+
+def test_a_stop_sequence_is_named(http: httpx.Client) -> None:
+    body = {**HELLO, "grammar": 'root ::= "one, two, three"', "stop_sequences": ["never", ", t"]}
+    whole = http.post("/v1/messages", json=body).raise_for_status().json()
+    assert (whole["stop_reason"], whole["stop_sequence"]) == ("stop_sequence", ", t")
+    assert whole["content"] == [{"type": "text", "text": "one"}]
+
+
+def test_an_answer_that_is_begun_is_continued_without_its_beginning(http: httpx.Client) -> None:
+    begun = {"role": "assistant", "content": "one, "}
+    body = {**HELLO, "messages": [*HELLO["messages"], begun], "grammar": 'root ::= "one, two"'}  # type: ignore[misc]
+    whole = http.post("/v1/messages", json=body).raise_for_status().json()
+    assert whole["content"] == [{"type": "text", "text": "two"}]
+
+
+def test_without_calls_the_text_is_what_the_model_wrote(scripted: tuple[Calling, httpx.Client]) -> None:
+    backend, http = scripted
+    backend.calls = False
+    assert http.post("messages", json=HELLO).json()["content"] == [{"type": "text", "text": CALLING}]
