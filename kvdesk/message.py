@@ -54,7 +54,8 @@ class TurnStats:
     that the answer's token ids belong to. Of an answer that was continued all is that of the last request; the
     `earlier_` ones are what those before it took, to be added. With `seed` as the sampler's seed the same prompt gets
     the same answer; -1: nothing was left to chance, or it is not known. `marks` are those around reasoning in the
-    family of models that wrote the answer.
+    family of models that wrote the answer. Of a request of another program, `reread_tokens` of the prompt had been in
+    the cache in the same order and were read again, for the cause `miss` (`kvdesk.cache.score`).
     """
 
     prompt_tokens: int
@@ -75,6 +76,8 @@ class TurnStats:
     earlier_generated: int = 0
     seed: int = -1
     marks: ReasoningMarks | None = None
+    reread_tokens: int = 0
+    miss: str = ""
 
     @property
     def all_prefilled(self) -> int:

@@ -1,10 +1,11 @@
-"""The common prefix of sequences of tokens, or of texts."""
+"""The common prefix of sequences of tokens, or of texts, and what two have in common behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 _FIRST = 64  # tokens that are compared first; as many again as are alike follow
+_RUN = 8  # tokens in a row that are no accident: what a template writes between two messages is shorter
 
 
 def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
@@ -26,3 +27,18 @@ def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
         else:
             high = middle
     return low
+
+
+def read_again(held: Sequence[int], prompt: Sequence[int], reused: int) -> int:
+    """Tokens of a prompt behind the first `reused` that `held` has too, in runs of eight or more: they were in the
+    cache, and are read again. At most as many as `held` has behind `reused`.
+    """
+    if reused >= len(held) or len(prompt) - reused < _RUN:
+        return 0
+    known = {tuple(held[i : i + _RUN]) for i in range(len(held) - _RUN + 1)}
+    found, end = 0, reused
+    for i in range(reused, len(prompt) - _RUN + 1):
+        if tuple(prompt[i : i + _RUN]) in known:
+            found += i + _RUN - max(i, end)
+            end = i + _RUN
+    return min(found, len(held) - reused)

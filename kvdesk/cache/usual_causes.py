@@ -1,15 +1,16 @@
 """What usually makes the prompt of another program differ from the one before, guessed from the text on both sides.
 
-Pure: two texts in, a sentence out. The causes are those that people met with local servers (llama.cpp #22746, lmstudio
+Pure: two texts in, a cause out. The causes are those that people met with local servers (llama.cpp #22746, lmstudio
 #1229): a date or time in the system prompt, an identifier that is new in each request, tools in another order.
 """
 
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import Final
 
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 
 AROUND: Final = 24
 """Tokens on each side of the first that differs."""
@@ -34,8 +35,50 @@ _ID: Final = re.compile(r'(?:"(?:tool_call_)?id"\s*:\s*"[^"]*"|\[CALL_ID\]\w+)')
 _ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
-def cause_in_answer(held: str, prompt: str) -> str:
-    """The sentence for texts that differ inside an earlier answer; "" where the answer was changed otherwise. The texts
+class UsualCause(StrEnum):
+    """What a program does that makes its prompts differ."""
+
+    REASONING = "reasoning"
+    ATTRIBUTION = "attribution header"
+    IDENTIFIER = "identifier"
+    DATE = "date"
+    TOOLS = "tools"
+    BLANKS = "blanks"
+    CALL_IDS = "call ids"
+    FIELD_ORDER = "field order"
+    NULL_FIELDS = "null fields"
+
+    @property
+    def sentence(self) -> str:
+        return tr(_SENTENCES[self])
+
+
+_SENTENCES: Final = {
+    UsualCause.REASONING: marked(
+        "Usual cause: the chat template, or the program, leaves out the reasoning of earlier answers."
+    ),
+    UsualCause.ATTRIBUTION: marked(
+        "Usual cause: Claude Code begins the system prompt with an attribution header that changes. "
+        "CLAUDE_CODE_ATTRIBUTION_HEADER=0 turns it off."
+    ),
+    UsualCause.IDENTIFIER: marked(
+        "Usual cause: the program puts an identifier or a header into the prompt that changes."
+    ),
+    UsualCause.DATE: marked("Usual cause: the system prompt contains the date or the time."),
+    UsualCause.TOOLS: marked("Usual cause: the tools come in another order, or others come."),
+    UsualCause.BLANKS: marked("Usual cause: the program writes an earlier answer again, with other blanks or escapes."),
+    UsualCause.CALL_IDS: marked("Usual cause: the program gives the calls of an earlier answer other ids."),
+    UsualCause.FIELD_ORDER: marked(
+        "Usual cause: the program writes the arguments of a call again, with their fields in another order."
+    ),
+    UsualCause.NULL_FIELDS: marked(
+        "Usual cause: the program writes the arguments of a call again, without the fields that are null."
+    ),
+}
+
+
+def cause_in_answer(held: str, prompt: str) -> UsualCause | None:
+    """The cause where texts differ inside an earlier answer; None where the answer was changed otherwise. The texts
     from the beginning of the answer on.
     """
     if _THINKING.search(held) or _THINKING.search(prompt):
@@ -43,24 +86,12 @@ def cause_in_answer(held: str, prompt: str) -> str:
     names, others = _FIELD.findall(held), _FIELD.findall(prompt)
     nulls = set(names) - set(others)
     causes = (
-        (
-            _begin_alike(_plain(held), _plain(prompt)),
-            tr("Usual cause: the program writes an earlier answer again, with other blanks or escapes."),
-        ),
-        (
-            _begin_alike(_plain(_ID.sub("", held)), _plain(_ID.sub("", prompt))),
-            tr("Usual cause: the program gives the calls of an earlier answer other ids."),
-        ),
-        (
-            names != others and sorted(names) == sorted(others),
-            tr("Usual cause: the program writes the arguments of a call again, with their fields in another order."),
-        ),
-        (
-            bool(nulls) and set(others) <= set(names) and nulls <= set(_NULL.findall(held)),
-            tr("Usual cause: the program writes the arguments of a call again, without the fields that are null."),
-        ),
+        (_begin_alike(_plain(held), _plain(prompt)), UsualCause.BLANKS),
+        (_begin_alike(_plain(_ID.sub("", held)), _plain(_ID.sub("", prompt))), UsualCause.CALL_IDS),
+        (names != others and sorted(names) == sorted(others), UsualCause.FIELD_ORDER),
+        (bool(nulls) and set(others) <= set(names) and nulls <= set(_NULL.findall(held)), UsualCause.NULL_FIELDS),
     )
-    return next((sentence for applies, sentence in causes if applies), "")
+    return next((cause for applies, cause in causes if applies), None)
 
 
 def _plain(text: str) -> str:
@@ -75,33 +106,24 @@ def _begin_alike(held: str, prompt: str) -> bool:
     return n > 0 and held[:n] == prompt[:n]
 
 
-def usual_cause(held: str, prompt: str) -> str:
-    """The sentence for the first cause that fits; "" where none does. The texts around the first difference: of what
-    the cache held, and of the prompt. The same text in other tokens has none.
+def usual_cause(held: str, prompt: str) -> UsualCause | None:
+    """The first cause that fits; None where none does. The texts around the first difference: of what the cache held,
+    and of the prompt. The same text in other tokens has none.
     """
     if held.startswith(prompt) or prompt.startswith(held):
-        return ""
+        return None
     causes = (
-        (_THINKING, tr("Usual cause: the chat template, or the program, leaves out the reasoning of earlier answers.")),
-        (
-            _ATTRIBUTION,
-            tr(
-                "Usual cause: Claude Code begins the system prompt with an attribution header that changes. "
-                "CLAUDE_CODE_ATTRIBUTION_HEADER=0 turns it off."
-            ),
-        ),
-        (
-            _IDENTIFIER,
-            tr("Usual cause: the program puts an identifier or a header into the prompt that changes."),
-        ),
-        (_DATE, tr("Usual cause: the system prompt contains the date or the time.")),
-        (_TOOL, tr("Usual cause: the tools come in another order, or others come.")),
+        (_THINKING, UsualCause.REASONING),
+        (_ATTRIBUTION, UsualCause.ATTRIBUTION),
+        (_IDENTIFIER, UsualCause.IDENTIFIER),
+        (_DATE, UsualCause.DATE),
+        (_TOOL, UsualCause.TOOLS),
     )
-    for pattern, sentence in causes:
+    for pattern, cause in causes:
         found, other = ([match[0] for match in pattern.finditer(text)] for text in (held, prompt))
-        if pattern is _TOOL or pattern is _THINKING:
+        if cause in (UsualCause.TOOLS, UsualCause.REASONING):
             if found or other:
-                return sentence
+                return cause
         elif found and other:
-            return sentence
-    return ""
+            return cause
+    return None

@@ -67,6 +67,7 @@ def make_app(service: Service) -> Gate:
         Route("/props", partial(props, service), methods=["GET"]),
         Route("/apply-template", partial(apply_template, service), methods=["POST"]),
         Route("/kv/map", endpoints.kv_map, methods=["GET"]),
+        Route("/kv/score", endpoints.kv_score, methods=["GET"]),
         Route("/kv/events", endpoints.kv_events, methods=["GET"]),
     ]
     handlers: Any = {ApiError: _api_error, HTTPException: _http_error, ClientDisconnect: _gone}
@@ -146,6 +147,10 @@ class Endpoints:
     async def kv_map(self, request: Request) -> Response:
         may_inspect(request)
         return JSONResponse(await kv.cache_map(self._service.bridge))
+
+    async def kv_score(self, request: Request) -> Response:
+        """Of the requests that came with the same key, and the same name of a run: counts alone."""
+        return JSONResponse(self._service.state.score(key_of(request).label).as_json())
 
     async def kv_events(self, request: Request) -> Response:
         may_inspect(request)

@@ -23,7 +23,7 @@ from kvdesk.server.errors import ApiError
 from kvdesk.server.places import Places
 from kvdesk.server.responses import read_body
 from kvdesk.server.schemas import B, read
-from kvdesk.server.state import ServerState
+from kvdesk.server.state import NAME_MARK, ServerState
 from kvdesk.settings import Sampling
 
 _log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class Service:
         """Who asks, as the window shows it: the program by its User-Agent, the key by its name."""
         key = key_of(request)
         program = cut(" ".join(request.headers.get("user-agent", "").split()), _MOST_NAME, "").partition(" (")[0]
-        name = f"{program or 'unknown program'} · {key.name}" if key.name else program or "unknown program"
+        name = (program or "unknown program").replace(NAME_MARK, " ") + (f"{NAME_MARK}{key.label}" if key.label else "")
         return Client(name, self.sharing(key), reuse, self.config.client_share)
 
     def sharing(self, key: Key) -> str:

@@ -6,7 +6,7 @@ import hmac
 import ipaddress
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,15 +14,24 @@ DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8080
 """That of llama-server, so that programs which are set up for it need no change."""
 KEY_BYTES: Final = 24
+_MOST_RUN: Final = 32  # characters of the name of a run
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that clients send. `name`: as it is shown; `inspect`: it may see what others asked (text, ids, titles)."""
+    """A key that clients send. `name`: as it is shown; `inspect`: it may see what others asked (text, ids, titles);
+    `run`: the name that a client gave its run, see `ServerConfig.key_of`.
+    """
 
     value: str = field(repr=False)
     name: str = ""
     inspect: bool = False
+    run: str = ""
+
+    @property
+    def label(self) -> str:
+        """By which requests of different keys and runs are told apart."""
+        return " ".join(part for part in (self.name, self.run) if part)
 
 
 NOBODY: Final = Key("")
@@ -84,12 +93,23 @@ class ServerConfig:
         return is_loopback(self.host)
 
     def key_of(self, sent: str) -> Key | None:
-        """The key that was sent; None where there is no such key. Takes as long for a wrong one as for a right one."""
-        found = None
+        """The key that was sent; None where there is no such key. Takes as long for a wrong one as for a right one.
+        `KEY~RUN` is KEY, with a name for the requests that are scored together; where no key is needed, any KEY.
+        """
+        value, mark, run = sent.rpartition("~")
+        if not (mark and len(run) <= _MOST_RUN and run.isascii() and run.isalnum()):
+            value, run = sent, ""
+        found = None if self.keys else replace(NOBODY, run=run)
         for key in self.keys:
-            if hmac.compare_digest(key.value.encode(), sent.encode("utf-8", "replace")):
+            if _same(key.value, value):
+                found = replace(key, run=run)
+            if _same(key.value, sent):
                 found = key
         return found
+
+
+def _same(key: str, sent: str) -> bool:
+    return hmac.compare_digest(key.encode(), sent.encode("utf-8", "replace"))
 
 
 def new_key() -> str:

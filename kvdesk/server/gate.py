@@ -89,11 +89,13 @@ class Gate:
             )
 
     def _key(self, path: str, headers: Headers) -> Key:
-        if not self._config.keys or path in OPEN:
+        if path in OPEN:
             return NOBODY
         scheme, _, sent = headers.get("authorization", "").partition(" ")
         bearer = sent.strip() if scheme.lower() == "bearer" else ""
         sent_keys = [one for one in (bearer, headers.get("x-api-key", "")) if one]
+        if not sent_keys and not self._config.keys:
+            return NOBODY
         key = next((key for one in sent_keys if (key := self._config.key_of(one)) is not None), None)
         if key is None:
             said = (

@@ -5,8 +5,11 @@ One reducer, `apply`. Changed on the server's event loop alone.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import Final
 
+from kvdesk.cache.score import Score, total
 from kvdesk.chat import MessageId, TurnStats
 from kvdesk.protocol.cache import ContextInfo, ContextReady, LedgerRow, MemoryLedger, SpeedSample
 from kvdesk.protocol.chat import (
@@ -23,18 +26,24 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.messages import CommandFailed, Event
 
+NAME_MARK: Final = " · "
+"""Between a program and the label of its key, in the name of a client."""
+_MOST_SCORES: Final = 200  # clients whose requests are scored; the latest
+
 
 @dataclass(slots=True)
 class Slot:
     """What a sequence of the cache is doing, or did last; tokens.
 
-    task  number of the request since the server began
+    task    number of the request since the server began
+    client  the program that asks; "" a chat
     """
 
     task: int
     answer: MessageId
     n_prompt: int
     n_cached: int
+    client: str = ""
     n_read: int = 0
     n_decoded: int = 0
     is_processing: bool = True
@@ -82,7 +91,7 @@ def decode_ms(stats: TurnStats) -> float:
 @dataclass(slots=True)
 class ServerState:
     """Everything at this moment. `loading`: a model is being opened; `last`: of the request that ended last;
-    `ledger`: memory that model and context take.
+    `ledger`: memory that model and context take; `scores`: by client, the latest last.
     """
 
     model: ModelInfo | None = None
@@ -93,6 +102,7 @@ class ServerState:
     counters: Counters = field(default_factory=Counters)
     last: TurnStats | None = None
     ledger: tuple[LedgerRow, ...] = ()
+    scores: OrderedDict[str, Score] = field(default_factory=OrderedDict)
     _n_tasks: int = 0
     _by_answer: dict[MessageId, Slot] = field(default_factory=dict)
 
@@ -146,11 +156,15 @@ class ServerState:
     def n_processing(self) -> int:
         return len(self._by_answer)
 
+    def score(self, label: str) -> Score:
+        """Of the requests with this label of a key (`Key.label`)."""
+        return total(score for name, score in self.scores.items() if name.partition(NAME_MARK)[2] == label)
+
     def _start(self, event: TurnStarted) -> None:
         if event.answer in self._by_answer:
             return
         self._n_tasks += 1
-        slot = Slot(self._n_tasks, event.answer, event.prompt_tokens, event.reused_tokens)
+        slot = Slot(self._n_tasks, event.answer, event.prompt_tokens, event.reused_tokens, event.client)
         self._by_answer[event.answer] = slot
         if event.seq_id >= 0:
             self.slots[event.seq_id] = slot
@@ -162,3 +176,7 @@ class ServerState:
             slot.n_read, slot.n_decoded = event.stats.prefilled_tokens, event.stats.generated_tokens
             self.counters.add(event.stats)
             self.last = event.stats
+            if slot.client:
+                self.scores[slot.client] = self.scores.pop(slot.client, Score()).with_request(event.stats)
+                while len(self.scores) > _MOST_SCORES:
+                    self.scores.popitem(last=False)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.cache.usual_causes import cause_in_answer, usual_cause
+from kvdesk.cache.usual_causes import UsualCause, cause_in_answer, usual_cause
+
+
+def said(cause: UsualCause | None) -> str:
+    return cause.sentence if cause is not None else ""
 
 
 @pytest.mark.parametrize(
@@ -24,9 +28,9 @@ from kvdesk.cache.usual_causes import cause_in_answer, usual_cause
     ],
 )
 def test_the_first_cause_that_fits_is_named(held: str, prompt: str, word: str) -> None:
-    said = usual_cause(held, prompt)
-    assert word in said
-    assert bool(said) == bool(word)
+    cause = usual_cause(held, prompt)
+    assert word in said(cause)
+    assert bool(cause) == bool(word)
 
 
 CALL = '<tool_call>{"name": "look", "arguments": {"b": "Zürich", "a": null, "c": 1}}</tool_call><tool>here</tool>'
@@ -47,9 +51,9 @@ CALL = '<tool_call>{"name": "look", "arguments": {"b": "Zürich", "a": null, "c"
     ],
 )
 def test_the_way_in_which_a_program_writes_a_call_again_is_named(prompt: str, word: str) -> None:
-    said = cause_in_answer(CALL, prompt)
-    assert word in said
-    assert bool(said) == bool(word)
+    cause = cause_in_answer(CALL, prompt)
+    assert word in said(cause)
+    assert bool(cause) == bool(word)
 
 
 def test_other_ids_of_calls_are_named() -> None:
@@ -59,5 +63,5 @@ def test_other_ids_of_calls_are_named() -> None:
         '{{"tool_call_id": "{}"}}',
     ):
         held, prompt = text.format("a1b2c3d4e"), text.format("z9y8x7w6v")
-        assert "ids" in cause_in_answer(held, prompt)
-        assert "identifier" in usual_cause(held, prompt)
+        assert cause_in_answer(held, prompt) is UsualCause.CALL_IDS
+        assert usual_cause(held, prompt) is UsualCause.IDENTIFIER

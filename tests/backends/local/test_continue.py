@@ -13,6 +13,7 @@ from kvdesk.backends.local.prompt.prompt import Prompt, ids_of_text, text_tokens
 from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.request import Request
+from kvdesk.backends.local.scheduler.reuse_reason import ReuseReason
 from kvdesk.chat import ConversationId, Message, MessageId, TurnStats, ended_early, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.chat import Generate, Overflowed, TextDelta, TurnEnded, TurnStarted
@@ -383,7 +384,7 @@ def test_half_a_character_at_the_end_is_told_when_it_is_whole() -> None:
     assert ids_of_text(Bytes(), (120, 0xC3), "x") == (120, 0xC3)  # type: ignore[arg-type]
     assert ids_of_text(Bytes(), (120, 0xC3), "x\ufffd") == (120, 0xC3)  # type: ignore[arg-type]
     asked = Generate(ConversationId("c"), MessageId("a"), (), HALF)
-    of = asked, None, Prompt([1], ()), 0, None, "", Bytes(), FirstTokenClocks(0.0)
+    of = asked, None, Prompt([1], ()), 0, None, ReuseReason(""), Bytes(), FirstTokenClocks(0.0)
     request = Request(*of, generated=[120, 0xC3], n_continued=2)  # type: ignore[arg-type]
     request.sampled(0xA9, 1.0)
     assert request.take_text() == ("é", (0xA9,))

@@ -13,6 +13,7 @@ from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
+from kvdesk.backends.local.scheduler.reuse_reason import ReuseReason
 from kvdesk.backends.local.scheduler.stop_strings import StopStrings
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
@@ -58,7 +59,7 @@ class Request:
     whole: Prompt
     reused: int
     sampler: Sampler
-    why: str
+    why: ReuseReason
     vocab: Vocab
     clocks: FirstTokenClocks
     evicted: EvictedMessages = NONE_EVICTED
@@ -196,9 +197,11 @@ class Request:
             cells_used=cells_used,
             high_water=high_water,
             n_kv=n_kv,
-            why=self.why,
+            why=self.why.sentence,
             time_why=self.time_why,
             vocab=self.vocab.fingerprint,
             seed=self.sampler.seed,
             marks=self.whole.marks,
+            reread_tokens=self.why.reread_tokens,
+            miss=self.why.miss,
         )

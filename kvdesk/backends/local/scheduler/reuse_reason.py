@@ -1,8 +1,9 @@
-"""Why a request reuses so much of what its conversation had in the cache, as a sentence."""
+"""Why a request reuses so much of what its conversation had in the cache: a sentence, and what it cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
@@ -11,7 +12,8 @@ from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequenc
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.prompt.prompt import Place
 from kvdesk.cache.explain import Facts, explain
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.prefix import common_prefix, read_again
+from kvdesk.cache.score import NOT_SHARED
 from kvdesk.cache.usual_causes import AROUND, cause_in_answer, usual_cause
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import Generate
@@ -25,6 +27,15 @@ _IN_ANSWER: Final = 200
 """Tokens of an earlier answer behind the first that differs, to see how it was written again."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReuseReason:
+    """`sentence`: as in `TurnStats.why`; `reread_tokens` and `miss`: as there."""
+
+    sentence: str
+    reread_tokens: int = 0
+    miss: str = ""
+
+
 def reuse_reason(
     model: Model,
     cache_manager: CacheManager,
@@ -34,7 +45,7 @@ def reuse_reason(
     prompt: list[int],
     places: Sequence[Place],
     command: Generate,
-) -> str:
+) -> ReuseReason:
     """Why the request reuses what was `acquired` of its prompt. Remembers the texts of its messages for the next one.
 
     held  token ids that the sequence had before; `prompt`: those of the request, with the `places` of its messages.
@@ -54,7 +65,7 @@ def reuse_reason(
     block = cache_manager.block
     reuses = alike is None and (command.client is None or command.client.reuse)  # what is alike was never to be shared
     began_again = reuses and reused == 0 and min(common, len(prompt) - 1) >= block
-    cause = ""
+    cause = None
     if command.client is not None and common < min(len(held), len(prompt)):
         at, first = _answer_at(common, places, messages)
         around = slice(max(0, common - AROUND) if at < 0 else first, common + (AROUND if at < 0 else _IN_ANSWER))
@@ -76,7 +87,11 @@ def reuse_reason(
     )
     cache_manager.set_texts(sequence, texts)
     explanation = explain(held, prompt, model.vocab.label, facts, reused)
-    return " ".join(part for part in (explanation.sentence, cause if explanation.position >= 0 else "") if part)
+    usual = cause.sentence if cause is not None and explanation.position >= 0 else ""
+    sentence = " ".join(part for part in (explanation.sentence, usual) if part)
+    if command.client is None or not (n_again := read_again(held, prompt, reused)):
+        return ReuseReason(sentence)
+    return ReuseReason(sentence, n_again, (cause or explanation.cause).value if command.client.reuse else NOT_SHARED)
 
 
 def _answer_at(common: int, places: Sequence[Place], messages: Sequence[Message]) -> tuple[int, int]:
