@@ -1,0 +1,70 @@
+"""`kvdesk doctor`: the log of another program, request by request: what missed the cache, what it cost, what helps."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from io import BufferedIOBase
+from pathlib import Path
+from typing import cast
+
+from kvdesk.cli.parser import Parser
+from kvdesk.engine_log import report
+from kvdesk.engine_log.causes import HITS, explain_request
+from kvdesk.engine_log.events import read_events
+from kvdesk.engine_log.lines import CHUNK, read_lines
+from kvdesk.engine_log.requests import RequestReader, read_requests
+from kvdesk.errors import UserError
+from kvdesk.translation import tr
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0, also where requests missed. UserError for a log without a request."""
+    parser = Parser(
+        prog="kvdesk doctor",
+        description=tr(
+            "The log of llama-server, Ollama, LM Studio or llama-cpp-python, request by request: what missed the "
+            "cache, what it cost and what helps. A pasted fragment will do."
+        ),
+    )
+    parser.add_argument("file", metavar="FILE", help=tr("the log; - reads standard input"))
+    parser.add_argument("--json", action="store_true", help=tr("one object a line: each request, then the sums"))
+    parser.add_argument("--misses", action="store_true", help=tr("requests that missed only, then the sums"))
+    args = parser.parse_args(argv)
+    reader, totals = RequestReader(), report.Totals()
+    for request in read_requests(read_events(read_lines(chunks_of(args.file))), reader):
+        finding = explain_request(request, reader.server)
+        totals.add(request, finding)
+        if args.misses and finding.cause in HITS:
+            continue
+        if args.json:
+            print(json.dumps(report.request_json(request, finding)))
+        else:
+            print("\n".join(report.request_lines(request, finding)))
+    if not totals.n:
+        raise UserError(
+            tr(
+                "{file} shows no request of llama-server, Ollama, LM Studio or llama-cpp-python. Ollama says something "
+                "of its cache with OLLAMA_DEBUG=1, llama-cpp-python with verbose=True."
+            ).format(file=args.file)
+        )
+    if args.json:
+        print(json.dumps(report.summary_json(totals, reader.server)))
+    else:
+        print("\n".join(report.summary_lines(totals, reader.server)))
+    return 0
+
+
+def chunks_of(file: str) -> Iterator[bytes]:
+    """The bytes of a log in pieces, as they come. Raises UserError where it cannot be read."""
+    if file == "-":
+        standard_input = cast(BufferedIOBase, sys.stdin.buffer)
+        yield from iter(lambda: standard_input.read1(CHUNK), b"")
+        return
+    try:
+        with Path(file).open("rb") as log:
+            yield from iter(lambda: log.read(CHUNK), b"")
+    except OSError as error:
+        said = tr("The log {file} cannot be read: {strerror}.")
+        raise UserError(said.format(file=file, strerror=error.strerror or error)) from error

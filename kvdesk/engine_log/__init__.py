@@ -1,0 +1,1 @@
+"""What other programs' engines write about their cache: logs of llama-server, Ollama, LM Studio, llama-cpp-python."""

@@ -1,0 +1,375 @@
+"""Why a request read what it read: the first cause that fits the record, in a sentence, with the cures.
+
+Pure. Owns the causes and their words. Must never know lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from kvdesk.cache.prompt_change import ATTRIBUTION as ATTRIBUTION_TEXT
+from kvdesk.cache.prompt_change import Change, PromptChange, change_between
+from kvdesk.cache.usual_causes import usual_cause
+from kvdesk.engine_log import cures
+from kvdesk.engine_log.cures import Cure
+from kvdesk.engine_log.record import Request, Server
+from kvdesk.translation import tr
+
+FEW: Final = 16
+"""Tokens that may be read again without a cause: the last block, the beginning of an answer."""
+SMALL: Final = 0.02
+"""Share of the prompt that may be, likewise; and what rounded similarities cannot tell."""
+ANOTHER: Final = 0.5
+"""Share of a slot's tokens below which the prompt may be another conversation's: llama-server saves the old one "
+"then."""
+
+
+class Cause(StrEnum):
+    """Why the cached tokens ended where they did. The value is its name in JSON."""
+
+    UNKNOWN = "unknown"
+    NEW = "new conversation"
+    CONTINUED = "continued"
+    REGENERATED = "regenerated"
+    LOADED = "loaded from memory"
+    SHIFTED_CHUNKS = "chunks reused"
+    TOO_LONG = "context full"
+    TRUNCATED = "prompt truncated"
+    WINDOW = "window lost"
+    RECURRENT = "recurrent state"
+    FORCED = "full re-processing"
+    NO_CHECKPOINT_IN_FILE = "no checkpoint in slot file"
+    CHECKPOINT = "checkpoint restored"
+    NOT_CACHED = "cache_prompt off"
+    ADAPTERS = "adapters changed"
+    BUSY = "slot busy"
+    LOW_SIMILARITY = "low similarity"
+    OTHER_SLOT = "another slot"
+    EVICTED = "evicted"
+    AFTER_SHIFT = "context shift"
+    THINKING = "thinking removed"
+    ATTRIBUTION = "attribution header"
+    TOOLS = "tools changed"
+    ROLE = "role changed"
+    FRONT_CUT = "front cut"
+    BLOCK_MOVED = "block moved"
+    COMPACTED = "compacted"
+    TEMPLATE = "template"
+    EDITED = "prompt changed"
+    DIVERGED = "diverged"
+
+
+HITS: Final = frozenset(
+    {Cause.NEW, Cause.CONTINUED, Cause.REGENERATED, Cause.LOADED, Cause.SHIFTED_CHUNKS, Cause.UNKNOWN}
+)
+"""Causes that lose nothing worth a cure."""
+_UNUSED: Final = frozenset(
+    {Cause.WINDOW, Cause.RECURRENT, Cause.FORCED, Cause.NO_CHECKPOINT_IN_FILE, Cause.CHECKPOINT, Cause.NOT_CACHED}
+)
+"""Causes that lose what was the same; the others lose what was changed too."""
+_CHANGES: Final = {
+    Change.TOOLS_GONE: (Cause.TOOLS, (cures.STABLE_TOOLS,)),
+    Change.TOOLS_REORDERED: (Cause.TOOLS, (cures.STABLE_TOOLS,)),
+    Change.TOOLS_CHANGED: (Cause.TOOLS, (cures.STABLE_TOOLS,)),
+    Change.ROLE_CHANGED: (Cause.ROLE, (cures.APPEND_ONLY,)),
+    Change.THINKING: (Cause.THINKING, (cures.PRESERVE_THINKING,)),
+    Change.FRONT_CUT: (Cause.FRONT_CUT, (cures.WHOLE_CUTS, cures.CONTEXT)),
+    Change.BLOCK_MOVED: (Cause.BLOCK_MOVED, (cures.APPEND_ONLY, cures.STABLE_FRONT)),
+    Change.COMPACTED: (Cause.COMPACTED, (cures.WHOLE_CUTS,)),
+    Change.ATTRIBUTION: (Cause.ATTRIBUTION, (cures.ATTRIBUTION,)),
+    Change.USUAL: (Cause.EDITED, (cures.STABLE_FRONT,)),
+    Change.EDITED: (Cause.EDITED, (cures.APPEND_ONLY,)),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One request explained. `lost`: tokens read again that had been in a cache, at most; lost_s: seconds for them.
+
+    notes   what else happened to the slot
+    more    how to log so that the next log says more, "" where this one says all
+    """
+
+    cause: Cause
+    sentence: str
+    lost: int = 0
+    lost_s: float = 0.0
+    cures: tuple[Cure, ...] = ()
+    notes: tuple[str, ...] = ()
+    more: str = ""
+
+
+def explain_request(request: Request, server: Server) -> Finding:
+    """Why this request read what it read."""
+    cause, sentence, helps = _cause(request, server)
+    lost = 0 if cause in HITS else _lost(request, cause)
+    has_time = request.read > 0 and request.prompt_ms > 0
+    per_token_ms = request.prompt_ms / request.read if has_time else server.ms_per_token
+    return Finding(
+        cause,
+        sentence,
+        lost,
+        lost * per_token_ms / 1000,
+        cures.cures_of(server.program, helps),
+        tuple(_notes(request, cause)),
+        "" if cause in HITS else _more(request, cause, server),
+    )
+
+
+def _lost(r: Request, cause: Cause) -> int:
+    """Tokens of the prompt that were computed though a slot had the same, or as many that were changed."""
+    known = r.same if cause in _UNUSED else max(min(r.held, r.n_prompt), r.same, r.elsewhere[1] if r.elsewhere else -1)
+    lost = known - max(r.reused, 0)
+    return max(0, lost if r.read < 0 else min(lost, r.read))
+
+
+def _is_more(tokens: int, r: Request) -> bool:
+    """Whether so many tokens are worth a cause."""
+    return tokens > max(FEW, SMALL * max(r.n_prompt, 0))
+
+
+def _counts(r: Request) -> str:
+    if r.n_prompt < 0 or r.reused < 0:
+        return tr("{read:,} tokens of the prompt were read.").format(read=r.read) if r.read >= 0 else ""
+    counts = tr("{reused:,} of {n:,} tokens were reused, {read:,} read.")
+    return counts.format(reused=r.reused, n=r.n_prompt, read=max(r.read, 0))
+
+
+_Found = tuple[Cause, str, tuple[Cure, ...]]
+
+
+def _cause(r: Request, s: Server) -> _Found:
+    for look in (_failure, _engine_loss, _slot_loss, _client_change):
+        if found := look(r, s):
+            return found
+    return _hit(r)
+
+
+def _failure(r: Request, s: Server) -> _Found | None:
+    if r.cut_from >= 0:
+        said = tr("The prompt of {n:,} tokens was longer than the context: its front was cut off, and nobody was told.")
+        return Cause.TRUNCATED, said.format(n=r.cut_from), (cures.CONTEXT,)
+    if r.error:
+        if "exceed" in r.error or "larger than the max context" in r.error or "too large" in r.error:
+            helps = (cures.CONTEXT,) if s.slots == 1 else (cures.CONTEXT, cures.UNIFIED)
+            return Cause.TOO_LONG, tr("The prompt did not fit into the slot: {error}").format(error=r.error), helps
+        return Cause.UNKNOWN, tr("The server refused the request: {error}").format(error=r.error), ()
+    return None
+
+
+def _engine_loss(r: Request, s: Server) -> _Found | None:
+    """What was the same and could not be used."""
+    unused = r.same - max(r.reused, 0)
+    said_all = 4 in r.levels or bool(s.program)
+    if r.restored >= 0 and not r.forced and _is_more(unused, r):
+        said = tr(
+            "This memory is cut only at checkpoints: the last one before the first difference (token {same:,}) was "
+            "at {at:,}."
+        )
+        return Cause.CHECKPOINT, said.format(same=r.same, at=r.restored), (cures.CHECKPOINTS, *_full(s, r))
+    if not r.forced and not (r.reused == 0 and _is_more(unused, r)):
+        return None
+    if not r.forced and said_all:
+        if r.prepared == "adapters":
+            return Cause.ADAPTERS, tr("The request uses other LoRA adapters, so the slot was emptied."), ()
+        if r.how == "similarity" or r.same > 0:
+            said = tr(
+                "{same:,} tokens were the same and none was used, without a word of the engine: the request has "
+                "cache_prompt off."
+            )
+            return Cause.NOT_CACHED, said.format(same=r.same), (cures.CACHE_PROMPT,)
+    if r.cache_prompt is False:
+        return Cause.NOT_CACHED, tr("The request says cache_prompt: false."), (cures.CACHE_PROMPT,)
+    return _forced(r, s)
+
+
+def _full(s: Server, r: Request) -> tuple[Cure, ...]:
+    return (cures.SWA_FULL,) if s.memory == "window" or r.window > 1 else ()
+
+
+def _forced(r: Request, s: Server) -> _Found:
+    at = tr("the first difference (token {same:,})").format(same=r.same) if r.same >= 0 else tr("the first difference")
+    reuse = (cures.NO_CACHE_REUSE,) if r.reuse_off > 0 else ()
+    if r.prepared == "restored":
+        said = tr("The slot came from a file, and a slot file has no checkpoints: this memory cannot go back to {at}.")
+        return Cause.NO_CHECKPOINT_IN_FILE, said.format(at=at), (cures.READ_ONCE, *_full(s, r))
+    if r.checked or r.invalidated:
+        n = max(r.checked, r.invalidated)
+        why = tr("none of its {n} checkpoints lies before {at}").format(n=n, at=at)
+    else:
+        why = tr("it had no checkpoint before {at}").format(at=at)
+    if s.memory == "window" or r.window > 1:
+        said = tr("The sliding window no longer reached back to {at}, and {why}: everything was read again.")
+        return Cause.WINDOW, said.format(at=at, why=why), (cures.SWA_FULL, cures.CHECKPOINTS, *reuse)
+    if s.memory == "recurrent" or r.window in (0, 1) or s.program == "llama-cpp-python":
+        said = tr("A recurrent state cannot be cut back, and {why}: everything was read again.")
+        return Cause.RECURRENT, said.format(why=why), (cures.CHECKPOINTS, *reuse)
+    if not r.forced:
+        said = tr(
+            "{same:,} tokens were the same and none was used: the memory has a window or a recurrent state without "
+            "a fitting checkpoint,"
+            " or the request has cache_prompt off. The default log does not say which."
+        )
+        return Cause.FORCED, said.format(same=r.same), (cures.CHECKPOINTS, cures.SWA_FULL, cures.CACHE_PROMPT, *reuse)
+    said = tr(
+        "The memory has a sliding window or a recurrent state and cannot be cut back, and {why}: everything was "
+        "read again."
+    )
+    return Cause.FORCED, said.format(why=why), (cures.CHECKPOINTS, cures.SWA_FULL, *reuse)
+
+
+def _slot_loss(r: Request, s: Server) -> _Found | None:
+    """What another slot had, or this one before."""
+    if r.prepared == "shifted" and r.same >= 0 and _is_more(min(r.held, r.n_prompt) - r.same, r):
+        said = tr(
+            "The request before was shifted at the end of the context, so the slot no longer holds what clients "
+            "send: from token {same:,} on."
+        )
+        return Cause.AFTER_SHIFT, said.format(same=r.same), (cures.NO_SHIFT, cures.CONTEXT)
+    if r.prepared == "purged":
+        said = tr("The slot had been emptied, since other requests needed its cells.")
+        return Cause.EVICTED, said, (cures.CONTEXT, cures.CACHE_RAM)
+    if r.elsewhere is not None and r.how in ("age", "similarity", "id"):
+        number, same, is_busy = r.elsewhere
+        if is_busy and _is_more(max(r.read, 0), r) and not r.is_first:
+            said = tr("Slot {n} was busy and may have held its beginning: the request got slot {slot}.")
+            return Cause.BUSY, said.format(n=number, slot=r.slot), (cures.PARALLEL, cures.ID_SLOT)
+        if _is_more(same - max(r.reused, 0), r):
+            if r.how == "age":
+                said = tr(
+                    "Slot {n} had the first {same:,} tokens, less than the similarity of {threshold} asks for: the "
+                    "oldest slot was taken."
+                )
+                helps = (cures.SIMILARITY, cures.ID_SLOT)
+                return Cause.LOW_SIMILARITY, said.format(n=number, same=same, threshold=r.threshold), helps
+            said = tr("Slot {n} had the first {same:,} tokens, and the request got slot {slot}.")
+            return Cause.OTHER_SLOT, said.format(n=number, same=same, slot=r.slot), (cures.ID_SLOT, cures.PARALLEL)
+    if r.how == "age" and r.same > 0 and _is_more(r.same - max(r.reused, 0), r):
+        said = tr(
+            "The slot had {same:,} tokens of the prompt, less than the similarity of {threshold} asks for: it was "
+            "emptied."
+        )
+        return Cause.LOW_SIMILARITY, said.format(same=r.same, threshold=r.threshold), (cures.SIMILARITY, cures.ID_SLOT)
+    if r.loaded < 0 and r.how == "age" and s.n_dropped and not r.is_first and r.reused <= 0:
+        said = tr(
+            "No slot and no saved prompt began like this one; {n} saved prompts had been dropped, since --cache-ram "
+            "was full."
+        )
+        return Cause.EVICTED, said.format(n=s.n_dropped), (cures.CACHE_RAM, cures.PARALLEL)
+    return None
+
+
+def _client_change(r: Request, s: Server) -> _Found | None:
+    """The prompt is no continuation of what the slot held."""
+    behind = min(r.held, r.n_prompt) - r.same
+    diverged = r.same >= 0 and r.held > 0 and _is_more(behind, r) and r.same < r.n_prompt - 1
+    if not diverged:
+        return None
+    change = change_between(r.before, r.prompt) if r.before and r.prompt else PromptChange(Change.NOTHING)
+    if change.change in _CHANGES:
+        cause, helps = _CHANGES[change.change]
+        return cause, change.sentence, helps
+    if r.old or r.new:
+        return _by_text(r)
+    if r.before and r.prompt:
+        said = tr(
+            "The messages go on as before, and the template renders earlier ones differently from token {same:,} "
+            "on: usually without their reasoning."
+        )
+        return Cause.TEMPLATE, said.format(same=r.same), (cures.PRESERVE_THINKING,)
+    if r.same < ANOTHER * r.held:
+        said = tr(
+            "The prompt parts from what the slot held ({held:,} tokens) at token {same:,}: another conversation, or "
+            "something changed near its front."
+        )
+        return (
+            Cause.DIVERGED,
+            said.format(held=r.held, same=r.same),
+            (cures.STABLE_FRONT, cures.PARALLEL, cures.CACHE_RAM),
+        )
+    said = tr(
+        "The prompt parts from what the slot held ({held:,} tokens) at token {same:,}: the client or the template "
+        "changed an earlier message."
+    )
+    helps = (cures.APPEND_ONLY, cures.PRESERVE_THINKING) if s.can_preserve else (cures.APPEND_ONLY,)
+    return Cause.DIVERGED, said.format(held=r.held, same=r.same), helps
+
+
+def _by_text(r: Request) -> _Found:
+    """From the text around the first difference, which is marked with ` | `."""
+    sentence = tr("The slot held “{old}”, the prompt has “{new}” (token {same:,}).").format(
+        old=_one_line(r.old), new=_one_line(r.new), same=r.same
+    )
+    if ATTRIBUTION_TEXT.search(r.old) or ATTRIBUTION_TEXT.search(r.new):
+        return Cause.ATTRIBUTION, sentence, (cures.ATTRIBUTION,)
+    usual = usual_cause(r.old, r.new)
+    if "think" in r.old + r.new:
+        return Cause.THINKING, " ".join((sentence, usual)).strip(), (cures.PRESERVE_THINKING,)
+    return Cause.EDITED, " ".join((sentence, usual)).strip(), (cures.STABLE_FRONT if usual else cures.APPEND_ONLY,)
+
+
+def _one_line(text: str) -> str:
+    before, _, behind = text.partition(" | ")
+    shown = behind[:40] if behind.strip() else before[-40:]
+    return " ".join(shown.split())
+
+
+def _hit(r: Request) -> _Found:
+    counts = _counts(r)
+    if r.chunks:
+        return (
+            Cause.SHIFTED_CHUNKS,
+            tr("{n:,} tokens were shifted to new positions.").format(n=r.chunks) + " " + counts,
+            (),
+        )
+    if r.loaded >= 0:
+        return Cause.LOADED, tr("Its beginning came from a prompt saved in memory.") + " " + counts, ()
+    if r.n_prompt > 0 and 0 <= r.n_prompt - 1 <= r.same:
+        return Cause.REGENERATED, tr("The slot held the whole prompt.") + " " + counts, ()
+    if r.reused > 0:
+        return Cause.CONTINUED, counts, ()
+    if r.is_first or r.held == 0 or r.how == "age":
+        return Cause.NEW, tr("Nothing of it was in a slot.") + " " + counts, ()
+    return Cause.UNKNOWN, counts, ()
+
+
+def _notes(r: Request, cause: Cause) -> list[str]:
+    notes = []
+    if r.restored >= 0 and cause is not Cause.CHECKPOINT:
+        notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
+    if r.shifted > 0:
+        notes.append(
+            tr("The context was full: {n:,} tokens behind the front were dropped and the rest shifted.").format(
+                n=r.shifted
+            )
+        )
+    if r.truncated and r.shifted <= 0:
+        notes.append(tr("The context was full: the answer was cut off."))
+    if r.no_room:
+        notes.append(tr("No free cells for a whole batch: it was tried again in smaller ones."))
+    if r.dropped:
+        notes.append(tr("{n} saved prompts were dropped for this one.").format(n=r.dropped))
+    if r.created:
+        size = f" ({r.created_mib:,.0f} MiB)" if r.created_mib else ""
+        notes.append(tr("{n} checkpoints were made{size}.").format(n=r.created, size=size))
+    if r.invalidated:
+        notes.append(tr("{n} checkpoints behind the difference were erased.").format(n=r.invalidated))
+    if r.erased:
+        notes.append(tr("{n} old checkpoints were erased: --ctx-checkpoints was reached.").format(n=r.erased))
+    if r.reuse_off > 0:
+        notes.append(tr("--cache-reuse {n} was ignored: this memory cannot be shifted.").format(n=r.reuse_off))
+    if r.cancelled:
+        notes.append(tr("The client went away."))
+    return notes
+
+
+def _more(r: Request, cause: Cause, s: Server) -> str:
+    if s.program == "Ollama":
+        return ""
+    if cause is Cause.FORCED and 4 not in r.levels:
+        return cures.LOG_TEXT
+    if cause in (Cause.DIVERGED, Cause.TEMPLATE):
+        return cures.LOG_BODIES if r.old or 4 in r.levels else cures.LOG_TEXT
+    return ""

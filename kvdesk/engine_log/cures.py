@@ -1,0 +1,106 @@
+"""What helps against a miss, by name: one line per option or variable, and what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kvdesk.translation import marked, tr
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """`name`: what one types; `what`: what it does, in the source's language.
+
+    others  the name in programs other than llama-server, "" where it has none
+    """
+
+    name: str
+    what: str
+    others: tuple[tuple[str, str], ...] = ()
+
+    def sentence(self) -> str:
+        """In the language of the program."""
+        return f"{self.name}: {tr(self.what)}"
+
+
+def cures_of(program: str, cures: Iterable[Cure]) -> tuple[Cure, ...]:
+    """Those that the program has, under the names they have there."""
+    named = ((cure, dict(cure.others).get(program, cure.name)) for cure in cures)
+    return tuple(replace(cure, name=name) for cure, name in named if name)
+
+
+def _not_in(*programs: str) -> tuple[tuple[str, str], ...]:
+    return tuple((program, "") for program in programs)
+
+
+ATTRIBUTION: Final = Cure(
+    "CLAUDE_CODE_ATTRIBUTION_HEADER=0",
+    marked("in the environment of Claude Code, keeps the checksum out of its system prompt"),
+)
+PRESERVE_THINKING: Final = Cure(
+    "--chat-template-kwargs '{\"preserve_thinking\": true}'",
+    marked("or --reasoning-preserve where the template supports it: earlier reasoning stays in the prompt"),
+)
+SWA_FULL: Final = Cure(
+    "--swa-full",
+    marked("keeps all cells of a sliding window, for more memory"),
+    (("llama-cpp-python", "Llama(swa_full=True)"), ("Ollama", "")),
+)
+CHECKPOINTS: Final = Cure(
+    "--ctx-checkpoints N, --checkpoint-min-step N",
+    marked("more checkpoints, closer together: one before the difference is enough"),
+    (("llama-cpp-python", "llama-server instead of Llama"), ("Ollama", "")),
+)
+CACHE_RAM: Final = Cure(
+    "--cache-ram MIB",
+    marked("more memory for the prompts of other conversations (-1: no limit)"),
+    _not_in("Ollama", "llama-cpp-python"),
+)
+NO_CACHE_REUSE: Final = Cure(
+    "no --cache-reuse", marked("it needs a memory that can be shifted: not with windows, recurrent states or images")
+)
+SIMILARITY: Final = Cure(
+    "--slot-prompt-similarity 0.01",
+    marked("takes the slot with a shorter common beginning"),
+    _not_in("Ollama", "llama-cpp-python"),
+)
+ID_SLOT: Final = Cure(
+    '"id_slot": N in the request', marked("pins a conversation to its slot"), _not_in("Ollama", "llama-cpp-python")
+)
+PARALLEL: Final = Cure(
+    "-np N",
+    marked("more slots, so that conversations do not push each other out"),
+    (("Ollama", "OLLAMA_NUM_PARALLEL=N"), ("llama-cpp-python", "llama-server -np N")),
+)
+UNIFIED: Final = Cure("--kv-unified", marked("one cache for all slots: a long prompt may use the cells of the others"))
+CONTEXT: Final = Cure(
+    "-c N",
+    marked("a larger context"),
+    (("Ollama", "OLLAMA_CONTEXT_LENGTH=N or num_ctx"), ("llama-cpp-python", "Llama(n_ctx=N)")),
+)
+CACHE_PROMPT: Final = Cure(
+    '"cache_prompt": true in the request', marked("or no --no-cache-prompt: the slot is compared at all")
+)
+STABLE_FRONT: Final = Cure(
+    "a stable beginning", marked("what changes (date, ids, reminders) goes to the end of the prompt, behind the chat")
+)
+STABLE_TOOLS: Final = Cure(
+    "stable tools", marked("the same tools in the same order in every request of a conversation")
+)
+APPEND_ONLY: Final = Cure("append only", marked("earlier messages stay as they were sent: role, text and place"))
+WHOLE_CUTS: Final = Cure(
+    "fewer, larger cuts", marked("when the client must drop messages: each cut is read again once")
+)
+READ_ONCE: Final = Cure(
+    "one request after a restore",
+    marked("a slot file has no checkpoints: the first request reads the prompt and makes new ones"),
+)
+NO_SHIFT: Final = Cure(
+    "no --context-shift", marked("or a larger -c: a shifted slot is no longer the prompt that clients send")
+)
+LOG_TEXT: Final = "LLAMA_SERVER_SLOTS_DEBUG=1 LLAMA_SERVER_SLOTS_N_DIFF=24 llama-server -lv 4"
+"""The level at which llama-server prints checkpoints, slots and the text around the first difference."""
+LOG_BODIES: Final = "llama-server -lv 5"
+"""Prints requests too: with them doctor names the message. Such a log holds prompts."""

@@ -1,0 +1,158 @@
+"""The events of a log: what each line says about the cache, and the lines that say nothing passed over.
+
+Must never know requests; which sentence is which event stands in `sentences`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from kvdesk.engine_log.lines import LogLine
+from kvdesk.engine_log.sentences import ENGINE, OLLAMA, SERVER, Kind, compiled, first_words
+
+DEFAULT_LEVEL: Final = 3
+"""What llama-server prints without `-lv`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `slot`, `task`: -1 where the line has none; `values`: what varies in its sentence.
+
+    level   at which llama-server prints it now, 0 for another program
+    """
+
+    kind: Kind
+    line: int
+    clock: str = ""
+    slot: int = -1
+    task: int = -1
+    level: int = 0
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def number(self, name: str, default: int = -1) -> int:
+        """A value as a whole number; `default` where there is none."""
+        return int(self.real(name, default))
+
+    def real(self, name: str, default: float = -1.0) -> float:
+        """A value as a number, likewise."""
+        try:
+            return float(self.values[name])
+        except (KeyError, ValueError):  # the second for what no engine has written
+            return default
+
+
+_Rule = tuple[Kind, int, re.Pattern[str]]
+
+_ID: Final = r"-?\d{1,9}"
+_HEAD: Final = re.compile(
+    rf"(?:slot|srv|que|res)\s+[\w~<>:]*?\s*:\s*(?:id\s+(?P<slot>{_ID}) \| task (?P<task>{_ID}) \|)?[\s-]*(?P<rest>.*)",
+    re.DOTALL,
+)
+_LATER_HEAD: Final = re.compile(rf"\b(?:slot|srv)\s+\w*: (?:id\s+{_ID} \| task |\S)")
+_PREFIX: Final = 300
+"""Characters before a line's head where an unknown program wraps it."""
+_GO: Final = re.compile(r'(?:time=(?P<time>\S+) )?level=\w+ source=\S+ msg="?(?P<msg>[^"=]*)"?(?P<rest>.*)')
+_PAIR: Final = re.compile(rf"(\w+)=({_ID})(?!\S)")
+_GIN: Final = re.compile(
+    r"\[GIN\] (?P<time>[\d/ :-]+?) \|\s*(?P<status>\d+) \|[^|]*\|[^|]*\|\s*(?P<method>[A-Z]+)\s+\"(?P<path>[^\"]*)\""
+)
+_DONE: Final = re.compile(r"(?P<method>[A-Z]+) (?P<path>/\S*) \S+ (?P<status>\d{3})")
+_WORD: Final = re.compile(r"\w+")
+_CONTINUED: Final = 2000
+"""Characters of a text that goes on over several lines."""
+
+
+def _by_word(rules: Iterable[tuple[int, Kind, str]]) -> dict[str, list[_Rule]]:
+    table: dict[str, list[_Rule]] = {}
+    for level, kind, sentence in rules:
+        for word in first_words(sentence):
+            table.setdefault(word, []).append((kind, level, compiled(sentence)))
+    return table
+
+
+_SERVER: Final = _by_word(SERVER)
+_ENGINE: Final = _by_word((0, kind, sentence) for kind, sentence in ENGINE)
+"""By the first word: most lines of a log begin with none of these."""
+
+
+def event_of(line: LogLine) -> Event | None:
+    """The event of one line; None for the many that say nothing about the cache."""
+    text = line.text
+    head = _HEAD.match(text)
+    if head is None and (start := _LATER_HEAD.search(text[:_PREFIX])):
+        head = _HEAD.match(text, start.start())
+    if head:
+        slot, task = int(head["slot"] or -1), int(head["task"] or -1)
+        return _found(line, head["rest"], _SERVER, slot, task)
+    if event := _found(line, text[: 2 * _PREFIX].lstrip(), _ENGINE):
+        return event
+    if "msg=" in text[: 2 * _PREFIX] and (go := _GO.search(text)):
+        kind = OLLAMA.get(go["msg"].strip())
+        values = dict(_PAIR.findall(go["rest"]))
+        slot = int(values.pop("id", -1))
+        return Event(kind, line.number, go["time"] or line.clock, slot, values=values) if kind else None
+    if "[GIN]" in text[:_PREFIX] and (gin := _GIN.search(text)):
+        return Event(Kind.DONE, line.number, gin["time"], values=gin.groupdict())
+    return None
+
+
+def _found(line: LogLine, text: str, rules: Mapping[str, list[_Rule]], slot: int = -1, task: int = -1) -> Event | None:
+    word = _WORD.match(text)
+    for kind, level, pattern in rules.get(word[0].lower(), ()) if word else ():
+        if match := pattern.match(text):
+            values = {name: value for name, value in match.groupdict().items() if value is not None}
+            event = Event(kind, line.number, line.clock, slot, task, level, values)
+            return _detailed(event)
+    return None
+
+
+def _detailed(event: Event) -> Event:
+    """The event with what its sentence leaves open: the slot or task that it names, the parts of a request line."""
+    if event.kind is Kind.BODY and not event.values["json"].startswith("{"):  # how older versions say `done request:`
+        event = replace(event, kind=Kind.DONE, level=4, values={"method": event.values["json"]})
+    if event.kind is Kind.DONE:
+        done = _DONE.match(event.values["method"])
+        return replace(event, values=done.groupdict() if done else {})
+    if event.kind is Kind.PURGED:
+        return replace(event, slot=event.number("slot"))
+    if event.kind in (Kind.ERROR, Kind.CANCELLED):
+        return replace(event, task=event.number("task"))
+    return event
+
+
+def read_events(lines: Iterable[LogLine]) -> Iterator[Event]:
+    """The events of a log. The text around a difference may go on over lines without a head: it is joined again."""
+    joiner = TextJoiner()
+    for line in lines:
+        yield from joiner.feed(line)
+    yield from joiner.close()
+
+
+class TextJoiner:
+    """Joins the text around a difference, and gives every other event as it comes."""
+
+    def __init__(self) -> None:
+        self._open: Event | None = None
+
+    def feed(self, line: LogLine) -> Iterator[Event]:
+        """The events that are complete with this line."""
+        event = event_of(line)
+        if self._open is not None:
+            text = self._open.values["text"]
+            if event is None and not _HEAD.match(line.text) and len(text) < _CONTINUED:
+                self._open = replace(self._open, values={"text": f"{text}\n{line.text}"})
+                return
+            yield from self.close()
+        if event is not None and event.kind in (Kind.OLD_TEXT, Kind.NEW_TEXT):
+            self._open = event
+        elif event is not None:
+            yield event
+
+    def close(self) -> Iterator[Event]:
+        """What is still open at the end of the log."""
+        if self._open is not None:
+            yield self._open
+            self._open = None

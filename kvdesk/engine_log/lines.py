@@ -1,0 +1,106 @@
+"""The lines of a log, whatever wraps them: colours, time stamps, names of services, JSON lines, quotes of Markdown.
+
+Owns decoding and the limits that keep memory bounded. Must never know what a line means.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+LONGEST: Final = 4 << 20
+"""Characters of a line that are kept: a dump of 131,072 cells in one JSON line has 700,000."""
+CHUNK: Final = 1 << 20
+"""Bytes read at once."""
+
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_LEVELS: Final = {"error": 1, "warn": 2, "info": 3, "debug": 5}
+_LETTERS: Final = {"E": 1, "W": 2, "I": 3, "D": 5}
+_OUTER: Final = re.compile(
+    r"(?:>\s?)*"  # a quote in Markdown
+    r"(?:[A-Z][a-z]{2}\s+\d+ \d\d:\d\d:\d\d\s+\S+?(?: \S+?)?: )?"  # journald: host and program
+    r"(?:[A-Za-z][\w.-]*[-_]\d+\s+\| )?"  # docker compose
+    r"(?:\[?(?P<day>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)[\d.,]*(?:Z|[+-]\d\d:?\d\d)?\]?\s*)?"
+    r"(?:\[(?:DEBUG|INFO|WARN|ERROR|LM STUDIO SERVER)\]\s*)*"
+    r"(?:\[\d+\] )?"  # the port of a router's child
+    r"(?: ?(?P<clock>\d+\.\d\d\.\d{3}\.\d{3}) )?"
+    r"(?:(?P<letter>[DIWE]) )?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One message. `text`: without what wraps it; several lines where a JSON line holds several.
+
+    number  of the line in the log, from 1
+    clock   the time as it is printed, "" for none
+    level   1 (errors) to 5 (debug), 0 where the log does not show it
+    """
+
+    number: int
+    text: str
+    clock: str = ""
+    level: int = 0
+
+
+def read_lines(chunks: Iterable[bytes]) -> Iterator[LogLine]:
+    """The messages of a log that comes in pieces, cut anywhere. UTF-8 or, by its mark, UTF-16; other bytes are �."""
+    for number, text in enumerate(_split(_decoded(chunks)), 1):
+        yield from _line(number, text)
+
+
+def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
+    decoder: codecs.IncrementalDecoder | None = None
+    for chunk in chunks:
+        if decoder is None:
+            encoding = "utf-16" if chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+            decoder = codecs.getincrementaldecoder(encoding)("replace")
+        yield decoder.decode(chunk)
+    if decoder is not None:
+        yield decoder.decode(b"", True)
+
+
+def _split(pieces: Iterable[str]) -> Iterator[str]:
+    rest = ""
+    for piece in pieces:
+        lines = piece.split("\n")
+        lines[0] = rest + lines[0]
+        rest = lines.pop()[:LONGEST]
+        yield from (line[:LONGEST] for line in lines)
+    if rest:
+        yield rest
+
+
+def _line(number: int, text: str) -> Iterator[LogLine]:
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
+    text = text.rstrip("\r").rsplit("\r", 1)[-1]
+    if text.startswith("{") and text.endswith("}") and (found := _from_json(text)):
+        message, clock, level = found
+        if "\n" not in message.strip("\n") or message.startswith("\n"):
+            yield LogLine(number, message.removesuffix("\n"), clock, level)
+        else:
+            yield from (LogLine(number, line, clock, level) for line in message.split("\n"))
+        return
+    outer = _OUTER.match(text)
+    assert outer is not None  # every part of it may be missing
+    clock = outer["clock"] or outer["day"] or ""
+    yield LogLine(number, text[outer.end() :], clock, _LETTERS.get(outer["letter"], 0))
+
+
+def _from_json(text: str) -> tuple[str, str, int] | None:
+    """Message, time and level of a line that `--log-jsonl` wrote; None for other JSON."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    message = found.get("msg")
+    if found.get("type") != "log" or not isinstance(message, str):
+        return None
+    time = found.get("time")
+    clock = f"{time / 1e6:.3f} s" if isinstance(time, int | float) and time else ""
+    return message, clock, _LEVELS.get(str(found.get("level")), 0)

@@ -1,0 +1,123 @@
+"""The record of a log: its requests, and what is known of the server. Numbers that the log does not say are -1.
+
+Doctor, attach and watch read it; must never know how it was put together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kvdesk.cache.prompt_change import Prompt
+
+
+@dataclass(slots=True)
+class Server:
+    """What the log says of the server. -1: unknown.
+
+    memory   "attention", "window", "recurrent": what a part of a state can be cut from; "" unknown
+    level    the highest level of llama-server's lines that were met
+    ms_per_token  of the last prompt that was read
+    """
+
+    model: str = ""
+    slots: int = -1
+    ctx: int = -1
+    ram_mib: int = -1
+    checkpoints: int = -1
+    memory: str = ""
+    full_window: bool = False
+    multimodal: bool = False
+    can_preserve: bool = False
+    program: str = ""
+    level: int = 0
+    loads: int = 0
+    n_dropped: int = 0
+    dropped_mib: float = 0.0
+    n_lines: int = 0
+    ms_per_token: float = 0.0
+
+
+@dataclass(slots=True)
+class Request:
+    """One request. Numbers of tokens are -1 where the log does not say them.
+
+    n_prompt, reused, read   of its prompt: all, from the cache, computed
+    held, same   tokens the slot held before, and how many of them begin the prompt
+    is_rounded   `same` and `held` follow from similarities with three digits
+    how          "similarity", "age", "id": how the slot was chosen; "" unknown
+    sim, keep    shares that the server printed; threshold: of similarity that it asks for
+    elsewhere    the other slot whose tokens begin the prompt best, its tokens that do, and whether it was busy
+    prepared     what had happened to the slot before: "" | "cleared" | "purged" | "restored" | "adapters" | "shifted"
+    checked, created, invalidated, erased   checkpoints; restored: tokens of the one that was restored, -1 none
+    loaded       share of the prompt that a prompt saved in memory brought, -1 none; saved: the slot's was saved first
+    old, new     text around the first difference, where the server was asked for it
+    """
+
+    slot: int
+    task: int
+    line: int
+    clock: str = ""
+    path: str = ""
+    status: int = -1
+    n_prompt: int = -1
+    reused: int = -1
+    read: int = -1
+    prompt_ms: float = -1.0
+    generated: int = -1
+    generated_ms: float = -1.0
+    ctx: int = -1
+    held: int = -1
+    same: int = -1
+    is_rounded: bool = False
+    how: str = ""
+    sim: float = -1.0
+    keep: float = -1.0
+    threshold: float = -1.0
+    elsewhere: tuple[int, int, bool] | None = None
+    prepared: str = ""
+    is_first: bool = False
+    forced: bool = False
+    window: int = -1
+    checked: int = 0
+    created: int = 0
+    created_mib: float = 0.0
+    invalidated: int = 0
+    erased: int = 0
+    restored: int = -1
+    loaded: float = -1.0
+    saved: bool = False
+    dropped: int = 0
+    no_room: bool = False
+    reuse_off: int = -1
+    chunks: int = 0
+    shifted: int = -1
+    truncated: bool = False
+    cut_from: int = -1
+    error: str = ""
+    cancelled: bool = False
+    old: str = ""
+    new: str = ""
+    prompt: Prompt | None = None
+    before: Prompt | None = None
+    cache_prompt: bool | None = None
+    levels: set[int] = field(default_factory=set)
+
+
+def complete(request: Request, held: int) -> None:
+    """What follows from the other numbers: llama-server does not print all of them below level 4.
+
+    held    tokens in the slot at the end: the prompt and all generated tokens but the last, which was not decoded
+    """
+    r = request
+    if r.n_prompt < 0 and held > 0 and r.generated > 0 and r.shifted < 0 and not r.truncated:
+        r.n_prompt = held - r.generated + 1
+    if r.n_prompt < 0 and r.reused >= 0 and r.read >= 0:
+        r.n_prompt = r.reused + r.read
+    if r.reused < 0 and r.n_prompt >= 0 and 0 <= r.read <= r.n_prompt:
+        r.reused = r.n_prompt - r.read
+    if r.read < 0 and r.n_prompt >= 0 and r.reused >= 0 and not (r.error or r.cancelled):
+        r.read = r.n_prompt - r.reused
+    if r.same < 0 and r.sim >= 0 and r.n_prompt > 0:
+        r.same, r.is_rounded = round(r.sim * r.n_prompt), True
+    if r.held < 0 and r.keep > 0 and r.same >= 0:
+        r.held, r.is_rounded = round(r.same / r.keep), True

@@ -1,0 +1,434 @@
+"""The requests of a log, put together from its events: which slot each got, what that held, what was read again.
+
+Owns the state of slots between requests, bounded however long the log is. Must never know causes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kvdesk.cache.prompt_change import Prompt, prompt_of_json, prompt_of_text
+from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
+from kvdesk.engine_log.record import Request, Server, complete
+from kvdesk.engine_log.sentences import Kind
+
+MOST_SLOTS: Final = 256
+"""Slots that are remembered: llama.cpp has no more sequences."""
+MOST_WAITING: Final = 64
+"""Requests that have ended and wait for their texts."""
+
+
+@dataclass(slots=True)
+class _Slot:
+    """What is known of a slot: its request, the one before, and what happened since."""
+
+    current: Request | None = None
+    held: int = -1
+    used: bool = False
+    prepared: str = ""
+    prompt: Prompt | None = None
+
+
+@dataclass(slots=True)
+class _Choice:
+    """What the server said before it started a request."""
+
+    slot: int = -1
+    how: str = ""
+    sim: float = -1.0
+    keep: float = -1.0
+    threshold: float = -1.0
+    same: dict[int, tuple[int, int]] = field(default_factory=dict)
+    busy: set[int] = field(default_factory=set)
+    loaded: float = -1.0
+    saved: bool = False
+    dropped: int = 0
+    cleared: int = -1
+    restored: bool = False
+
+
+_Handler = Callable[[Event], Iterator[Request] | None]
+
+
+class RequestReader:
+    """Feed it events, get the requests that are complete. `server` is what is known so far."""
+
+    def __init__(self) -> None:
+        self.server = Server()
+        self._slots: dict[int, _Slot] = {}
+        self._choice = _Choice()
+        self._waiting: deque[Request] = deque()
+        self._timed: Request | None = None
+        self._last_done = ("", -1)
+        self._cut_from = -1
+        self._handlers = self._all_handlers()
+
+    def feed(self, event: Event) -> Iterator[Request]:
+        """The requests that this event completes, in order of their end."""
+        self.server.level = max(self.server.level, event.level)
+        self.server.n_lines = max(self.server.n_lines, event.line)
+        handler = self._handlers.get(event.kind)
+        if handler:
+            yield from handler(event) or ()
+        if len(self._waiting) > MOST_WAITING:
+            yield self._waiting.popleft()
+
+    def close(self) -> Iterator[Request]:
+        """What is still open at the end of the log."""
+        yield from self._all_waiting()
+        for slot in self._slots.values():
+            if slot.current is not None:
+                complete(slot.current, -1)
+                yield slot.current
+        self._slots.clear()
+
+    def _all_handlers(self) -> dict[Kind, _Handler]:
+        k = Kind
+        by_handler: dict[_Handler, tuple[Kind, ...]] = {
+            self._on_choice: (k.SIMILARITY, k.BUSY, k.BY_SIMILARITY, k.BY_AGE, k.BY_ID),
+            self._on_ram: (k.SAVED, k.LOADED, k.DROPPED),
+            self._on_cleared: (k.CLEARED, k.PURGED, k.ADAPTERS, k.EVICTED),
+            self._on_launching: (k.LAUNCHING,),
+            self._on_started: (k.STARTED,),
+            self._on_numbers: (k.PROMPT, k.PREFIX, k.CACHED),
+            self._on_timing: (k.EVALUATED, k.GENERATED),
+            self._on_checkpoint: (k.FORCED, k.CHECKED, k.RESTORED, k.CREATED, k.INVALIDATED, k.ERASED),
+            self._on_slot_fact: (k.SHIFTED, k.CHUNK, k.REUSE_OFF, k.NO_ROOM, k.OLD_TEXT, k.NEW_TEXT),
+            self._on_stopped: (k.STOPPED,),
+            self._on_error: (k.ERROR, k.CANCELLED),
+            self._on_done: (k.DONE,),
+            self._on_body: (k.BODY,),
+            self._on_response: (k.RESPONSE,),
+            self._on_lookup: (k.LOOKUP, k.LOOKUP_FORCED, k.SUMMARY),
+            self._on_truncated: (k.TRUNCATED, k.MESSAGES_DROPPED),
+            self._on_load: (k.LOADING,),
+            self._on_limit: (k.SLOTS, k.RAM_LIMIT, k.RAM_OFF, k.CHECKPOINT_LIMIT, k.CHECKPOINTS_OFF),
+            self._on_memory: (k.PRESERVES, k.WINDOW, k.RECURRENT, k.FULL_WINDOW, k.MULTIMODAL, k.UNSUPPORTED),
+        }
+        return {kind: handler for handler, kinds in by_handler.items() for kind in kinds}
+
+    # -- slots and requests
+
+    def _slot(self, number: int) -> _Slot:
+        if number not in self._slots and len(self._slots) >= MOST_SLOTS:
+            self._slots.clear()  # no server has so many: what was read is no log of one
+        return self._slots.setdefault(number, _Slot())
+
+    def _request(self, event: Event) -> Request | None:
+        """The request of a line, begun where the log begins in its middle."""
+        if event.slot < 0:
+            return self._timed
+        slot = self._slot(event.slot)
+        if slot.current is None and event.task >= 0:
+            slot.current = Request(event.slot, event.task, event.line, event.clock)
+        current = slot.current
+        if current is not None:
+            current.levels.add(event.level)
+        return current
+
+    def _on_choice(self, event: Event) -> None:
+        c, kind = self._choice, event.kind
+        if kind is Kind.SIMILARITY:
+            c.same[event.slot] = (event.number("same"), event.number("n"))
+            c.threshold = event.real("threshold")
+        elif kind is Kind.BUSY:
+            c.busy.add(event.slot)
+        else:
+            c.slot = event.slot
+            c.how = {Kind.BY_SIMILARITY: "similarity", Kind.BY_AGE: "age"}.get(kind, "id")
+            c.sim = event.real("sim_best", event.real("sim"))
+            c.keep = event.real("keep")
+            c.threshold = event.real("threshold", c.threshold)
+
+    def _on_ram(self, event: Event) -> None:
+        c, kind = self._choice, event.kind
+        if kind is Kind.SAVED:
+            c.saved = True
+        elif kind is Kind.LOADED:
+            c.loaded = event.real("sim", 0.0)
+        elif kind is Kind.DROPPED:
+            c.dropped += 1
+            self.server.n_dropped += 1
+            self.server.dropped_mib += event.real("mib", 0.0)
+
+    def _on_cleared(self, event: Event) -> None:
+        slot = self._slot(event.slot)
+        prepared = {Kind.PURGED: "purged", Kind.ADAPTERS: "adapters", Kind.EVICTED: "purged"}.get(event.kind, "cleared")
+        slot.prepared = prepared
+        if event.kind is not Kind.EVICTED:
+            slot.held = 0
+            slot.prompt = None
+
+    def _on_launching(self, event: Event) -> None:
+        """The server prints the slot as its last request left it: that one's text, where no body has come."""
+        slot = self._slot(event.slot)
+        found = _json(event)
+        text = found.get("prompt")
+        last = next((r for r in reversed(self._waiting) if r.slot == event.slot), None)
+        if isinstance(text, str) and text and slot.prompt is None:
+            prompt = prompt_of_text(text)
+            slot.prompt = prompt
+            if last is not None and last.prompt is None and last.task == found.get("id_task"):
+                last.prompt = prompt
+
+    def _on_started(self, event: Event) -> Iterator[Request]:
+        slot = self._slot(event.slot)
+        if slot.current is not None:
+            yield from self._finished(slot, -1)
+        yield from self._texts_missing(event.slot)
+        c = self._choice if self._choice.slot in (-1, event.slot) else _Choice()
+        self._choice = _Choice()
+        request = Request(event.slot, event.task, event.line, event.clock)
+        request.how, request.sim, request.keep, request.threshold = c.how, c.sim, c.keep, c.threshold
+        request.saved, request.loaded, request.dropped = c.saved, c.loaded, c.dropped
+        request.prepared, request.held, request.before = slot.prepared, slot.held, slot.prompt
+        request.is_first = not slot.used
+        if event.slot in c.same:
+            request.same, request.n_prompt = c.same[event.slot]
+        if c.loaded >= 0:  # its cells are those of another prompt now
+            request.same = request.held = -1
+            request.sim, request.keep, request.before = c.loaded, -1.0, None
+        others = [(same, number) for number, (same, _) in c.same.items() if number != event.slot]
+        if others and max(others)[0] > max(request.same, 0):
+            request.elsewhere = (max(others)[1], max(others)[0], False)
+        elif c.busy and c.how == "age":
+            request.elsewhere = (min(c.busy), -1, True)
+        request.levels.add(event.level)
+        slot.current, slot.prepared, slot.used = request, "", True
+
+    def _on_numbers(self, event: Event) -> None:
+        request = self._request(event)
+        if request is None:
+            return
+        kind, n = event.kind, event.number("n")
+        if kind is Kind.PROMPT:
+            request.n_prompt, request.ctx = n, event.number("ctx")
+        elif kind is Kind.PREFIX:
+            request.same, request.held = event.number("same"), event.number("held")
+            request.window = event.number("window")
+        elif kind is Kind.CACHED and request.reused < 0 and request.read < 0:
+            request.reused = n
+        elif kind is Kind.EVALUATED:
+            request.read, request.prompt_ms = n, event.real("ms")
+            self.server.ms_per_token = request.prompt_ms / n if n > 0 else self.server.ms_per_token
+        elif kind is Kind.GENERATED:
+            request.generated, request.generated_ms = n, event.real("ms")
+
+    def _on_timing(self, event: Event) -> Iterator[Request]:
+        """Times without a head belong to the slot named last; llama-cpp-python has no slots at all."""
+        if event.slot < 0:
+            self._timed = self._timed or self._only_current()
+            if self._timed is None and event.kind is Kind.EVALUATED:
+                self._timed = self._slot(0).current = Request(0, -1, event.line, event.clock, is_first=True)
+        else:
+            self._timed = None
+        self._on_numbers(event)
+        if self.server.program == "llama-cpp-python" and event.kind is Kind.GENERATED and 0 in self._slots:
+            yield from self._finished(self._slots[0], -1)
+
+    def _only_current(self) -> Request | None:
+        open_ones = [slot.current for slot in self._slots.values() if slot.current is not None]
+        return open_ones[-1] if open_ones else None
+
+    def _on_checkpoint(self, event: Event) -> None:
+        request = self._request(event)
+        if request is None:
+            return
+        kind = event.kind
+        if kind is Kind.FORCED:
+            request.forced = True
+        elif kind is Kind.CHECKED:
+            request.checked += 1
+        elif kind is Kind.RESTORED:
+            request.restored = event.number("n", event.number("last") + 1)
+        elif kind is Kind.CREATED:
+            request.created += 1
+            request.created_mib += event.real("mib", 0.0)
+        elif kind is Kind.INVALIDATED:
+            request.invalidated += 1
+        else:
+            request.erased += 1
+
+    def _on_slot_fact(self, event: Event) -> None:
+        request = self._request(event) or self._only_current()
+        if request is None:
+            return
+        kind = event.kind
+        if kind is Kind.SHIFTED:
+            request.shifted = max(request.shifted, 0) + event.number("n", event.number("discard", 0))
+        elif kind is Kind.CHUNK:
+            request.chunks += event.number("n", 0)
+        elif kind is Kind.REUSE_OFF:
+            request.reuse_off = event.number("n")
+        elif kind is Kind.NO_ROOM:
+            request.no_room = True
+        elif kind is Kind.OLD_TEXT:
+            request.old = event.values["text"]
+        elif kind is Kind.NEW_TEXT:
+            request.new = event.values["text"]
+
+    def _on_stopped(self, event: Event) -> Iterator[Request]:
+        request = self._request(event)
+        if request is None:
+            return
+        request.truncated = event.number("truncated", 0) > 0
+        yield from self._finished(self._slot(event.slot), event.number("n"))
+
+    def _on_error(self, event: Event) -> None:
+        for slot in self._slots.values():
+            if slot.current is not None and slot.current.task == event.task:
+                if event.kind is Kind.CANCELLED:
+                    slot.current.cancelled = True
+                else:
+                    slot.current.error = event.values["what"]
+
+    def _finished(self, slot: _Slot, held: int) -> Iterator[Request]:
+        """Takes the request out of its slot. What it says only together is computed here."""
+        request, slot.current = slot.current, None
+        if request is None:
+            return
+        complete(request, held)
+        slot.held = held
+        slot.prepared = "shifted" if request.shifted > 0 else ""
+        if self._timed is request:
+            self._timed = None
+        self._waiting.append(request)
+        if self.server.level <= DEFAULT_LEVEL or self.server.program:
+            yield from self._all_waiting()
+
+    def _all_waiting(self) -> Iterator[Request]:
+        waiting, self._waiting = self._waiting, deque()
+        yield from waiting
+
+    def _texts_missing(self, slot: int) -> Iterator[Request]:
+        """The requests of a slot that waited for their texts in vain."""
+        ready = [request for request in self._waiting if request.slot == slot]
+        self._waiting = deque(request for request in self._waiting if request.slot != slot)
+        yield from ready
+
+    # -- texts
+
+    def _on_done(self, event: Event) -> Iterator[Request]:
+        path, status = event.values.get("path", ""), event.number("status")
+        self._last_done = (path, status)
+        if path.startswith("/slots/"):
+            number = path.removeprefix("/slots/").split("?")[0]
+            if number.isdecimal() and len(number) < 4:
+                self._slot(int(number)).prepared = "restored"
+            return
+        for request in self._waiting:
+            if not request.path and path:
+                request.path, request.status = path, status
+                break
+        if self.server.level < 5:
+            yield from self._all_waiting()
+
+    def _on_body(self, event: Event) -> None:
+        body = _json(event)
+        if not body:
+            return
+        path = self._last_done[0]
+        request = next((r for r in self._waiting if r.prompt is None and r.path in ("", path)), None)
+        if request is None:
+            return
+        request.prompt = prompt_of_json(body)
+        if isinstance(flag := body.get("cache_prompt"), bool):
+            request.cache_prompt = flag
+        if request.prompt is not None:
+            self._slot(request.slot).prompt = request.prompt
+
+    def _on_response(self, event: Event) -> Iterator[Request]:
+        answer = _json(event)
+        if "n_restored" in answer and isinstance(number := answer.get("id_slot"), int):
+            self._slot(number).prepared = "restored"
+        elif answer.keys() & {"n_saved", "n_erased"} and isinstance(number := answer.get("id_slot"), int):
+            self._slot(number).prepared = "cleared" if "n_erased" in answer else ""
+        ready = [request for request in self._waiting if request.path]
+        self._waiting = deque(request for request in self._waiting if not request.path)
+        yield from ready
+
+    # -- other programs
+
+    def _on_lookup(self, event: Event) -> Iterator[Request]:
+        """Ollama's runner, llama-cpp-python and LM Studio say all in one line."""
+        number = max(event.slot, 0)
+        slot = self._slot(number)
+        is_ollama = "cache" in event.values
+        self.server.program = (
+            "Ollama" if is_ollama else "LM Studio" if event.kind is Kind.SUMMARY else "llama-cpp-python"
+        )
+        if slot.current is not None:
+            yield from self._finished(slot, -1)
+        request = Request(number, -1, event.line, event.clock)
+        used, remaining = event.number("used"), event.number("remaining")
+        request.n_prompt = event.number("prompt", event.number("n"))
+        if event.kind is Kind.LOOKUP_FORCED:
+            request.same, request.reused, request.forced = used, 0, True
+        else:
+            request.reused = request.same = used
+            request.read = remaining if remaining >= 0 else request.n_prompt - used
+            request.n_prompt = request.n_prompt if request.n_prompt >= 0 else used + remaining
+        request.held = event.number("cache", slot.held)
+        request.is_first = not slot.used
+        request.prepared, request.cut_from = slot.prepared, self._cut_from
+        slot.current, slot.prepared, slot.used, self._cut_from = request, "", True, -1
+
+    def _on_truncated(self, event: Event) -> None:
+        self._cut_from = event.number("prompt", 0)
+
+    # -- the server
+
+    def _on_limit(self, event: Event) -> None:
+        s, kind, n = self.server, event.kind, event.number("n")
+        if kind is Kind.SLOTS:
+            s.slots, s.ctx = n, event.number("ctx")
+        elif kind is Kind.RAM_LIMIT:
+            s.ram_mib = event.number("mib")
+        elif kind is Kind.RAM_OFF:
+            s.ram_mib = 0
+        else:
+            s.checkpoints = n if kind is Kind.CHECKPOINT_LIMIT else 0
+
+    def _on_memory(self, event: Event) -> None:
+        s, kind = self.server, event.kind
+        if kind is Kind.PRESERVES:
+            s.can_preserve = True
+        elif kind is Kind.WINDOW:
+            s.memory = s.memory or "window"
+        elif kind is Kind.RECURRENT:
+            s.memory = "recurrent"
+        elif kind is Kind.FULL_WINDOW:
+            s.full_window = True
+        else:
+            s.multimodal |= kind is Kind.MULTIMODAL or "multimodal" in event.values["what"]
+
+    def _on_load(self, event: Event) -> Iterator[Request]:
+        if event.kind is Kind.LOADING:
+            self.server.model = event.values["name"].strip().strip("'")[:200]
+            self.server.memory, self.server.loads = "", self.server.loads + 1
+            for slot in self._slots.values():
+                yield from self._finished(slot, -1)
+            yield from self._all_waiting()
+            self._slots.clear()
+            self._choice = _Choice()
+
+
+def _json(event: Event) -> dict[str, Any]:
+    """The object that a line holds; empty where it was cut off."""
+    try:
+        found = json.loads(event.values["json"])
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def read_requests(events: Iterable[Event], reader: RequestReader | None = None) -> Iterator[Request]:
+    """The requests of a whole log."""
+    reader = reader or RequestReader()
+    for event in events:
+        yield from reader.feed(event)
+    yield from reader.close()

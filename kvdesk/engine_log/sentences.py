@@ -1,0 +1,206 @@
+"""The sentences that programs write about their caches, and which kind of event each of them is.
+
+One table for every program and version. A sentence is matched from its beginning, whatever follows it; upper and lower
+case are alike, and blanks of any length. What varies is in signs:
+
+    {n}      a number with the name n       {what:}  the rest of the message
+    [...]    may be missing                 <a|b>    one of these
+    ~        anything                       \\[       the character itself
+
+Those of llama.cpp are of `tools/server` between November 2025 and November 2026; the level is the one at which
+llama-server prints the sentence now.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+
+class Kind(StrEnum):
+    """What happened. The value is its name in JSON."""
+
+    BY_SIMILARITY = "slot by similarity"
+    BY_AGE = "slot by age"
+    BY_ID = "slot by id"
+    BUSY = "slot busy"
+    SIMILARITY = "similarity"
+    SAVED = "prompt saved"
+    CANDIDATE = "saved prompt"
+    LOOKED_UP = "saved prompts looked up"
+    LOADED = "saved prompt loaded"
+    LOAD_FAILED = "saved prompt not loaded"
+    DROPPED = "saved prompt dropped"
+    TOO_BIG = "prompt too big to save"
+    CLEARED = "slot cleared"
+    ADAPTERS = "adapters changed"
+    PURGED = "slot purged"
+    NO_ROOM = "no free cells"
+    LAUNCHING = "launching"
+    STARTED = "started"
+    PROMPT = "prompt"
+    PREFIX = "prefix"
+    CACHED = "cached"
+    EVALUATED = "prompt evaluated"
+    GENERATED = "generated"
+    STOPPED = "stopped"
+    DONE = "request done"
+    BODY = "request body"
+    RESPONSE = "response body"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+    OLD_TEXT = "old text"
+    NEW_TEXT = "new text"
+    FORCED = "full re-processing"
+    CHECKED = "checkpoint checked"
+    RESTORED = "checkpoint restored"
+    CREATED = "checkpoint created"
+    INVALIDATED = "checkpoint invalidated"
+    ERASED = "checkpoint erased"
+    REUSE_OFF = "cache reuse unsupported"
+    CHUNK = "chunk reused"
+    SHIFTED = "context shift"
+    SLOTS = "slots"
+    RAM_LIMIT = "prompt cache limit"
+    RAM_OFF = "prompt cache off"
+    CHECKPOINT_LIMIT = "checkpoint limit"
+    CHECKPOINTS_OFF = "checkpoints off"
+    UNSUPPORTED = "unsupported"
+    LOADING = "loading model"
+    MODEL_LOADED = "model loaded"
+    PRESERVES = "template can keep reasoning"
+    MULTIMODAL = "multimodal"
+    WINDOW = "sliding window"
+    FULL_WINDOW = "full-size window"
+    RECURRENT = "recurrent state"
+    LOOKUP = "lookup"
+    LOOKUP_FORCED = "lookup refused"
+    SUMMARY = "reuse summary"
+    TRUNCATED = "prompt truncated"
+    MESSAGES_DROPPED = "messages dropped"
+    EVICTED = "slot evicted"
+
+
+_POSITIONS: Final = "~pos_min = {first}, pos_max = {last}[, n_tokens = {n}]"
+_TIMES: Final = "time = {ms} ms / {n}"
+_SIMILARITY: Final = (
+    "selected slot by <lcp|lcs> similarity,[~similarity = {sim}]"
+    "[~sim_best = {sim_best} (> {threshold}][~f_keep = {keep}]"
+)
+_PREFIX: Final = (
+    "n_past = {same}, <slot.prompt.tokens|cache_tokens>.size() = {held}, seq_id = {seq}, pos_min = {first}"
+    "[, n_swa = {window}]"
+)
+
+SERVER: Final = (
+    (3, Kind.BY_SIMILARITY, _SIMILARITY),
+    (3, Kind.BY_AGE, "selected slot by LRU"),
+    (3, Kind.BY_ID, "selected slot by id"),
+    (4, Kind.BUSY, "skipping, is_processing"),
+    (4, Kind.SIMILARITY, "checking sim = {sim} ({same}/{n}) > {threshold}"),
+    (4, Kind.SAVED, "saving prompt with length {n}, total state size = {mib}"),
+    (4, Kind.CANDIDATE, "prompt with length {n}, lcp = {same}"),
+    (4, Kind.LOOKED_UP, "looking for better prompt"),
+    (4, Kind.LOADED, "found better prompt with f_keep = {keep}[, <f_|>sim = {sim}]"),
+    (2, Kind.LOAD_FAILED, "failed to <load prompt from cache|restore state>"),
+    (2, Kind.DROPPED, "making room for prompt cache entry, removing oldest entry[ (size = {mib}]"),
+    (2, Kind.DROPPED, "cache <size|token> limit ~removing oldest entry[ (size = {mib}]"),
+    (2, Kind.TOO_BIG, "prompt state size {mib} MiB exceeds cache size limit {limit}"),
+    (4, Kind.CLEARED, "clearing prompt with {n} tokens"),
+    (4, Kind.ADAPTERS, "clearing cache for lora change"),
+    (2, Kind.PURGED, "purging slot {slot} with {n} tokens"),
+    (2, Kind.NO_ROOM, "failed to find free space in the kv cache"),
+    (5, Kind.LAUNCHING, "launching slot : {json:}"),
+    (3, Kind.STARTED, "processing task"),
+    (4, Kind.PROMPT, "new prompt, n_ctx_slot = {ctx}, n_keep = {keep}, <task.n_tokens|n_prompt_tokens> = {n}"),
+    (4, Kind.PREFIX, _PREFIX),
+    (4, Kind.CACHED, "cached n_tokens = {n}, memory_seq_rm"),
+    (4, Kind.CACHED, "n_tokens = {n}, memory_seq_rm"),
+    (4, Kind.CACHED, "kv cache rm \\[{n}, end)"),
+    (3, Kind.EVALUATED, "prompt eval " + _TIMES),
+    (3, Kind.GENERATED, "eval " + _TIMES),
+    (3, Kind.STOPPED, "stop processing: n_<tokens|past> = {n}, truncated = {truncated}"),
+    (4, Kind.DONE, "done request: {method:}"),
+    (5, Kind.BODY, "request: {json:}"),
+    (5, Kind.RESPONSE, "response: {json:}"),
+    (1, Kind.ERROR, "task id = {task}, error: {what:}"),
+    (2, Kind.CANCELLED, "cancel task, id_task = {task}"),
+    (2, Kind.OLD_TEXT, "old: ... {text:}"),
+    (2, Kind.NEW_TEXT, "new: ... {text:}"),
+    (4, Kind.FORCED, "forcing full prompt re-processing"),
+    (4, Kind.CHECKED, "checking checkpoint with \\[{first}, {last}] against {against}"),
+    (4, Kind.RESTORED, "restored <context|swa> checkpoint" + _POSITIONS),
+    (4, Kind.CREATED, "created <context|swa> checkpoint {number} of {limit}" + _POSITIONS + "[~size = {mib}]"),
+    (4, Kind.INVALIDATED, "erased invalidated <context|swa> checkpoint" + _POSITIONS),
+    (2, Kind.ERASED, "erasing old <context|swa> checkpoint" + _POSITIONS),
+    (4, Kind.ERASED, "erasing context checkpoint" + _POSITIONS),
+    (2, Kind.REUSE_OFF, "cache reuse is not supported - ignoring n_cache_reuse = {n}"),
+    (4, Kind.CHUNK, "reusing chunk with size {n}"),
+    (2, Kind.SHIFTED, "slot context shift, n_keep = {keep}, n_left = {left}, n_discard = {n}"),
+    (3, Kind.SLOTS, "initializing[ slots], n_slots = {n}[, n_ctx_slot = {ctx}]"),
+    (4, Kind.RAM_LIMIT, "prompt cache is enabled, size limit: <no limit|{mib} MiB>"),
+    (4, Kind.RAM_OFF, "prompt cache is disabled"),
+    (4, Kind.CHECKPOINT_LIMIT, "context checkpoints enabled, max = {n}"),
+    (4, Kind.CHECKPOINTS_OFF, "context checkpoints disabled"),
+    (2, Kind.UNSUPPORTED, "ctx_shift is not supported by {what:}"),
+    (2, Kind.UNSUPPORTED, "cache_reuse is not supported by {what:}"),
+    (2, Kind.UNSUPPORTED, "swa_full is not supported by {what:}"),
+    (3, Kind.LOADING, "loading model {name:}"),
+    (3, Kind.MODEL_LOADED, "model loaded"),
+    (3, Kind.PRESERVES, "chat template supports preserving reasoning, consider"),
+    (3, Kind.MULTIMODAL, "loaded multimodal model"),
+)  # fmt: skip
+"""Level, kind and sentence of llama-server, behind the head of a line (`slot update_slots: id 0 | task 1 | `)."""
+
+ENGINE: Final = (
+    (Kind.WINDOW, "<llama_kv_cache_iswa|llama_kv_cache_unified_iswa>: creating SWA KV cache, size = {n}"),
+    (Kind.FULL_WINDOW, "<llama_kv_cache_iswa|llama_kv_cache_unified_iswa>: using full-size SWA cache"),
+    (Kind.RECURRENT, "llama_memory_recurrent: size ="),
+    (Kind.EVALUATED, "<llama_perf_context_print|llama_print_timings>: prompt eval " + _TIMES),
+    (Kind.GENERATED, "<llama_perf_context_print|llama_print_timings>: eval " + _TIMES),
+    (Kind.EVALUATED, "prompt eval " + _TIMES),
+    (Kind.GENERATED, "eval " + _TIMES),
+    (Kind.LOOKUP, "Llama.generate: {used} prefix-match hit, remaining {remaining} prompt tokens"),
+    (Kind.LOOKUP_FORCED, "Llama.generate: {used} prefix-match found but partial kv removal not supported"),
+    (Kind.SUMMARY, "Cache reuse summary: {used}/{n} of prompt"),
+    (Kind.LOADING, "llama_model_loader: loaded meta data {name:}"),
+)
+"""Kind and sentence of the engine under llama-server, of llama-cpp-python and of LM Studio: whole lines."""
+
+OLLAMA: Final = {
+    "loading cache slot": Kind.LOOKUP,
+    "truncating input prompt": Kind.TRUNCATED,
+    "truncating input messages which exceed context length": Kind.MESSAGES_DROPPED,
+    "context limit hit - shifting": Kind.SHIFTED,
+    "evicting cache slot": Kind.EVICTED,
+}
+"""Messages of Ollama's own runner. Since 2026 Ollama runs llama-server too, and passes its lines on."""
+
+_SIGN: Final = re.compile(r"\{(\w+)(:?)\}|\\(.)|(\s+)|(.)", re.DOTALL)
+_SIGNS: Final = {"[": "(?:", "]": ")?", "<": "(?:", ">": ")", "|": "|", "~": ".*?"}
+
+
+def compiled(sentence: str) -> re.Pattern[str]:
+    """The pattern of a sentence. A `>` without its `<`, as in `(> {threshold}`, is itself; so is a `]` without `[`."""
+    out, is_open = "", ""
+    for name, rest, escaped, blank, sign in (match.groups() for match in _SIGN.finditer(sentence)):
+        if name:
+            out += rf"(?P<{name}>.*)" if rest else rf"(?P<{name}>-?[\d.]{{1,18}})"
+        elif escaped:
+            out += re.escape(escaped)
+        elif blank:
+            out += r"\s+"
+        elif sign in "]>" and (not is_open or is_open[-1] != {"]": "[", ">": "<"}[sign]):
+            out += re.escape(sign)
+        else:
+            out += _SIGNS.get(sign, re.escape(sign))
+            is_open = is_open[:-1] if sign in "]>" else is_open + (sign if sign in "[<" else "")
+    return re.compile(out, re.IGNORECASE | re.DOTALL)
+
+
+def first_words(sentence: str) -> list[str]:
+    """The words with which a sentence may begin, in lower case."""
+    start = sentence.lstrip("<")
+    words = start[: start.index(">")].split("|") if sentence.startswith("<") else [start]
+    return [re.match(r"\w+", word)[0].lower() for word in words]  # type: ignore[index]

@@ -1,0 +1,119 @@
+"""`kvdesk doctor` on logs of every program: the cause of each request, what it cost, and the cure by name."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvdesk.cli.doctor import main
+from kvdesk.errors import UserError
+
+LOGS = Path(__file__).parent / "logs"
+
+
+def doctor(file: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, Any]]:
+    """The objects of --json: requests, then the sums."""
+    assert main([str(file), "--json", *options]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("name", "causes", "lost", "cure"),
+    [
+        ("hybrid-2026-02.log", ["new conversation", "recurrent state"], 500, "--ctx-checkpoints"),
+        ("journal-2026-05.log", ["continued"], 0, ""),
+        ("lru-2026-08.log", ["low similarity", "new conversation"], 300, "--slot-prompt-similarity"),
+        ("default-level.md", ["full re-processing"], 4780, "--swa-full"),
+        ("lmstudio-2026.log", ["window lost"], 1200, "no --cache-reuse"),
+        ("lmstudio-2025.log", ["new conversation", "regenerated"], 0, ""),
+        ("llama-cpp-python.log", ["new conversation", "continued", "recurrent state"], 200, "llama-server instead"),
+        (
+            "ollama-runner.log",
+            ["new conversation", "continued", "diverged", "prompt truncated"],
+            756 + 896,
+            "OLLAMA_CONTEXT_LENGTH",
+        ),
+    ],
+)
+def test_causes_costs_and_cures(
+    name: str, causes: list[str], lost: int, cure: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *requests, sums = doctor(LOGS / name, capsys)
+    assert [request["cause"] for request in requests] == causes
+    assert sum(request["lost_tokens"] for request in requests) == lost
+    assert sum(miss["lost_tokens"] for miss in sums["misses"].values()) == lost
+    assert cure in " ".join(cure for request in requests for cure in request["cures"])
+
+
+def test_the_hidden_sentence_is_derived_from_the_default_log(capsys: pytest.CaptureFixture[str]) -> None:
+    request, sums = doctor(LOGS / "default-level.md", capsys)
+    assert (request["prompt_tokens"], request["reused_tokens"], request["read_tokens"]) == (5000, 0, 5000)
+    assert request["is_rounded"]
+    assert request["lost_s"] == pytest.approx(9.56)
+    assert "-lv 4" in request["more"]
+    assert sums["log_level"] == 3
+
+
+def test_text_says_cause_cost_and_cure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(LOGS / "hybrid-2026-02.log"), "--misses"]) == 0
+    out = capsys.readouterr().out
+    assert "ok " not in out
+    assert "MISS  line 16 · slot 0, task 42 · 1,000 tokens · 0 reused · 1,000 read (4.00 s) · recurrent state" in out
+    assert "Read again: 500 tokens, 2.00 s" in out
+    assert "none of its 1 checkpoints lies before the first difference (token 500)" in out
+    assert "→ --ctx-checkpoints N" in out
+    assert "2 requests, 1,900 tokens in prompts, 0% reused. 1 misses: 500 tokens read again, 2.0 s." in out
+
+
+def test_a_log_on_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    log = io.TextIOWrapper(io.BytesIO((LOGS / "hybrid-2026-02.log").read_bytes()))
+    monkeypatch.setattr(sys, "stdin", log)
+    assert main(["-"]) == 0
+    assert "recurrent state" in capsys.readouterr().out
+
+
+def test_what_is_no_log_gets_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Dear diary,\n")
+    with pytest.raises(UserError, match="shows no request"):
+        main([str(tmp_path / "a.txt")])
+    with pytest.raises(UserError, match="cannot be read"):
+        main([str(tmp_path / "none")])
+
+
+def test_control_characters_of_a_log_do_not_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(
+        "slot launch_slot_: id  0 | task 1 | processing task, is_child = 0\n"
+        "srv    send_error: task id = 1, error: request \x07\x1b]0;owned\x07 exceeds the available context size\n"
+    )
+    assert main([str(log)]) == 0
+    out = capsys.readouterr().out
+    assert "did not fit" in out
+    assert not {"\x07", "\x1b"} & set(out)
+
+
+def test_logs_cut_mixed_and_broken_raise_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = random.Random(1)
+    texts = [path.read_bytes() for path in sorted(LOGS.iterdir())]
+    log = tmp_path / "a.log"
+    for _ in range(60):
+        pieces = [text[rng.randrange(len(text)) :][: rng.randrange(4000)] for text in rng.choices(texts, k=6)]
+        broken = bytearray(b"".join(pieces))
+        for _ in range(rng.randrange(40)):
+            broken[rng.randrange(len(broken))] = rng.randrange(256)
+        lines = broken.split(b"\n")
+        rng.shuffle(lines)
+        log.write_bytes(b"\n".join(lines))
+        try:
+            *requests, sums = doctor(log, capsys)
+        except UserError:
+            continue
+        assert sums["requests"] == len(requests)

@@ -1,0 +1,65 @@
+"""Lines of logs in every wrapping, and logs cut anywhere."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kvdesk.engine_log.lines import LONGEST, LogLine, read_lines
+
+LINE = "slot update_slots: id  0 | task 3 | cached n_tokens = 7, memory_seq_rm [7, end)"
+
+
+def only(text: str) -> LogLine:
+    (line,) = read_lines([text.encode()])
+    return line
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "clock", "level"),
+    [
+        (LINE, "", 0),
+        (f"> {LINE}", "", 0),
+        (f"2.00.281.274 W {LINE}", "2.00.281.274", 2),
+        (f"\x1b[34m0.13.678.519\x1b[0m \x1b[32mI \x1b[0m{LINE}", "0.13.678.519", 3),
+        (f"May 23 01:43:26 box start.sh[500563]: 47.06.433.273 D {LINE}\r", "47.06.433.273", 5),
+        (f"Sep 11 00:03:06   ollama[]: {LINE}", "", 0),
+        (f"llama-server-1  | {LINE}", "", 0),
+        (f"[53409] 5.21.791.267 I {LINE}", "5.21.791.267", 3),
+        (f"2026-06-03 11:02:46 [DEBUG] {LINE}", "2026-06-03 11:02:46", 0),
+        (f"[2025-07-19 20:33:33][DEBUG] {LINE}", "2025-07-19 20:33:33", 0),
+        (f"2026-06-03T11:02:46.123+02:00 {LINE}", "2026-06-03T11:02:46", 0),
+        (json.dumps({"type": "log", "time": 1500000, "level": "warn", "msg": LINE + "\n"}), "1.500 s", 2),
+    ],
+)
+def test_what_wraps_a_line_is_taken_off(wrapped: str, clock: str, level: int) -> None:
+    assert only(wrapped) == LogLine(1, LINE, clock, level)
+
+
+def test_several_lines_of_one_message_are_lines_and_a_dump_is_one() -> None:
+    lines = [{"type": "log", "msg": text} for text in ("a\nb\n", "\n..01 *\n\n")] + [{"type": "other", "msg": "x"}]
+    found = [line.text for line in read_lines(["\n".join(map(json.dumps, lines)).encode()])]
+    assert found == ["a", "b", "", "\n..01 *\n", json.dumps(lines[2])]
+
+
+def test_pieces_may_be_cut_anywhere() -> None:
+    log = "é one\nzwei ß\n\n三".encode()
+    whole = list(read_lines([log]))
+    assert [line.text for line in whole] == ["é one", "zwei ß", "", "三"]
+    assert list(read_lines(bytes([byte]) for byte in log)) == whole
+
+
+def test_logs_of_a_windows_shell_are_utf_16() -> None:
+    assert [line.text for line in read_lines(["\ufeffa\r\nb".encode("utf-16-le")])] == ["a", "b"]
+
+
+def test_a_line_without_an_end_stays_bounded() -> None:
+    piece = b"x" * 1_000_000
+    (line,) = read_lines(piece for _ in range(12))
+    assert LONGEST <= len(line.text) <= LONGEST + 1_000_000
+
+
+def test_bytes_that_are_no_text_raise_nothing() -> None:
+    noise = bytes(range(256)) * 40 + b"\n{\n{}\n[1]\n" + b"[" * 100_000 + b"]"
+    assert len(list(read_lines([noise]))) > 40
