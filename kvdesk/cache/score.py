@@ -19,6 +19,7 @@ NOT_SHARED: Final = "not shared"
 """The client wanted nothing of the cache (`cache_prompt`)."""
 _LABELS: Final[dict[str, str]] = {
     UsualCause.DATE: marked("date or time in the system prompt"),
+    UsualCause.ATTRIBUTION: marked("attribution header that changes"),
     UsualCause.IDENTIFIER: marked("identifier or header that changes"),
     UsualCause.TOOLS: marked("tools reordered or changed"),
     UsualCause.REASONING: marked("earlier reasoning left out"),
