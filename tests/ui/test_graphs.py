@@ -113,6 +113,9 @@ def test_nothing_is_drawn_while_hidden(theme: Theme, qtbot: QtBot) -> None:
     assert curves_of(graphs.stack, 1) == []
     graphs.show()
     graphs.stack.draw_due()
+    assert curves_of(graphs.stack, 1) == [], "it is folded away"
+    graphs.fold.button.click()
+    graphs.stack.draw_due()
     assert curves_of(graphs.stack, 1)[0][0].size > 80
 
 

@@ -85,6 +85,7 @@ class CachePage(QWidget):
         self.show_all(False)
         theme.changed.connect(self._reserve_readout)
         self.operations.toggled.connect(lambda is_open: self.reveal(self.operations) if is_open else None)
+        self.trends.fold.toggled.connect(self._on_trends_toggled)
 
     @property
     def readout(self) -> str:
@@ -168,6 +169,12 @@ class CachePage(QWidget):
 
         QTimer.singleShot(0, self, scroll)
 
+    @Slot(bool)
+    def _on_trends_toggled(self, is_open: bool) -> None:
+        self._column.setStretchFactor(self.trends, int(is_open))
+        if is_open:
+            self.reveal(self.trends)
+
     @Slot(str, str)
     def _on_described(self, first: str, second: str) -> None:
         self._first.setText(first)
@@ -222,7 +229,8 @@ class CachePage(QWidget):
         for widget in (self.operations, self.question, self.compaction, self.effect, self.numbers, self.rulers):
             column.addWidget(widget)
         column.addWidget(self.overview, 1)
-        column.addWidget(self.trends, 1)
+        column.addWidget(self.trends)
+        column.addStretch(0)  # all of the room while the graphs are folded away
         self._column = column
         scroll = self._scroll = ScrollColumn()
         scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)

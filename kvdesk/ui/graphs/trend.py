@@ -21,7 +21,7 @@ from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graph_spec import GraphSpec
 from kvdesk.viewmodel.series import FloatArray
 
-_LEAST_PX: Final = 28  # height of the plot
+_LEAST_PX: Final = 56  # height of the plot
 _WORD: Final = QSize(WORD_PX, 14)
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.graphs.trend import TrendPlot
+from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import ElidedLabel
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.measurements import Measurements
 
 
 class Trends(QWidget):
-    """Small graphs over one time axis. A line says what was done last, or at the time under the mouse."""
+    """Small graphs over one time axis, folded away until they are wanted: the tab Graphs has more of them, and larger.
+    A line says what was done last, or at the time under the mouse.
+    """
 
     less_clicked = Signal()  # to the map and four numbers
 
@@ -33,12 +36,13 @@ class Trends(QWidget):
         less.setProperty("scale", "small")
         less.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         less.clicked.connect(self.less_clicked)
-        last = QHBoxLayout()
-        last.setSpacing(8)
-        last.addWidget(self._note, 1)
-        last.addWidget(less)
+        body = QWidget()
+        rows = QVBoxLayout(body)
+        rows.setContentsMargins(0, 4, 0, 0)
+        rows.setSpacing(0)
+        rows.addWidget(self.stack, 1)
+        rows.addWidget(self._note)
+        self.fold = Collapsible(theme, tr("Last two minutes"), body, less)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.stack, 1)
-        column.addLayout(last)
+        column.addWidget(self.fold)
