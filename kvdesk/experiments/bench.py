@@ -19,7 +19,8 @@ from kvdesk.experiments.sample_text import SAMPLE_TEXT
 from kvdesk.experiments.statistics import median
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.library.gguf_header import GgufHeader, read_header
-from kvdesk.policies.load import INTERVAL_S, LoadMeter
+from kvdesk.policies.load import LoadMeter
+from kvdesk.policies.tuned import LOAD_INTERVAL_S
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.protocol.experiment import MOST_OTHERS, Load, Progress, Values
@@ -156,7 +157,7 @@ class Bench:
             meter.read(start)
             yield at
             while (others := meter.read(time.perf_counter())) is None:
-                time.sleep(INTERVAL_S / 10)
+                time.sleep(LOAD_INTERVAL_S / 10)
             self._others.append(others)
             at += 1
         self._repeated += max(0, at - n)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from kvdesk.errors import ContextError
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.policies.overflow import RESERVE, Abilities, Situation, Span, plan_overflow
+from kvdesk.policies.overflow import Abilities, Situation, Span, plan_overflow
+from kvdesk.policies.tuned import RESERVE
 from kvdesk.settings import Overflow
 from kvdesk.translation import marked, tr
 

@@ -14,25 +14,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kvdesk.policies.costs import TILE
+from kvdesk.policies.tuned import LEAST_CHUNK, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, MOST_GAPS, SCATTER, TILE
 
-LONGEST_GAP_MS = 400.0
-"""Between two tokens of an answer beside which a prompt is read; or two decode steps, where these are longer."""
-LEAST_TOK_S = 5.0
-"""Speed of that answer; or `LEAST_SHARE` of its speed alone, where that is less."""
-LEAST_SHARE = 0.5
-FAR_DEARER = 1.5
-"""Times that a token costs in half a tile from which on the whole one is kept, up to `MOST_GAPS` longest gaps: a prompt
-read in halves would take longer than it may.
-"""
-MOST_GAPS = 2.5
-AIM = 0.8
-"""Share of the longest gap that a chunk and a step may take: single batches take up to a quarter longer. A tile may
-take all of it.
-"""
-
-_LEAST = 4  # tokens of a chunk
-_AT_FIRST = 16  # while nothing tells what a token costs
+AIM = 1 / SCATTER
+"""Share of the longest gap that a chunk and a step may take. A tile may take all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +50,7 @@ class ChunkSize:
     def __init__(self, n_batch: int = 512, block: int = 1) -> None:
         self._most = 1 << n_batch.bit_length() - 1
         self.block = block
-        self._least = min(max(_LEAST, block), self._most)
-        self.n_tokens = min(max(_AT_FIRST, self._least), self._most)
+        self.n_tokens = self._least = min(max(LEAST_CHUNK, block), self._most)
         self._step_ms = 0.0
         self._chunk_ms = 0.0
         self._along = True
@@ -105,7 +89,7 @@ class ChunkSize:
             return  # the rest of a prompt
         self._taken[n_tokens] = ms
         whole_ms, half_ms = (self._taken.get(n) for n in (TILE, TILE // 2))
-        is_dearer = whole_ms is not None and half_ms is not None and 2 * half_ms > FAR_DEARER * whole_ms
+        is_dearer = whole_ms is not None and half_ms is not None and half_ms >= whole_ms
         keeps_tile = is_dearer and whole_ms is not None and whole_ms < MOST_GAPS * self.longest_ms
         if keeps_tile and n_tokens == TILE // 2:
             self.n_tokens = TILE

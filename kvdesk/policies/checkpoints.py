@@ -11,16 +11,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-PRICE = 0.05
-"""A checkpoint, and the pause it needs, may cost this part of the prefill that it may spare."""
-EVERY = 4096
-"""Tokens between two checkpoints of a long prompt, where nothing else says where somebody might go back to."""
-MOST = 8
-"""Checkpoints of one conversation."""
-SHARE = 0.5
-"""All checkpoints together take this part of the memory for saved states, so that they never push out the rest."""
-LEAST = 16
-"""A checkpoint that spares fewer tokens is not worth a place."""
+from kvdesk.policies.tuned import (
+    CHECKPOINT_EVERY,
+    CHECKPOINT_MOST,
+    CHECKPOINT_PRICE,
+    CHECKPOINT_SHARE,
+    MIN_REUSE_TOKENS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +35,7 @@ class Checkpoint:
 
 def pays(spared_ms: float, cost_ms: float) -> bool:
     """Whether a checkpoint that may spare so much is worth its cost."""
-    return cost_ms <= PRICE * spared_ms
+    return cost_ms <= CHECKPOINT_PRICE * spared_ms
 
 
 def pauses(
@@ -57,8 +54,10 @@ def pauses(
     n_held: tokens that need not be read; pause_ms: what one batch more costs; token_ms: what a token of a prompt costs;
     block: only multiples of it.
     """
-    least = max(LEAST, math.ceil(pause_ms / (PRICE * token_ms))) if token_ms > 0 else LEAST
-    regular = range((n_held // EVERY + 1) * EVERY, n_prompt, EVERY)
+    least = (
+        max(MIN_REUSE_TOKENS, math.ceil(pause_ms / (CHECKPOINT_PRICE * token_ms))) if token_ms > 0 else MIN_REUSE_TOKENS
+    )
+    regular = range((n_held // CHECKPOINT_EVERY + 1) * CHECKPOINT_EVERY, n_prompt, CHECKPOINT_EVERY)
     found: list[int] = []
     for at in sorted({at // block * block for at in (*marks, *regular, n_prompt - 1)}):
         if n_held < at < n_prompt and at - max([n_kept, *found]) >= least:
@@ -71,13 +70,13 @@ def give_way(there: Sequence[Checkpoint], conversation: str, n_bytes: int, memor
 
     Those that spare least go first, and of equals the longest unused: what stays is spread over the conversation.
     """
-    limit = int(SHARE * memory_bytes)
+    limit = int(CHECKPOINT_SHARE * memory_bytes)
     if n_bytes > limit:
         return None
     dropped: list[Checkpoint] = []
     by_value = sorted(there, key=lambda c: (c.gap / max(c.age, 1), -c.age))
     mine = [c for c in by_value if c.conversation == conversation]
-    dropped += mine[: max(0, len(mine) + 1 - MOST)]
+    dropped += mine[: max(0, len(mine) + 1 - CHECKPOINT_MOST)]
     over = sum(c.n_bytes for c in there if c not in dropped) + n_bytes - limit
     for checkpoint in (c for c in by_value if c not in dropped):
         if over <= 0:

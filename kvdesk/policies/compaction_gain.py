@@ -9,14 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvdesk.policies.costs import Costs
+from kvdesk.policies.tuned import EXPECTED, NOTICED, PAYS
 from kvdesk.translation import tr
-
-PAYS = 2.0
-"""The gain must be so many times the cost."""
-NOTICED = 0.1
-"""Share of a token's time below which nobody notices what is saved: not worth adding sums in another order."""
-EXPECTED = 256
-"""Tokens that are likely to be decoded before the cache changes: about a long answer."""
 
 
 @dataclass(frozen=True, slots=True)

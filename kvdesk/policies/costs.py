@@ -13,13 +13,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-TILE = 64
-"""Tokens from which on a graph computes attention in tiles (GGML_FA_TILE_Q): with many cells far less a token."""
+from kvdesk.policies.tuned import BYTES_A_MS, KEPT, SKIPPED, TILE
 
-_KEPT = 4  # last measurements over about as many cells; their median counts
 _SPAN = 256  # cells that are not told apart, as llama.cpp pads n_kv
-_SKIPPED = 0.1  # of what a cell costs where it is skipped: its mask is looked at all the same
-_BYTES_A_MS = 1e6  # read from memory, until it was measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +47,7 @@ class _Line:
         return len(self._taken)
 
     def learn(self, cells: float, ms: float) -> None:
-        self._taken.setdefault(int(cells) // _SPAN, deque(maxlen=_KEPT)).append((cells, ms))
+        self._taken.setdefault(int(cells) // _SPAN, deque(maxlen=KEPT)).append((cells, ms))
         self._usual = []
         self.n += 1
 
@@ -90,7 +86,7 @@ class Costs:
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
         self._one, self._few, self._tiled = _Line(), _Line(), _Line()
-        self._states: deque[float] = deque(maxlen=2 * _KEPT)  # ms a byte
+        self._states: deque[float] = deque(maxlen=2 * KEPT)  # ms a byte
 
     def learn(self, n_tokens: int, n_kv: int, n_visible: float, ms: float) -> None:
         """A batch of `n_tokens` took `ms`. Between one and a quarter of a tile it is a pass over the weights above all,
@@ -148,7 +144,7 @@ class Costs:
 
     def usual_tok_s(self, n_tokens: int, n_past: int, n_batch: int) -> float:
         """How fast so many tokens are read as a rule; 0.0 while too few batches were measured."""
-        if n_tokens < 1 or self._line(min(n_tokens, n_batch)).n < _KEPT:
+        if n_tokens < 1 or self._line(min(n_tokens, n_batch)).n < KEPT:
             return 0.0
         ms = self.reading_ms(n_tokens, n_past, n_batch)
         return n_tokens / ms * 1e3 if ms else 0.0
@@ -157,14 +153,14 @@ class Costs:
 
     def state_ms(self, n_bytes: int) -> float:
         """To save and restore `n_bytes`; a guess before the first."""
-        return n_bytes * (statistics.median(self._states) if self._states else 1 / _BYTES_A_MS)
+        return n_bytes * (statistics.median(self._states) if self._states else 1 / BYTES_A_MS)
 
     def again(self, n_tokens: int, n_bytes: int) -> tuple[float, float]:
         """ms to have so many tokens again: read as a prompt, or restored from their state of `n_bytes`. Before a prompt
         was measured it is thought to take a pass over the weights for each tile.
         """
         read = self.reading_ms(n_tokens, 0, 8 * TILE)
-        guess = n_tokens / TILE * self._reads.weights / _BYTES_A_MS
+        guess = n_tokens / TILE * self._reads.weights / BYTES_A_MS
         return (guess if read is None else read), self.state_ms(n_bytes)
 
     # --- private ------------------------------------------------------------------------------------------------------
@@ -177,7 +173,7 @@ class Costs:
         recurrent states no cells.
         """
         skips = self._reads.skips and n_visible <= n_kv
-        return n_visible + _SKIPPED * (n_kv - n_visible) if skips else n_kv
+        return n_visible + SKIPPED * (n_kv - n_visible) if skips else n_kv
 
     def _least_slope(self) -> float:
         weights, cell = self._reads.weights, self._reads.cell

@@ -7,21 +7,11 @@ measured; where none was, the sentence has the numbers alone. Pure: clocks and c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from kvdesk.message import FEW_TOKENS
+from kvdesk.policies.tuned import HALF_A_CORE, NOTICED, SCATTER
 from kvdesk.translation import tr
-
-SLOWER: Final = 0.75
-"""A prompt was read slowly where its speed is below this share of the usual one."""
-QUICKER: Final = 1.33
-BUSY_CORES: Final = 0.5
-"""Processors' worth of time that others took while the prompt was read, from which it is said."""
-MANY_FAULTS: Final = 1_000
-"""Pages read from the disk meanwhile, from which it is said: 4 MB at least."""
-
-_NOTICED_S = 0.1  # a part of the time that is shorter is left out
-_NOTICED = 0.1  # so is one that is a smaller share of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +67,7 @@ def _before(delay: Delay) -> list[str]:
         (delay.restore_s if delay.saved == "memory" else 0.0, tr("{seconds} to bring back its saved state")),
         (delay.prompt_s, tr("{seconds} for the chat template and the tokens")),
     )
-    least = max(_NOTICED_S, _NOTICED * delay.all_s)
+    least = NOTICED * max(1.0, delay.all_s)
     return [words.format(seconds=_seconds(took)) for took, words in parts if took >= least]
 
 
@@ -87,7 +77,7 @@ def _reading(delay: Delay) -> str:
         return tr("1 token read") if delay.n_read == 1 else tr("%n tokens read", delay.n_read)
     if not delay.usual_tok_s:
         return tr("{n} tokens read at {tok_s} tok/s").format(n=n, tok_s=_speed(delay.tok_s))
-    if SLOWER * delay.usual_tok_s <= delay.tok_s <= QUICKER * delay.usual_tok_s:
+    if delay.usual_tok_s / SCATTER <= delay.tok_s <= SCATTER * delay.usual_tok_s:
         return tr("{n} tokens read at {tok_s} tok/s, as usual on this computer").format(n=n, tok_s=_speed(delay.tok_s))
     return tr("{n} tokens read at {tok_s} tok/s, usually {usual} on this computer").format(
         n=n, tok_s=_speed(delay.tok_s), usual=_speed(delay.usual_tok_s)
@@ -96,15 +86,15 @@ def _reading(delay: Delay) -> str:
 
 def _causes(delay: Delay) -> list[str]:
     """Why it was read slowly. Where nobody knows whether it was slow, what others took is still worth knowing."""
-    if delay.n_read < FEW_TOKENS or delay.tok_s >= SLOWER * delay.usual_tok_s > 0:
+    if delay.n_read < FEW_TOKENS or delay.tok_s >= delay.usual_tok_s / SCATTER > 0:
         return []
     found = []
     if delay.beside:
         found.append(tr("other answers were computed at the same time"))
-    if delay.others is not None and delay.others >= BUSY_CORES:
+    if delay.others is not None and delay.others >= HALF_A_CORE:
         words = tr("other programs used {used} of {n} processors")
         found.append(words.format(used=f"{min(delay.others, delay.n_processors):.1f}", n=delay.n_processors))
-    if delay.n_faults >= MANY_FAULTS:
+    if delay.n_faults > delay.n_read:
         found.append(tr("{n} pages of memory were read from the disk").format(n=f"{delay.n_faults:,}"))
     return found
 

@@ -13,12 +13,10 @@ from pathlib import Path
 
 import psutil
 
-INTERVAL_S = 0.2
-"""Least time between two readings: the counters have a resolution of 10 ms."""
-STALE_S = 1.0
+from kvdesk.policies.tuned import HALF_A_CORE, LOAD_INTERVAL_S
+
+STALE_S = 5 * LOAD_INTERVAL_S
 """A reading over more than this says what others took at some time, not that they do so now."""
-IDLE_SHARE = 0.5
-"""Of a core: so does a reading in which this process took less, since it waited for somebody."""
 
 _APART_S = 0.002
 _PROC_STAT, _PROC_LOADAVG, _PROC_TASKS = Path("/proc/stat"), Path("/proc/loadavg"), Path("/proc/self/task")
@@ -46,12 +44,13 @@ class LoadMeter:
         self._last: tuple[float, float, float] | None = None
 
     def read(self, at_s: float) -> float | None:
-        """Cores taken by others since the last reading; None for the first one and within `INTERVAL_S` of the last.
+        """Cores taken by others since the last reading; None for the first one and within
+        `LOAD_INTERVAL_S` of the last.
 
         at_s: time.monotonic() or time.perf_counter(), always the same one.
         """
         last = self._last
-        if last is not None and at_s - last[0] < INTERVAL_S:
+        if last is not None and at_s - last[0] < LOAD_INTERVAL_S:
             return None
         now = (at_s, self._busy_s(), self._own_s())
         self._last = now
@@ -59,7 +58,7 @@ class LoadMeter:
             return None
         busy, own, passed = now[1] - last[1], now[2] - last[2], now[0] - last[0]
         others = max(0.0, (busy - own) / passed)
-        n_runnable = self._runnable() if passed > STALE_S or own < IDLE_SHARE * passed else None
+        n_runnable = self._runnable() if passed > STALE_S or own < HALF_A_CORE * passed else None
         return others if n_runnable is None else min(others, float(n_runnable))
 
 

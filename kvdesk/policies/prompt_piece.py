@@ -5,14 +5,9 @@ Between two pieces progress is told and other work gets its turn; stopping does 
 
 from __future__ import annotations
 
-PROGRESS_MS = 500.0
-"""Whole ubatches are read at once, as many as take so long, at least one."""
-LONGEST_MS = 3000.0
-"""A ubatch that takes longer is halved. Not sooner: flash attention shares its rows out to the threads in tiles of 64
-(GGML_FA_TILE_Q, ggml-cpu/common.h), and in less than a ubatch of 512 those may not be full. With 9 heads and 2 threads
-halves take 7 % longer and quarters 11 %. Where tokens are slow the work is with the weights: quarters cost a model of
-1 B parameters 0.5 %."""
-LEAST = 128
+from kvdesk.policies.tuned import LONGEST_BATCH_MS, PROGRESS_MS, TILE
+
+LEAST = 2 * TILE
 """Tokens of the smallest piece of a ubatch, and of the first one, when it is not known yet how long it takes."""
 
 
@@ -23,7 +18,7 @@ def piece(n_batch: int, n_ubatch: int, ubatch_ms: float | None) -> int:
     if ubatch_ms <= PROGRESS_MS:
         return n_ubatch * max(1, min(n_batch // n_ubatch, int(PROGRESS_MS / max(ubatch_ms, 0.1))))
     n = n_ubatch
-    while ubatch_ms > LONGEST_MS and n >= 2 * LEAST:
+    while ubatch_ms > LONGEST_BATCH_MS and n >= 2 * LEAST:
         n, ubatch_ms = n // 2, ubatch_ms / 2
     return n
 

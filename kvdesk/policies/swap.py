@@ -13,14 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from kvdesk.policies.tuned import LATELY_S, PAYS
 from kvdesk.translation import tr
 
 Tier = Literal["memory", "disk"]
 Destination = Literal["memory", "disk", "nowhere"]
-
-LATELY_S = 600.0
-"""A saved state that was not of use for so long may give way to one that leaves the cache without need."""
-_WORTH = 2.0  # bringing back must be so many times quicker than a prefill
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +124,7 @@ def place(resident: Resident, states: Sequence[StateInfo], limits: Limits) -> Pl
     size = resident.state_bytes
     if resident.has_saved_state:
         return Placement("nowhere", (), (), tr("its saved state is up to date"))
-    if resident.prefill_ms < _WORTH * resident.restore_ms:
+    if resident.prefill_ms < PAYS * resident.restore_ms:
         return Placement(
             "nowhere",
             (),

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from kvdesk.policies.load import STALE_S
+from kvdesk.policies.tuned import HALF_A_CORE, TILE
 from kvdesk.translation import tr
 
-LARGE_BATCH = 128
+LARGE_BATCH = 2 * TILE
 """Tokens from which a batch is prefill: its operations are long, so threads seldom wait and more are never slower."""
 
-_CLEARLY = 0.6
+_CLEARLY = HALF_A_CORE + 0.1
 """Cores by which the free ones must differ from the count before it changes: half a core and the error of a reading."""
-_IDLE_S = 1.0
-"""Since the last reading: after this long one reading is enough, since nothing is being decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ThreadPolicy:
     """Call `load` with every reading of the load; set what it returns before the next decode.
 
     n_cores: physical cores of the machine; n_most: threads the person allows. Two readings in a row must agree on a
-    change, so that a hiccup of another process changes nothing.
+    change, so that a hiccup of another process changes nothing; one is enough after a while without any.
     """
 
     def __init__(self, n_cores: int, n_most: int | None = None) -> None:
@@ -57,7 +57,7 @@ class ThreadPolicy:
         """Other processes take `others` cores' worth of processor time. Returns the choice from now on."""
         free = max(1.0, min(float(self._n_most), self._n_cores - others))
         wanted = math.floor(free + 0.5) if abs(free - self._n) > _CLEARLY else self._n
-        is_sure = wanted == self._wanted or at_s - self._read_s > _IDLE_S
+        is_sure = wanted == self._wanted or at_s - self._read_s > STALE_S
         self._wanted, self._read_s = wanted, at_s
         if is_sure and wanted != self._n:
             self._n = wanted

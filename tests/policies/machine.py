@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kvdesk.policies.load import INTERVAL_S
 from kvdesk.policies.threads import ThreadPolicy
+from kvdesk.policies.tuned import LOAD_INTERVAL_S
 
 TOK_S = {  # measured on two cores: (threads, other busy processes) -> tokens per second
     (1, 0): 83.0,
@@ -60,7 +60,7 @@ def run(busy: Busy, seconds: float, *, fixed: int | None = None, noise: float = 
         now += ms / 1e3
         seen += SEEN[n, k] * ms / 1e3
         window += ms / 1e3
-        if window >= INTERVAL_S:
+        if window >= LOAD_INTERVAL_S:
             policy.load(now, max(0.0, seen / window + draw.gauss(0, 0.05)))
             seen = window = 0.0
     return result

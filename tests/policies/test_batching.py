@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.policies.batching import LEAST_TOK_S, LONGEST_GAP_MS, ChunkSize, Share, Want, compose
-from kvdesk.policies.costs import TILE
+from kvdesk.policies.batching import ChunkSize, Share, Want, compose
+from kvdesk.policies.tuned import LEAST_TOK_S, LONGEST_GAP_MS, TILE
 
 Machine = Callable[[int, float], float]
 """ms of n tokens over so many cells that each of them sees."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.policies.checkpoints import EVERY, LEAST, MOST, Checkpoint, give_way, pauses, pays
+from kvdesk.policies.checkpoints import Checkpoint, give_way, pauses, pays
 from kvdesk.policies.swap import Limits, StateInfo, place
+from kvdesk.policies.tuned import CHECKPOINT_EVERY as EVERY
+from kvdesk.policies.tuned import CHECKPOINT_MOST, MIN_REUSE_TOKENS
 from tests.policies.test_swap import ALICE
 
 MB = 1_000_000
@@ -23,7 +25,7 @@ def test_a_pause_before_the_last_message_and_before_the_last_token() -> None:
 def test_no_pause_where_little_would_be_read_again() -> None:
     assert pauses(190, 195, 300, [200], 1.0, 4.0) == [299]
     assert pauses(0, 0, 210, [200], 1.0, 4.0) == [200], "the last token is near enough"
-    assert pauses(0, 0, LEAST, [], 0.0, 4.0) == []
+    assert pauses(0, 0, MIN_REUSE_TOKENS, [], 0.0, 4.0) == []
 
 
 def test_a_dear_pause_needs_more_tokens() -> None:
@@ -33,7 +35,11 @@ def test_a_dear_pause_needs_more_tokens() -> None:
 
 
 def test_long_prompts_pause_now_and_then() -> None:
-    assert pauses(0, 5, 2 * EVERY + 100, [], 0.0, 1.0) == [EVERY, 2 * EVERY, 2 * EVERY + 99]
+    assert pauses(0, 5, 2 * EVERY + 100, [], 0.0, 1.0) == [
+        EVERY,
+        2 * EVERY,
+        2 * EVERY + 99,
+    ]
     assert pauses(0, EVERY, 2 * EVERY, [], 0.0, 1.0) == [2 * EVERY - 1]
 
 
@@ -55,10 +61,10 @@ def test_a_few_percent_and_no_more() -> None:
 
 def test_of_one_conversation_the_least_useful_goes() -> None:
     there = [checkpoint(i, gap) for i, gap in enumerate((4000, 50, 60, 20, 50, 60, 70, 80))]
-    assert len(there) == MOST
+    assert len(there) == CHECKPOINT_MOST
     assert give_way(there, "one", MB, 1000 * MB) == ["one3"]
     assert give_way(there, "two", MB, 1000 * MB) == []
-    alike = [checkpoint(i, age=9 - i) for i in range(MOST)]
+    alike = [checkpoint(i, age=9 - i) for i in range(CHECKPOINT_MOST)]
     assert give_way(alike, "one", MB, 1000 * MB) == ["one0"], "the longest unused"
 
 

@@ -7,8 +7,9 @@ import re
 
 import pytest
 
-from kvdesk.policies.compaction_gain import EXPECTED, Fragmented, judge_compaction
+from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
 from kvdesk.policies.costs import Costs, Reads
+from kvdesk.policies.tuned import EXPECTED
 
 HOLES = Fragmented(n_kv=8192, n_kv_after=512, n_visible=500, blob_bytes=20_000_000)
 SCATTERED = Fragmented(n_kv=2048, n_kv_after=512, n_visible=380, blob_bytes=9_600_000)

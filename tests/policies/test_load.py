@@ -9,14 +9,15 @@ import time
 import pytest
 
 from kvdesk.policies import load
-from kvdesk.policies.load import INTERVAL_S, STALE_S, LoadMeter, busy_ticks, system_counter
+from kvdesk.policies.load import STALE_S, LoadMeter, busy_ticks, system_counter
+from kvdesk.policies.tuned import LOAD_INTERVAL_S
 
 
 def test_others_are_all_minus_our_own() -> None:
     busy, own = iter([10.0, 11.5]), iter([3.0, 4.0])
     meter = LoadMeter(lambda: next(busy), lambda: next(own))
     assert meter.read(0.0) is None
-    assert meter.read(INTERVAL_S / 2) is None
+    assert meter.read(LOAD_INTERVAL_S / 2) is None
     assert meter.read(1.0) == pytest.approx(0.5)
 
 

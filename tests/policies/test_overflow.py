@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from kvdesk import translation
 from kvdesk.policies.overflow import (
-    N_SINKS,
     POLICIES,
     Abilities,
     OverflowPlan,
@@ -21,6 +20,7 @@ from kvdesk.policies.overflow import (
     retention,
 )
 from kvdesk.policies.overflow.oldest import stop
+from kvdesk.policies.tuned import N_SINKS
 from kvdesk.settings import Overflow
 
 ANY = Abilities()

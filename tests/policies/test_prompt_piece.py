@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.policies.prompt_piece import LEAST, LONGEST_MS, PROGRESS_MS, piece
+from kvdesk.policies.prompt_piece import LEAST, piece
+from kvdesk.policies.tuned import LONGEST_BATCH_MS, PROGRESS_MS
 
 
 @pytest.mark.parametrize(
@@ -13,8 +14,8 @@ from kvdesk.policies.prompt_piece import LEAST, LONGEST_MS, PROGRESS_MS, piece
         (512, 512, None, LEAST),
         (512, 32, None, 32),
         (2048, 512, 1400.0, 512),
-        (2048, 512, LONGEST_MS, 512),
-        (2048, 512, LONGEST_MS + 1, 256),
+        (2048, 512, LONGEST_BATCH_MS, 512),
+        (2048, 512, LONGEST_BATCH_MS + 1, 256),
         (2048, 512, 12_000.0, 128),
         (2048, 512, 1e9, LEAST),
         (2048, 512, PROGRESS_MS / 2, 1024),

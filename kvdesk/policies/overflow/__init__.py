@@ -12,8 +12,6 @@ from typing import Final, Literal
 
 from kvdesk.policies.overflow.oldest import moved_sentence, recomputed_sentence
 from kvdesk.policies.overflow.plan import (
-    N_SINKS,
-    RESERVE,
     Abilities,
     OverflowPlan,
     OverflowPolicy,
@@ -24,9 +22,7 @@ from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 
 __all__ = [
-    "N_SINKS",
     "POLICIES",
-    "RESERVE",
     "Abilities",
     "OverflowPlan",
     "OverflowPolicy",

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kvdesk.policies.tuned import N_SINKS, RESERVE
 from kvdesk.protocol.operations import OperationName
 from kvdesk.settings import Overflow
 from kvdesk.translation import marked, tr
-
-RESERVE = 8
-"""Messages are evicted until 1/8 of the context is free where they can be, so that this does not happen at every other
-token."""
-
-N_SINKS = 4
-"""Tokens at the very beginning that attention leans on (Xiao et al., StreamingLLM)."""
 
 
 @dataclass(frozen=True, slots=True)

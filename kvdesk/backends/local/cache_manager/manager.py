@@ -17,7 +17,6 @@ from kvdesk.backends.local.cache_manager.probe import Probe
 from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import (
     ALL_EXACT,
-    MIN_REUSE_TOKENS,
     Acquired,
     CacheSequence,
     LeasedSequence,
@@ -33,6 +32,7 @@ from kvdesk.cache.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError, PromptError, UserError
 from kvdesk.policies.swap import eviction_order
+from kvdesk.policies.tuned import MIN_REUSE_TOKENS
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client
 from kvdesk.translation import marked, tr

@@ -7,7 +7,6 @@ sequences and cells, changes neither. Runs on the engine's thread.
 from __future__ import annotations
 
 from kvdesk.backends.local.cache_manager.sequences import (
-    MIN_REUSE_TOKENS,
     CacheSequence,
     LeasedSequence,
     SequencePool,
@@ -15,6 +14,7 @@ from kvdesk.backends.local.cache_manager.sequences import (
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
+from kvdesk.policies.tuned import MIN_REUSE_TOKENS
 from kvdesk.protocol.chat import Client
 
 

@@ -20,8 +20,6 @@ from kvdesk.protocol.cache import Lease, MessageSpan
 from kvdesk.protocol.chat import Client
 from kvdesk.translation import tr
 
-MIN_REUSE_TOKENS = 16
-"""Shorter common beginnings are not copied, shorter branches and states are not kept."""
 ALL_EXACT = 1 << 30
 """`CacheSequence.exact` where no token was moved."""
 

@@ -14,17 +14,16 @@ from typing import NamedTuple
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.saved_states import SavedState, SavedStateStore
-from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.checkpoints import give_way, pauses, pays
 from kvdesk.policies.swap import Resident, over_share, place
+from kvdesk.policies.tuned import MIN_REUSE_TOKENS, PAYS, TILE
 from kvdesk.protocol import calls
 from kvdesk.translation import tr
-
-_MANY = 256  # tokens of a prompt, to see what one of them costs
 
 
 class Offer(NamedTuple):
@@ -67,7 +66,7 @@ class StateSwapper:
             n_own=n - self._memory.mirror.n_shared(sequence.seq_id),
             state_bytes=n_bytes,
             idle_s=time.monotonic() - sequence.used_at,
-            prefill_ms=prefill_ms / (1.0 if not sequence.inactive and sequence.client is None else 4.0),  # missed less
+            prefill_ms=prefill_ms / (1.0 if not sequence.inactive and sequence.client is None else PAYS),  # missed less
             restore_ms=restore_ms,
             busy=sequence.busy,
             has_saved_state=self.saved_states.has(sequence.tokens, sequence.conversation, sequence.exact),
@@ -93,10 +92,10 @@ class StateSwapper:
         """Where the prefill of `prompt`, of which the sequence holds the beginning, pauses for a `checkpoint`."""
         if not self.keeps_checkpoints:
             return ()
-        one, two, many = (self._costs(n, 0)[0] for n in (1, 2, _MANY))
+        one, two, many = (self._costs(n, 0)[0] for n in (1, 2, 2 * TILE))
         kept, n_held = self._kept(prompt, sequence.sharing), len(sequence.tokens)
         return tuple(
-            pauses(kept, n_held, len(prompt), marks, max(0.0, 2 * one - two), many / _MANY, self._context.block)
+            pauses(kept, n_held, len(prompt), marks, max(0.0, 2 * one - two), many / (2 * TILE), self._context.block)
         )
 
     # --- out and in ---------------------------------------------------------------------------------------------------

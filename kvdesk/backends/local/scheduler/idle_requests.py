@@ -8,12 +8,13 @@ with its idle slots (`--cache-idle-slots`, server-context.cpp). Runs on the engi
 from __future__ import annotations
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
-from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
 from kvdesk.policies.costs import Costs
 from kvdesk.policies.swap import place, room_in_memory
+from kvdesk.policies.tuned import MIN_REUSE_TOKENS
 from kvdesk.translation import tr
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
 from kvdesk.errors import UserError
+from kvdesk.policies.tuned import LEAST_CHUNK, LONGEST_GAP_MS, TILE
 from kvdesk.protocol.cache import VerifyConversation
 from kvdesk.protocol.chat import Working
 from kvdesk.protocol.messages import Command
@@ -19,21 +20,20 @@ from kvdesk.translation import tr
 
 Job = Generator[Working, None, None]
 
-LONGEST_S = 0.4
-"""Of a chunk, while requests run: the next one has half as many tokens; twice as many after less than half of it."""
-LEAST, FIRST, MOST = 16, 64, 2048
-"""Tokens of the smallest chunk beside requests, of the first and of the largest."""
-
 
 class JobTurns:
-    """One job after another, a chunk at a time. `fail` reports a command whose job did not do its work."""
+    """One job after another, a chunk at a time. `fail` reports a command whose job did not do its work.
+
+    While requests run a chunk that took longer than the gap between two of their tokens may last is halved, and doubled
+    when it took less than half of that.
+    """
 
     def __init__(self, emit: Emit, fail: Callable[[Command, Exception], None]) -> None:
         self._emit = emit
         self._fail = fail
         self._waiting: deque[tuple[Command, Job]] = deque()
         self._running: tuple[Command, Job] | None = None
-        self._n_tokens = FIRST  # of the next chunk, while requests run
+        self._n_tokens = TILE  # of the next chunk, while requests run
         self._is_measured = False  # whether the chunk that is computed now has so many
         self._next_at = 0.0  # time.perf_counter() of the next chunk, while requests run
         self._cancelled = self._closed = False
@@ -89,10 +89,11 @@ class JobTurns:
             self._emit(progress)
         now = time.perf_counter()
         self._next_at = now + (now - start)
-        if self._is_measured and now - start > LONGEST_S:
-            self._n_tokens = max(LEAST, self._n_tokens // 2)
-        elif self._is_measured and now - start < LONGEST_S / 2:
-            self._n_tokens = min(MOST, self._n_tokens * 2)
+        ms = (now - start) * 1e3
+        if self._is_measured and ms > LONGEST_GAP_MS:
+            self._n_tokens = max(LEAST_CHUNK, self._n_tokens // 2)
+        elif self._is_measured and ms < LONGEST_GAP_MS / 2:
+            self._n_tokens *= 2
 
     def give_way(self) -> bool:
         """A request needs room that a verification takes: end that. Whether there was one."""

@@ -17,7 +17,6 @@ from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.chat import NONE_EVICTED, ConversationId, EvictedMessages, Message, MessageId
 from kvdesk.errors import PromptError, TemplateError
 from kvdesk.policies.overflow import (
-    RESERVE,
     Abilities,
     OverflowPlan,
     OverflowPolicy,
@@ -28,6 +27,7 @@ from kvdesk.policies.overflow import (
     policy_of,
     retention,
 )
+from kvdesk.policies.tuned import RESERVE
 from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
 from kvdesk.reasoning import ENDS
 from kvdesk.settings import Overflow

@@ -24,7 +24,8 @@ from kvdesk.errors import NO_TOKENIZER, ContextError, PromptError, RefusedCall, 
 from kvdesk.library.estimate import available_bytes, check_fits, estimate
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.policies.forecast import Forecast, forecast
-from kvdesk.policies.overflow import RESERVE, policy_of
+from kvdesk.policies.overflow import policy_of
+from kvdesk.policies.tuned import RESERVE
 from kvdesk.protocol.cache import ContextPreview
 from kvdesk.protocol.chat import ContextUse, MeasureContext, PreviewTurn, TurnPreview
 from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction

@@ -15,7 +15,7 @@ from kvdesk.backends.base import CLOSED
 from kvdesk.backends.local.cache_manager.client_share import keep_to_share
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
-from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, Acquired, CacheSequence
+from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.budget_sampler import with_budget
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import DecodeKind
@@ -41,6 +41,7 @@ from kvdesk.policies.batching import ChunkSize, Want, compose
 from kvdesk.policies.costs import Costs
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.prompt_piece import piece
+from kvdesk.policies.tuned import MIN_REUSE_TOKENS
 from kvdesk.protocol.chat import Generate, MessagesEvicted, Overflowed, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr

@@ -24,8 +24,8 @@ from kvdesk.experiments.benchmarks.scheduler_delay import waited_s
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import figure, most_rounds, standard_error
 from kvdesk.headless import HeadlessEngine, session_of
-from kvdesk.policies.batching import AIM, FAR_DEARER, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS
-from kvdesk.policies.costs import TILE
+from kvdesk.policies.batching import AIM
+from kvdesk.policies.tuned import LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, TILE
 from kvdesk.protocol.cache import RebuildContext, SpeedSample
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.experiment import Figure, at_least, at_most
@@ -238,7 +238,7 @@ def _parts(bare: BareLoop, prompt: list[int], beside: Beside) -> _Parts:
             halved_ms, needed = sum(halves[2 * i : 2 * i + 2]), tile_ms + beside.step_ms
             if needed <= AIM * longest:
                 continue
-            if halved_ms >= tile_ms * max(FAR_DEARER, needed / (AIM * longest)):
+            if halved_ms >= tile_ms * max(2.0, needed / (AIM * longest)):
                 gap_ms = max(gap_ms, OVER_CHUNK * needed)
             else:
                 tiles[i] = halved_ms

@@ -1,0 +1,34 @@
+"""The table of tuned numbers in the documentation is that of the code, and every other policy has none of its own."""
+
+from __future__ import annotations
+
+import re
+
+from kvdesk.policies.tuned import TABLE
+from tests.places import ROOT
+
+MOST = 25
+ENGINES = {  # no choice: they follow from llama.cpp, from the system or from the table
+    "_SPAN", "_APART_S", "_IDLE", "_PROC_STAT",
+}  # fmt: skip
+
+
+def test_the_documentation_has_the_table_of_the_code() -> None:
+    rows = [f"| `{t.name}` | {t.value:,.10g} | {t.unit} | {t.reason} | {t.measured} |" for t in TABLE]
+    text = (ROOT / "docs/tuned.md").read_text(encoding="utf-8")
+    found = [line for line in text.splitlines() if line.startswith("| `")]
+    assert found == rows, "\n".join(rows)
+
+
+def test_no_policy_has_a_number_of_its_own() -> None:
+    assert len(TABLE) <= MOST
+    rooms = ("kvdesk/policies", "kvdesk/backends/local/scheduler")
+    files = [file for room in rooms for file in (ROOT / room).rglob("*.py") if file.name != "tuned.py"]
+    named = re.compile(r"(?m)^([A-Z_]+)\b[^=\n]*= [^\n]*\d")
+    found = {name for file in files for name in named.findall(file.read_text(encoding="utf-8"))}
+    assert found - ENGINES == {
+        "AIM", "LARGE_BATCH", "LEAST", "STALE_S", "_CLEARLY",  # derived
+        "TELL_S",  # how often the window hears
+        "MOST_CHARACTERS", "MOST_PREVIEWED", "MOST_SHOWN", "_COUNTED", "_CUT", "_IN_ANSWER", "FEW_ALIKE",  # of texts
+        "_NOTHING",
+    }  # fmt: skip
