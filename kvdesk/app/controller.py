@@ -175,7 +175,7 @@ class Controller(QObject):
             self.serving.apply,
         )
         window.remade.connect(self._on_remade)  # after all that connect themselves to the new parts
-        window.rooms.models_made.connect(self.downloads.connect_page)
+        window.rooms.when_models(self.downloads.connect_page)
 
     def open_server(self, server: KnownServer) -> None:
         """Ask the worker to connect to a server. The model that is open stays until it answers. Nothing once the engine
@@ -395,7 +395,7 @@ class Controller(QObject):
     @Slot()
     def _on_remade(self) -> None:
         self.downloads.forget_page()
-        self._window.rooms.models_made.connect(self.downloads.connect_page)
+        self._window.rooms.when_models(self.downloads.connect_page)
         self._window.show_embedded(self._marker.embedded is not None)
         self._window.show_unsaved(self._unsaved.sentence)
         self.chats.show_all()

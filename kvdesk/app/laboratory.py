@@ -58,7 +58,7 @@ class Laboratory(QObject):
     @Slot()
     def _connect_parts(self) -> None:
         self._page = None
-        self._window.rooms.lab_made.connect(self._on_lab_made)
+        self._window.rooms.when_lab(self._on_lab_made)
 
     @property
     def run(self) -> ExperimentRun | None:

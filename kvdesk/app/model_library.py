@@ -57,7 +57,7 @@ class ModelLibrary(QObject):
     @Slot()
     def _connect_parts(self) -> None:
         self._page = None
-        self._window.rooms.models_made.connect(self._on_page_made)
+        self._window.rooms.when_models(self._on_page_made)
         self._show_better()
 
     def apply(self, event: Event) -> None:

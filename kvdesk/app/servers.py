@@ -94,10 +94,12 @@ class Servers(QObject):
         if "servers" in changed and self._section is not None:
             self._section.show_servers(self._settings.current.servers)
 
-    @Slot(str, str)
-    def _on_test_clicked(self, url: str, key: str) -> None:
+    @Slot(str, object)
+    def _on_test_clicked(self, url: str, key: str | None) -> None:
         self._forget_test()
-        self._test = self._background.run(lambda: find(url, key), self._on_found, self._on_not_found)
+        self._test = self._background.run(
+            lambda: find(url, self._keys.get(url) if key is None else key), self._on_found, self._on_not_found
+        )
 
     def _forget_test(self) -> None:
         if self._test is not None:
@@ -111,15 +113,17 @@ class Servers(QObject):
         if self._section is not None:
             self._section.show_problem(str(error), error.detail)
 
-    @Slot(object, str)
-    def _on_connect_clicked(self, server: KnownServer, key: str) -> None:
-        """The key counts at once; keeping it may take longer than connecting."""
+    @Slot(object, object)
+    def _on_connect_clicked(self, server: KnownServer, key: str | None) -> None:
+        """The key counts at once; keeping it may take longer than connecting. None: the one that is kept."""
         self._forget_test()
         self._window.rooms.show_chats()
-        self._keys.use(server.url, key)
+        if key is not None:
+            self._keys.use(server.url, key)
         self._remember(server)
         self._open(server)
-        self._background.run(lambda: self._keys.keep(server.url, key), self._on_key_kept)
+        if key is not None:
+            self._background.run(lambda: self._keys.keep(server.url, key), self._on_key_kept)
 
     @Slot()
     def _on_reconnect(self) -> None:

@@ -140,7 +140,13 @@ def features(request: pytest.FixtureRequest) -> frozenset[Feature]:
 def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Feature]) -> Iterator[Callable[..., Rig]]:
     made: list[Rig] = []
 
-    def make(model: Path | None = None, settings: Settings | None = None, embedded: Path | None = None) -> Rig:
+    def make(
+        model: Path | None = None,
+        settings: Settings | None = None,
+        embedded: Path | None = None,
+        *,
+        furnished: bool = True,
+    ) -> Rig:
         errors: list[str] = []
         unsaved = _UnsavedRelay()
         store = StoreWriter(tmp_path / "chats.sqlite3", lambda error: errors.append(str(error)), unsaved.changed.emit)
@@ -158,7 +164,8 @@ def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Fea
         unsaved.changed.connect(controller.show_unsaved)
         unsaved.setParent(controller)
         controller.start(model)
-        controller.furnish()
+        if furnished:
+            controller.furnish()
         made.append(Rig(worker, window, controller, store, marker, errors))
         return made[-1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,3 +97,20 @@ def test_deleting_removes_the_file_but_not_the_open_one(
     assert not copy.exists()
     assert rig.controller.models.used(copy) is None
     qtbot.waitUntil(lambda: all(row.path != copy for row in page.rows), timeout=TIMEOUT_MS)
+
+
+def test_pages_that_are_opened_before_their_owners_are_made_are_filled(
+    make_rig: Callable[..., Rig], copy: Path, qtbot: QtBot
+) -> None:
+    rig = make_rig(furnished=False)
+    rig.window.show()
+    rooms = rig.window.rooms
+    rooms.show_lab()
+    rooms.show_models()
+    lab, models = rooms.lab, rooms.models
+    assert lab is not None
+    assert models is not None
+    assert (lab.question, models.rows) == (None, ())
+    rig.controller.furnish()
+    qtbot.waitUntil(lambda: any(row.path == copy for row in models.rows), timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: lab.question is not None, timeout=TIMEOUT_MS)

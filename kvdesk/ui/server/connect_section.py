@@ -30,10 +30,10 @@ from kvdesk.ui.widgets.theme import Theme
 class ConnectSection(QWidget):
     """Passive: shows what its methods are told."""
 
-    test_clicked = Signal(str, str)
-    """(url, key): ask what is there; answered by `show_found` or `show_problem`."""
-    connect_clicked = Signal(object, str)
-    """(KnownServer, key)"""
+    test_clicked = Signal(str, object)
+    """(url, key): ask what is there; answered by `show_found` or `show_problem`. None: the key that is known."""
+    connect_clicked = Signal(object, object)
+    """(KnownServer, key); None: the key that is known."""
     forget_clicked = Signal(str)
     """(url): it is not to be listed any more, and its key not kept."""
     chosen = Signal(str)
@@ -43,6 +43,9 @@ class ConnectSection(QWidget):
         super().__init__()
         self._servers: tuple[KnownServer, ...] = ()
         self._asked = ""  # the server whose key was asked for
+        self._is_alone = False
+        self._is_key_read = True  # or there is none to be read
+        self._is_typed = False  # something, since a server was chosen
         self._about = about = label(
             tr(
                 "Chats are answered there: by llama-server, vLLM, SGLang, another kvdesk, or any server that speaks "
@@ -84,8 +87,10 @@ class ConnectSection(QWidget):
             line.setPlaceholderText(tr("The first one"))
             line.setAccessibleName(tr("Model"))
             line.returnPressed.connect(self._on_connect_clicked)
+            line.textEdited.connect(self._on_typed)
         for field in (self.url, self.key, self.name):
             field.returnPressed.connect(self._on_connect_clicked)
+            field.textEdited.connect(self._on_typed)
         self._sentence = label("")
         self._sentence.setWordWrap(True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -122,6 +127,11 @@ class ConnectSection(QWidget):
         """One types an address, or connects to the server that is shown."""
         (self.connect_button if self.url.text() else self.url).setFocus()
 
+    def set_alone(self, is_alone: bool) -> None:
+        """Whether one came for it; not where it is one of the sections that a search found."""
+        self._is_alone = is_alone
+        self._ask_key()
+
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._ask_key()
@@ -132,20 +142,28 @@ class ConnectSection(QWidget):
         return self._sentence.text()
 
     def show_servers(self, servers: Sequence[KnownServer]) -> None:
-        """The servers that are known, the last one first, of which that is chosen."""
+        """The servers that are known, the last one first, of which that is chosen; what was typed stays."""
         self._servers = tuple(servers)
+        chosen = self.known.currentData()
         self.known.clear()
         for server in self._servers:
             self.known.addItem(server.name or server.url, server.url)
         self.known.addItem(tr("A new server"), "")
         self._form.setRowVisible(self.known, bool(self._servers))
-        self.known.setCurrentIndex(0)
-        self._on_chosen(0)
+        if not self._is_typed:
+            self.known.setCurrentIndex(0)
+            self._on_chosen(0)
+            return
+        index = self.known.findData(chosen)
+        self.known.setCurrentIndex(index if index >= 0 else self.known.count() - 1)
+        self._on_edited()
 
     def show_key(self, url: str, key: str) -> None:
         """The key that is known for a server, where it is still the chosen one and nothing is typed."""
-        if self.known.currentData() == url and not self.key.text():
-            self.key.setText(key)
+        if self.known.currentData() == url == self.url.text():
+            self._is_key_read = True
+            if not self.key.text():
+                self.key.setText(key)
 
     def show_asking(self) -> None:
         self._say(tr("Asking the server…"))
@@ -155,7 +173,7 @@ class ConnectSection(QWidget):
         chosen = self.model.currentText()
         self.model.clear()
         self.model.addItems(list(found.models))
-        self.model.setCurrentText(chosen if chosen in found.models else found.models[0])
+        self.model.setCurrentText(chosen if (self._is_typed and chosen) or chosen in found.models else found.models[0])
         n = tr("%n models.", len(found.models)) if len(found.models) > 1 else ""
         lines = (*found.facts, n, found.limit, *self._warning())
         self._say("\n".join(filter(None, lines)), "warning" if found.limit else "good")
@@ -177,16 +195,21 @@ class ConnectSection(QWidget):
         self.model.setEditText(server.model)
         self._say("")
         self._asked = ""
+        self._is_key_read, self._is_typed = not server.url, False
         self._on_edited()
         self._ask_key()
 
     def _ask_key(self) -> None:
-        """Only once it is seen: a keyring may ask the person for a password."""
+        """Only once one came to see it: a keyring may ask the person for a password."""
         url = self.known.currentData() or ""
-        if self.isVisible() and url != self._asked:
+        if self._is_alone and self.isVisible() and url != self._asked:
             self._asked = url
             if url:
                 self.chosen.emit(url)
+
+    @Slot()
+    def _on_typed(self) -> None:
+        self._is_typed = True
 
     @Slot()
     def _on_edited(self) -> None:
@@ -199,17 +222,24 @@ class ConnectSection(QWidget):
     def _on_test_clicked(self) -> None:
         if (url := self._address()) is not None:
             self.show_asking()
-            self.test_clicked.emit(url, self.key.text().strip())
+            self.test_clicked.emit(url, self._key(url))
 
     @Slot()
     def _on_connect_clicked(self) -> None:
         if (url := self._address()) is not None:
             server = KnownServer(url=url, name=self.name.text().strip(), model=self.model.currentText().strip()[:500])
-            self.connect_clicked.emit(server, self.key.text().strip())
+            key, self._is_typed = self._key(url), False
+            self.connect_clicked.emit(server, key)
 
     @Slot()
     def _on_forget_clicked(self) -> None:
+        self._is_typed = False
         self.forget_clicked.emit(self.known.currentData())
+
+    def _key(self, url: str) -> str | None:
+        """The key that is shown; None where that of this server was not read yet, and none is typed."""
+        key = self.key.text().strip()
+        return None if not key and not self._is_key_read and url == self.known.currentData() else key
 
     def _address(self) -> str | None:
         """What is typed as an address; None, and said, where it is none."""

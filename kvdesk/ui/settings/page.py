@@ -472,6 +472,7 @@ class SettingsPage(QWidget):
 
     @Slot(str)
     def _on_search_changed(self, text: str) -> None:
+        self._show_whether_alone()
         self._nothing.setVisible(self._rows.filter(text) == 0)
         for n in range(self.sections.count()):
             item = self.sections.item(n)
@@ -484,8 +485,14 @@ class SettingsPage(QWidget):
         title = self.sections.item(row).text()
         self.search.clear()
         self._rows.show_section(title)
+        self._show_whether_alone()
         self._scroll.verticalScrollBar().setValue(0)
         self._show_defaults()
+
+    def _show_whether_alone(self) -> None:
+        """A search finds the servers too, and is no reason to ask the keyring for their keys."""
+        is_alone = self.sections.currentRow() >= 0 and not self.search.text().strip()
+        self.connecting.set_alone(is_alone and self.sections.currentItem().text() == tr("Connect to a server"))
 
     def _fill(self) -> None:
         fields = Settings.model_fields

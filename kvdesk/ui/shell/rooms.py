@@ -113,6 +113,18 @@ class Rooms(QStackedWidget):
         assert self._models is not None
         self._models.show_part(get=True)
 
+    def when_lab(self, hear: Callable[[LabPage], object]) -> None:
+        """Give it the page when it is made, or at once where it is already."""
+        if self._lab is not None:
+            hear(self._lab)
+        self.lab_made.connect(hear)
+
+    def when_models(self, hear: Callable[[ModelsPage], object]) -> None:
+        """The same of the models."""
+        if self._models is not None:
+            hear(self._models)
+        self.models_made.connect(hear)
+
     def show_settings(self) -> SettingsPage:
         """The page, which shows one of its sections."""
         if self._settings is None:

@@ -23,6 +23,7 @@ def section(theme: Theme, qtbot: QtBot) -> ConnectSection:
     section = ConnectSection(theme)
     qtbot.addWidget(section)
     section.show_servers(())
+    section.set_alone(True)
     section.show()
     return section
 
@@ -48,6 +49,36 @@ def test_a_key_is_asked_for_when_the_section_is_seen(section: ConnectSection, re
         section.show()
         assert chosen == [("http://bigbox:8080",)]
         section.hide()
+
+
+def test_a_search_that_finds_the_section_asks_no_keyring(
+    section: ConnectSection, qtbot: QtBot, record: Recorder
+) -> None:
+    chosen, tested, connected = (record(of) for of in (section.chosen, section.test_clicked, section.connect_clicked))
+    section.set_alone(False)
+    section.show_servers(SERVERS)
+    qtbot.mouseClick(section.test_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(section.connect_button, Qt.MouseButton.LeftButton)
+    assert (chosen, tested, connected) == ([], [("http://bigbox:8080", None)], [(SERVERS[0], None)]), "its kept key"
+    section.set_alone(True)
+    assert chosen == [("http://bigbox:8080",)]
+    section.show_key("http://bigbox:8080", "")
+    qtbot.mouseClick(section.connect_button, Qt.MouseButton.LeftButton)
+    assert connected[1:] == [(SERVERS[0], "")], "it has none"
+
+
+def test_what_is_typed_stays_when_the_list_of_servers_changes(section: ConnectSection, qtbot: QtBot) -> None:
+    qtbot.keyClicks(section.url, "nas:80")
+    qtbot.keyClicks(section.key, "sk-1")
+    qtbot.keyClicks(section.model, "big")
+    section.show_servers(SERVERS)
+    section.show_key("http://bigbox:8080", "of another one")
+    section.show_found(ServerFound("vLLM", ("a", "b"), ("It answers chats.",)))
+    assert section.known.currentText() == "A new server"
+    assert (section.url.text(), section.key.text(), section.model.currentText()) == ("nas:80", "sk-1", "big")
+    qtbot.mouseClick(section.connect_button, Qt.MouseButton.LeftButton)
+    section.show_servers(SERVERS)
+    assert section.url.text() == "http://bigbox:8080"
 
 
 def test_a_known_server_is_chosen_with_its_key(section: ConnectSection, qtbot: QtBot, record: Recorder) -> None:
