@@ -2,8 +2,8 @@
 
 Runs on one thread, the only one that touches llama.cpp; only `request_stop`, `request_cancel` and `request_close` may
 be called from others. Knows no Qt and no database. The way of a text: `handle(Generate)` -> `Scheduler.add`
--> `Running.start` (template, tokens, common prefix) -> `Running.step` after step (prefill in chunks, then a token each)
--> `finish`.
+-> `Admission.admit` (template, tokens, common prefix) -> `Running.step` after step (prefill in chunks, then a token
+each) -> `finish`.
 """
 
 from __future__ import annotations
@@ -137,8 +137,7 @@ class Engine:
 
     def step(self) -> None:
         """Do one small piece of work: start a turn, go on with a job, or decode the next batch of all turns."""
-        session = self.session
-        ended = self._scheduler.step(session.runtime.operation_journal if session is not None else None)
+        ended = self._scheduler.step()
         if ended:
             self._tell_ledger()
         self._show(now=ended)
@@ -162,6 +161,7 @@ class Engine:
             self._scheduler.end_all(note or tr(CLOSED))
         finally:
             engine_log().listener = None
+            self._scheduler.leave()
             session, self.session = self.session, None
             if session is not None:
                 session.close()
@@ -176,7 +176,7 @@ class Engine:
         again += [Watch(True, watcher) for watcher in self._watchers]
         for step in (
             self._scheduler.jobs.end,
-            partial(self._scheduler.running.give_up, note),
+            partial(self._scheduler.give_up, note),
             session.discard if session else lambda: None,
         ):
             try:
@@ -257,7 +257,7 @@ class Engine:
         def on_progress(progress: float) -> bool:
             self._emit(ModelLoading(source, progress))
             self._scheduler.end_stopped()  # requests wait for the load, but not to be stopped
-            return not self._scheduler.running.closing
+            return not self._scheduler.stops.closing
 
         old = self.session
         before = old.runtime if old else None
@@ -277,7 +277,7 @@ class Engine:
             if old is not None and (old.runtime is not before or not old.runtime.context.is_open):
                 self._after_new_context()
             raise
-        self._scheduler.running.events.forget_texts()
+        self._scheduler.events.forget_texts()
         self._emit(ModelLoaded(self.session.loaded.model.info(), self.session.loaded.remark))
         self._ready(rebuilt=False)
 
@@ -305,6 +305,7 @@ class Engine:
         if self._require().runtime.context.is_open:
             self._ready(rebuilt=True)
         else:
+            self._scheduler.leave()
             self._require().close()
             self.session = None
 
@@ -315,9 +316,16 @@ class Engine:
         self._cache_operations = CacheOperations(context, cache_manager, journal, costs, loaded.noise, self._emit)
         order = CellOrder(context, journal, costs)
         self._idle = Idle(context, cache_manager, journal, costs, loaded.prompts, order)
-        self._scheduler.running.use(
-            *(context, cache_manager, runtime.overflow_manager, costs),
-            *(runtime.threads, runtime.idle_requests, runtime.spans, order),
+        self._scheduler.use(
+            context,
+            cache_manager,
+            runtime.overflow_manager,
+            costs,
+            runtime.threads,
+            runtime.idle_requests,
+            runtime.spans,
+            order,
+            journal,
         )
         self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values())))
         self._told = None
@@ -331,7 +339,7 @@ class Engine:
                 drop_messages(self.session.runtime.cache_manager, command.conversation, command.messages)
             return
         closes = isinstance(command, CloseConversation)
-        self._scheduler.end_of(command.conversation, tr("Its cells were removed."), closes=closes)
+        self._scheduler.end_of(command.conversation, tr("Its cells were removed."), waiting=closes)
         if self.session is None:
             if isinstance(command, CloseConversation) and self._own.folder is not None:
                 forget_saved(self._own.folder, command.conversation)
@@ -351,7 +359,7 @@ class Engine:
         ends = self._cache_operations.ends(command.operation)
         for sequence in session.runtime.cache_manager.pool:
             if ends(sequence):
-                self._scheduler.running.end_of(sequence.conversation, tr("Its cells were changed by hand."))
+                self._scheduler.end_of(sequence.conversation, tr("Its cells were changed by hand."))
         try:
             self._cache_operations.do(command.operation, measured=command.measured)
         except Exception:

@@ -322,7 +322,7 @@ def use(headless: HeadlessEngine, flag: StopFlag) -> None:
     context = headless.engine.session.runtime.context
     context.memory.stop = flag
     flag.install(context._ctx)
-    headless.engine._scheduler.running._stop_decode = flag.raise_
+    headless.engine._scheduler.stops.use(flag)
 
 
 def test_a_stop_in_the_middle_leaves_no_state_that_was_not_computed(chat: HeadlessChat) -> None:

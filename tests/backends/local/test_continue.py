@@ -144,7 +144,7 @@ def test_a_stop_that_came_too_late_does_not_stop_what_goes_on(chat: HeadlessChat
     started, after = go_on(chat, answer)
     assert started is not None
     assert (after.state, after.finish, after.stats.generated_tokens) == ("complete", "limit", 20)
-    assert not engine._scheduler.running._stopping
+    assert not engine._scheduler.stops._asked
 
 
 def test_after_a_stop_string_no_more_is_read_than_must_be(chat: HeadlessChat) -> None:
@@ -172,21 +172,21 @@ def test_a_stop_lets_a_token_end_where_its_state_would_be_lost(
 ) -> None:
     monkeypatch.setattr(answer_events, "TELL_S", 0.0)
     chat, flags = HeadlessChat(engine), []
-    runs, context = engine.engine._scheduler.running, engine.engine.session.runtime.context
-    before, runs._stop_decode = runs._stop_decode, lambda: flags.append(1)
+    stops, context = engine.engine._scheduler.stops, engine.engine.session.runtime.context
+    monkeypatch.setattr(stops, "_raise", lambda: flags.append(1))
     n_told = 0
 
     def stop(event: Event) -> None:
         nonlocal n_told
         n_told += isinstance(event, TextDelta)
         if isinstance(event, TextDelta) and n_told == 2:  # the first comes with the end of the prompt
-            runs.request_stop(event.answer)
+            stops.request(event.answer)
 
     engine._on_event = stop
     try:
         chat.answer(QUESTION, HALF)
     finally:
-        engine._on_event, runs._stop_decode = None, before
+        engine._on_event = None
     assert bool(flags) == context.can("partial seq_rm")
 
 

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Sequence
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.vocab import Vocab
-from kvdesk.backends.local.scheduler.request import Request
+from kvdesk.backends.local.scheduler.request import NOTHING, Request
+from kvdesk.backends.local.scheduler.stops import Stops
+from kvdesk.chat import MessageState
 from kvdesk.protocol.cache import TokenTexts
-from kvdesk.protocol.chat import PrefillProgress, TextDelta
+from kvdesk.protocol.chat import Generate, PrefillProgress, TextDelta, TurnEnded
 
 TELL_S = 1 / 16
 """Text is sent so often where tokens are quicker, each time at the nearest token, and the view of the cache goes with
@@ -21,10 +23,11 @@ costs for the second in a row."""
 
 
 class AnswerEvents:
-    """Events about running requests, to `emit`."""
+    """Events about requests, to `emit`."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, stops: Stops) -> None:
         self._emit = emit
+        self._stops = stops
         self._known_tokens: set[int] = set()
 
     def forget_texts(self) -> None:
@@ -37,6 +40,11 @@ class AnswerEvents:
         if new:
             self._known_tokens |= new
             self._emit(TokenTexts({token: vocab.label(token) for token in new}))
+
+    def never_began(self, command: Generate, state: MessageState, note: str) -> None:
+        """The request ends before it has begun."""
+        self._stops.end(command.answer)
+        self._emit(TurnEnded(command.conversation, command.answer, state, NOTHING, note))
 
     def tell_progress(self, request: Request, seconds: float) -> None:
         """A batch with tokens of its prompt took so long."""

@@ -22,6 +22,9 @@ from kvdesk.protocol.chat import Generate
 from kvdesk.reasoning import SaidStart
 from kvdesk.translation import tr
 
+NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
+"""Of an answer that never began."""
+
 
 @dataclass(slots=True, eq=False)
 class Waiting:

@@ -1,8 +1,9 @@
 """Every request from the inbox to its end, and every job: which of them is next, one small step at a time.
 
-Owns the requests that wait; `running` those that were begun, `jobs` the work without an answer. Runs on the engine's
-thread; only `request_stop`, `request_cancel` and `request_close` may be called from others. Knows no commands but
-`Generate`, and no Qt.
+Owns the requests that wait; `running` those that were begun, `jobs` the work without an answer. A step begins a
+request, decodes a chunk of a job, or lets `running` schedule a batch, decode it and update its requests. Runs on the
+engine's thread; only `request_stop`, `request_cancel` and `request_close` may be called from others. Knows no commands
+but `Generate`, and no Qt.
 """
 
 from __future__ import annotations
@@ -10,11 +11,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.scheduler.admission import Admission
+from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
+from kvdesk.backends.local.scheduler.cell_order import CellOrder
+from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.job_turns import JobTurns
+from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
+from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.backends.local.scheduler.request import Request, Waiting
+from kvdesk.backends.local.scheduler.request_overflow import RequestOverflow
 from kvdesk.backends.local.scheduler.running import Running
+from kvdesk.backends.local.scheduler.stops import Stops
+from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.chat import ConversationId, MessageId, MessageState
+from kvdesk.policies.costs import Costs
 from kvdesk.protocol.chat import NO_MODEL, Generate
 from kvdesk.protocol.messages import Command
 from kvdesk.translation import tr
@@ -24,23 +37,29 @@ class Scheduler:
     """Requests and jobs of one engine.
 
     on_complete  gets a request whose answer has come to its own end; `fail`: a command whose job failed, and why
+    running      those on the context in use; None: there is none, and requests fail
     loaded       when the last model began to be loaded, and was (time.perf_counter)
     """
 
     def __init__(
         self, emit: Emit, on_complete: Callable[[Request], None], fail: Callable[[Command, Exception], None]
     ) -> None:
+        self._emit = emit
+        self._on_complete = on_complete
         self.jobs = JobTurns(emit, fail)
-        self.running = Running(emit, on_complete, self.jobs.give_way)
+        self.stops = Stops()
+        self.events = AnswerEvents(emit, self.stops)
+        self.running: Running | None = None
         self.loaded = (0.0, 0.0)
+        self._journal: OperationJournal | None = None
         self._waiting: deque[Waiting] = deque()
         self._blocked = False  # the first that waits found no room; it is tried again when something has ended
 
     # --- from any thread ----------------------------------------------------------------------------------------------
 
     def request_stop(self, answer: MessageId) -> None:
-        """See `Running.request_stop`."""
-        self.running.request_stop(answer)
+        """See `Stops.request`."""
+        self.stops.request(answer)
 
     def request_cancel(self) -> None:
         """End the job that runs."""
@@ -49,9 +68,49 @@ class Scheduler:
     def request_close(self) -> None:
         """Stop the decode that runs now; every request and job ends at the next step."""
         self.jobs.close()
-        self.running.request_close()
+        self.stops.request_close()
 
     # --- from the engine's thread -------------------------------------------------------------------------------------
+
+    def use(
+        self,
+        context: Context,
+        cache_manager: CacheManager,
+        overflow_manager: OverflowManager | None,
+        costs: Costs,
+        threads: Threads,
+        idle_requests: IdleRequests,
+        spans: MessageSpanReporter,
+        order: CellOrder,
+        journal: OperationJournal,
+    ) -> None:
+        """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer."""
+        overflow = admission = None
+        if overflow_manager is not None:
+            overflow = RequestOverflow(cache_manager, overflow_manager, spans, self._emit)
+            admission = Admission(context, cache_manager, overflow_manager, overflow, costs, idle_requests)
+        self.stops.use(context.stop)
+        self._journal = journal
+        self.running = Running(
+            context,
+            cache_manager,
+            costs,
+            threads,
+            order,
+            spans,
+            admission,
+            overflow,
+            self.events,
+            self.stops,
+            self._emit,
+            self._on_complete,
+            self.jobs.give_way,
+        )
+
+    def leave(self) -> None:
+        """There is no context any more."""
+        self.stops.use(None)
+        self.running = self._journal = None
 
     @property
     def busy(self) -> bool:
@@ -65,25 +124,27 @@ class Scheduler:
 
     def add(self, command: Generate, submitted_at: float) -> None:
         """The request waits from now on. `submitted_at`: time.perf_counter() when it was sent."""
-        self.running.expect(command.answer)
+        self.stops.expect(command.answer)
         self._waiting.append(Waiting(command, submitted_at))
 
     def n_job_piece(self) -> int:
         """Tokens of a job's next chunk."""
+        assert self.running is not None
         return self.running.n_piece(self.jobs.n_beside)
 
-    def step(self, journal: OperationJournal | None) -> bool:
-        """Begin a request, go on with a job, or decode the next batch of all requests. Whether something has ended.
-
-        journal: of the context in use; None: there is no model, and requests fail.
-        """
+    def step(self) -> bool:
+        """Begin a request, go on with a job, or decode the next batch of all requests. Whether something has ended."""
         if self._waiting:
             self._end_stopped_waiting()
-        running, jobs = self.running, self.jobs
+        running, jobs, journal = self.running, self.jobs, self._journal
+        if running is None or journal is None:
+            while self._waiting:
+                self.events.never_began(self._waiting.popleft().command, "failed", tr(NO_MODEL))
+            return False
         n_running, n_prefilling, works = len(running), running.n_prefilling, jobs.running
         if self._waiting and not self._blocked:
-            self._begin_next(has_model=journal is not None)
-        elif journal is not None and jobs and (not n_running or (jobs.due and running.let_end())):
+            self._begin_next(running)
+        elif jobs and (not n_running or (jobs.due and self.stops.may_decode(may_abort=False))):
             works = True
             running.order.keep()
             jobs.work(journal)
@@ -98,43 +159,54 @@ class Scheduler:
 
     def end_stopped(self) -> None:
         """End all requests that were asked to stop: nothing is decoded meanwhile."""
-        self.running.end_stopped()
+        if self.running is not None:
+            self.running.end_stopped()
         self._end_stopped_waiting()
 
-    def end_of(self, conversation: ConversationId, note: str, *, closes: bool) -> None:
-        """End the conversation's request, if one runs; `closes`: also those that wait."""
-        self.running.end_of(conversation, note)
-        if closes:
-            for waiting in [w for w in self._waiting if w.command.conversation == conversation]:
-                self._waiting.remove(waiting)
-                self.running.abandon(waiting.command, "stopped", note)
+    def end_of(self, conversation: ConversationId, note: str, *, waiting: bool = False) -> None:
+        """End the conversation's request, if one runs; `waiting`: also those that wait."""
+        if self.running is not None:
+            self.running.end_of(conversation, note)
+        if waiting:
+            for one in [w for w in self._waiting if w.command.conversation == conversation]:
+                self._waiting.remove(one)
+                self.events.never_began(one.command, "stopped", note)
             self._blocked = False
 
     def end_all(self, note: str) -> None:
         """End every job and every request: the context goes."""
         self.jobs.end_all()
-        state: MessageState = "interrupted" if self.running.closing else "stopped"
-        self.running.end_all(note, state)
+        state: MessageState = "interrupted" if self.stops.closing else "stopped"
+        if self.running is not None:
+            self.running.end_all(note, state)
         while self._waiting:
-            self.running.abandon(self._waiting.popleft().command, state, note)
+            self.events.never_began(self._waiting.popleft().command, state, note)
+
+    def give_up(self, note: str) -> None:
+        """After an unexpected error: every request that runs ends with the text it has. Touches no context."""
+        running = self.running
+        self.leave()
+        if running is not None:
+            running.give_up(note)
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _begin_next(self, *, has_model: bool) -> None:
+    def _begin_next(self, running: Running) -> None:
         waiting = self._waiting[0]
-        if not has_model:
-            self._waiting.popleft()
-            self.running.abandon(waiting.command, "failed", tr(NO_MODEL))
-            return
         began, ended = self.loaded
         load_s = max(0.0, ended - max(began, waiting.submitted_at))
-        if self.running.start(waiting, load_s, beside_job=self.jobs.running):
+        if running.start(waiting, load_s, beside_job=self.jobs.running):
             self._waiting.popleft()
         else:
             self._blocked = True
 
     def _end_stopped_waiting(self) -> None:
         """End the requests that wait and were asked to stop. If the first one was, there may be room for the next."""
-        left = deque(waiting for waiting in self._waiting if not self.running.ended_unbegun(waiting.command))
+        left: deque[Waiting] = deque()
+        for waiting in self._waiting:
+            if self.stops.asked(waiting.command.answer):
+                self.events.never_began(waiting.command, "stopped", tr("Stopped before it began."))
+            else:
+                left.append(waiting)
         self._blocked = self._blocked and bool(left) and left[0] is self._waiting[0]
         self._waiting = left

@@ -1,0 +1,116 @@
+"""How a request begins: render its prompt, lease a sequence, reuse what the cache has, make room, make its sampler.
+
+Runs on the engine's thread. Knows nothing of batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvdesk.backends.local.cache_manager.client_share import keep_to_share
+from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
+from kvdesk.backends.local.llama.budget_sampler import with_budget
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.grammar_sampler import sampler_of
+from kvdesk.backends.local.llama.logprob_sampler import with_logprobs
+from kvdesk.backends.local.llama.sampler import plan_sampling
+from kvdesk.backends.local.scheduler.call_plan import with_calls
+from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
+from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
+from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
+from kvdesk.backends.local.scheduler.request import Request, Waiting
+from kvdesk.backends.local.scheduler.request_overflow import RequestOverflow
+from kvdesk.backends.local.scheduler.reuse_reason import reuse_reason
+from kvdesk.cache.prefix import common_prefix
+from kvdesk.errors import PromptError
+from kvdesk.policies.costs import Costs
+from kvdesk.policies.overflow import policy_of
+from kvdesk.policies.tuned import MIN_REUSE_TOKENS
+from kvdesk.protocol.chat import Generate
+from kvdesk.translation import tr
+
+
+class Admission:
+    """Of one context."""
+
+    def __init__(
+        self,
+        context: Context,
+        cache_manager: CacheManager,
+        overflow_manager: OverflowManager,
+        overflow: RequestOverflow,
+        costs: Costs,
+        idle_requests: IdleRequests,
+    ) -> None:
+        self._context = context
+        self._cache_manager = cache_manager
+        self._overflow_manager = overflow_manager
+        self._overflow = overflow
+        self._costs = costs
+        self._idle_requests = idle_requests
+
+    def admit(
+        self, waiting: Waiting, clocks: FirstTokenClocks, running: Sequence[Request], *, waits: bool
+    ) -> Request | None:
+        """The request as it begins; its sequence is busy from then on. Only the divergent tail of that is removed.
+
+        None: there is no sequence or no room while others run (`waits`), or one of them is just reading much of the
+        same prompt; try again when one has ended. Raises KvdeskError.
+        """
+        command, vocab, cache_manager = waiting.command, self._context.model.vocab, self._cache_manager
+        plan = plan_sampling(command.sampling, vocab)
+        fit = self._overflow_manager.fit(command)
+        prompt = fit.tokens
+        clocks.rendered()
+        cache_manager.take_over(command.conversation, command.client, prompt)
+        if waits and not cache_manager.can_lease(command.conversation):
+            return None
+        there = cache_manager.pool.get(command.conversation)
+        if _is_being_read(running, prompt, there):
+            return None
+        inactive = there is not None and there.busy
+        sequence = cache_manager.lease(command.conversation, inactive=inactive, client=command.client)
+        waiting.notes += self._overflow.before(command, sequence, fit)
+        held = list(sequence.tokens)
+        self._idle_requests.save(sequence, prompt, lenders=False)
+        acquired = self._acquire(command, sequence, prompt)
+        n_new = len(prompt) - acquired.n_tokens
+        clocks.acquired(
+            saved=acquired.saved,
+            usual_tok_s=self._costs.usual_tok_s(n_new, acquired.n_tokens, self._context.n_batch),
+        )
+        self._idle_requests.save(sequence, prompt, lenders=True)
+        keep_to_share(self._context, cache_manager, sequence, n_new)
+        if not cache_manager.make_room(sequence, n_new):
+            if waits:
+                cache_manager.release_empty_branch(sequence)
+                return None
+            raise PromptError(tr("The cache has no room for this conversation."))
+        sampler = sampler_of(with_calls(plan, command, fit.whole), vocab, prompt, fit.generated)
+        sampler = with_budget(sampler, vocab, fit.whole.marks, command.reasoning_budget, fit.generated)
+        sampler = with_logprobs(sampler, vocab, command.n_probs)
+        why = reuse_reason(
+            self._context.model, cache_manager, sequence, acquired, held, prompt, fit.whole.places, command
+        )
+        request = Request(
+            command, sequence, fit.whole, acquired.n_tokens, sampler, why, vocab, clocks, fit.evicted,
+            skipped=fit.skipped, n_continued=len(fit.generated), generated=list(fit.generated),
+            notes=waiting.notes,
+        )  # fmt: skip
+        request.pauses = cache_manager.pauses(sequence, prompt, [place.first for place in fit.whole.places[-1:]])
+        cache_manager.mark_busy(sequence)
+        return request
+
+    def _acquire(self, command: Generate, sequence: CacheSequence, prompt: list[int]) -> Acquired:
+        """What the cache has of the prompt; nothing where the client wants all of it read."""
+        if command.client is not None and not command.client.reuse:
+            return Acquired(0)
+        return self._cache_manager.acquire_prefix(sequence, prompt, moved=not policy_of(command.overflow).exact)
+
+
+def _is_being_read(running: Sequence[Request], prompt: list[int], own: CacheSequence | None) -> bool:
+    """Whether another request is just reading much of the same prompt, which can be shared once it is read."""
+    held = common_prefix(own.tokens, prompt) if own is not None else 0
+    wanted = max(held, MIN_REUSE_TOKENS)
+    return any(r.prefilling and common_prefix(r.prompt, prompt) - r.position > wanted for r in running)
