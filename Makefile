@@ -1,5 +1,6 @@
 # Two lines matter: `make run` and `make test`. packaging/setup.py does the set-up for both, once.
 PYTHON ?= python3
+unexport PYTHONDONTWRITEBYTECODE # else each process compiles all that it imports, and tests start hundreds
 
 .PHONY: run setup test lint lint-style lint-format lint-types lint-imports lint-translations check real stress soak lock selftest screenshots screenshots-check lab-figures
 .PHONY: package package-test translations
