@@ -37,6 +37,7 @@ CHILDREN = {
     "--attachment": "kvdesk.attachments.child:child_main",
     "--read-chats": "kvdesk.conversations.porting.reader_child:child_main",
     "--render": "kvdesk.backends.local.prompt.template_child:child_main",
+    "--embed": "kvdesk.backends.local.embedding_child:child_main",
     "--formulas": "kvdesk.ui.markdown.formula_child:child_main",
     "--busy": "kvdesk.experiments.busy:child_main",
     "--chat-alone": "kvdesk.experiments.benchmarks.engine:chat_alone",

@@ -101,6 +101,19 @@ def main(argv: Sequence[str]) -> int:
         metavar="DIR",
         help=tr("folder in which POST /slots/N saves states of sequences; needs --inspect-key"),
     )
+    for option, what in (
+        ("--embedding-model", tr("GGUF file of the model that makes embeddings (default: the one that chats)")),
+        ("--reranking-model", tr("GGUF file of the model that ranks documents (default: that of embeddings)")),
+    ):
+        parser.add_argument(option, type=Path, metavar="FILE", help=what)
+    parser.add_argument(
+        "--pooling",
+        default="",
+        choices=("none", "mean", "cls", "last", "rank"),
+        help=tr(
+            "how the vectors of tokens become an embedding (default: the model's own, else that of the last token)"
+        ),
+    )
     parser.add_argument("--alias", default="", metavar="NAME", help=tr("what the model is called in answers"))
     options.add_model(parser)
     options.add_context(parser)
@@ -119,6 +132,9 @@ def main(argv: Sequence[str]) -> int:
         parser.error("--cache-ram: a number of MB, or 0 for none")
     if args.slot_save_path is not None and not args.slot_save_path.is_dir():
         parser.error("--slot-save-path: there is no such folder")
+    for option, file in (("--embedding-model", args.embedding_model), ("--reranking-model", args.reranking_model)):
+        if file is not None and not file.is_file():
+            parser.error(f"{option}: there is no such file")
     try:
         return _serve(args)
     except KvdeskError as error:
@@ -150,6 +166,9 @@ def _serve(args: argparse.Namespace) -> int:
         reasoning_budget=args.reasoning_budget,
         client_share=args.client_share / 100,
         slot_folder=args.slot_save_path,
+        embedding=args.embedding_model,
+        pooling=args.pooling,
+        reranking=args.reranking_model,
     )
     check(config)
     load = LoadModel(LocalFile(options.model_path(args)), options.context_settings(args))

@@ -21,6 +21,7 @@ from kvdesk.server.chat import Chat
 from kvdesk.server.chat_completions import ChatCompletion, check
 from kvdesk.server.completion import Service, key_of, may_inspect
 from kvdesk.server.completions import Completion
+from kvdesk.server.embeddings import embeddings
 from kvdesk.server.errors import ApiError
 from kvdesk.server.gate import Gate
 from kvdesk.server.infill import infill
@@ -28,6 +29,7 @@ from kvdesk.server.llama_completions import complete
 from kvdesk.server.messages_events import MessageEvents
 from kvdesk.server.messages_request import MessagesRequest, chat_of_messages
 from kvdesk.server.props import props
+from kvdesk.server.rerank import rerank
 from kvdesk.server.responses import UNEXPECTED, EventStream
 from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import ChatRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
@@ -64,6 +66,15 @@ def make_app(service: Service) -> Gate:
         Route("/metrics", endpoints.metrics, methods=["GET"]),
         Route("/completion", partial(complete, service), methods=["POST"]),
         Route("/infill", partial(infill, service), methods=["POST"]),
+        *(
+            Route(path, partial(embeddings, service), methods=["POST"])
+            for path in ("/embeddings", "/v1/embeddings", "/embedding")
+        ),
+        *(
+            Route(f"{prefix}/{path}", partial(rerank, service), methods=["POST"])
+            for path in ("rerank", "reranking")
+            for prefix in ("", "/v1")
+        ),
         Route("/props", partial(props, service), methods=["GET"]),
         Route("/apply-template", partial(apply_template, service), methods=["POST"]),
         Route("/kv/map", endpoints.kv_map, methods=["GET"]),

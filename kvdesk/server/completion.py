@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -14,11 +15,12 @@ from starlette.requests import Request
 from kvdesk import __version__
 from kvdesk.graphemes import cut
 from kvdesk.protocol.cache import LedgerRow
-from kvdesk.protocol.chat import Client, Generate, TokenLogprobs, TokenProb
+from kvdesk.protocol.chat import Client, Generate, LocalFile, TokenLogprobs, TokenProb
 from kvdesk.server.answering import Answering
 from kvdesk.server.bridge import HostBridge
 from kvdesk.server.config import NOBODY, Key, ServerConfig
 from kvdesk.server.conversation import MOST_BYTES, GivenAnswers
+from kvdesk.server.embedding_process import EmbeddingProcess
 from kvdesk.server.errors import ApiError
 from kvdesk.server.places import Places
 from kvdesk.server.responses import read_body
@@ -37,12 +39,16 @@ _MOST_NAME = 60  # characters of a client's name
 
 @dataclass(slots=True)
 class Service:
-    """What the endpoints work with. `sampling`: what requests do not say."""
+    """What the endpoints work with. `sampling`: what requests do not say; `embedding`, `ranking`: the models that do
+    so, which may be one.
+    """
 
     bridge: HostBridge
     config: ServerConfig
     sampling: Sampling
     places: Places
+    embedding: EmbeddingProcess
+    ranking: EmbeddingProcess
     answers: GivenAnswers = field(default_factory=GivenAnswers)
     _logged: set[tuple[str, ...]] = field(default_factory=set)  # each is said once
     _log_at: float = 0.0  # when what is kept is said again
@@ -70,6 +76,12 @@ class Service:
     def model_name(self) -> str:
         """What the model is called in answers."""
         return self.config.alias or (self.state.model.name if self.state.model is not None else "")
+
+    @property
+    def model_file(self) -> Path | None:
+        """The file of the model that chats; None where it is none. Raises ApiError as `n_ctx` does."""
+        _, model = self.n_ctx, self.state.model
+        return model.source.path if model is not None and isinstance(model.source, LocalFile) else None
 
     @property
     def n_ctx(self) -> int:

@@ -72,6 +72,9 @@ class ServerConfig:
     reasoning_budget  most tokens of the reasoning of an answer whose request does not say; -1: no limit
     client_share   of the cells, and of the memory for saved states, that idle requests of one program may keep
     slot_folder    where `POST /slots/N` saves states of sequences, and restores them from; None: nowhere
+    embedding      file of the model that makes embeddings, with `pooling` in the place of its own; None: the one that
+                   chats
+    reranking      file of the model that ranks documents; None: the one that makes embeddings
     """
 
     host: str = DEFAULT_HOST
@@ -85,6 +88,9 @@ class ServerConfig:
     reasoning_budget: int = -1
     client_share: float = 1.0
     slot_folder: Path | None = None
+    embedding: Path | None = None
+    pooling: str = ""
+    reranking: Path | None = None
     limits: Limits = field(default_factory=Limits)
 
     @property

@@ -20,6 +20,7 @@ from kvdesk.server.app import make_app
 from kvdesk.server.bridge import HostBridge
 from kvdesk.server.completion import Service
 from kvdesk.server.config import ServerConfig
+from kvdesk.server.embedding_process import EmbeddingProcess
 from kvdesk.server.http_protocol import with_limits
 from kvdesk.server.places import Places
 from kvdesk.server.state import ServerState
@@ -106,7 +107,9 @@ class Server:
         state = ServerState()
         bridge = self._bridge = HostBridge(self._host, state)
         places = Places(lambda: state.n_parallel, self.config.limits.waiting)
-        service = Service(bridge, self.config, self._sampling, places)
+        embedding = EmbeddingProcess(self.config.embedding, self.config.pooling)
+        ranking = EmbeddingProcess(self.config.reranking, "rank") if self.config.reranking else embedding
+        service = Service(bridge, self.config, self._sampling, places, embedding, ranking)
         limits = self.config.limits
         config = uvicorn.Config(
             make_app(service),
@@ -133,6 +136,8 @@ class Server:
             await serving
         finally:
             bridge.close()
+            embedding.close()
+            ranking.close()
 
 
 def check(config: ServerConfig) -> None:

@@ -107,7 +107,7 @@ def write(
     tokens.
     """
     marks = marks or {}
-    n_vocab = len(_bytes()) + len(marks) if text else N_VOCAB
+    n_vocab = len(byte_tokens()) + len(marks) if text else N_VOCAB
     layers, rest = ARCHITECTURES[architecture]
     out = gguf.GGUFWriter(str(path), architecture)
     out.add_context_length(N_POSITIONS if architecture == "gpt2" else context)
@@ -126,7 +126,7 @@ def write(
     if more is not None:
         more(out)
     if text:
-        _add_tokenizer(out, pre, marks)
+        add_tokenizer(out, pre, marks)
     elif tokenizer is not None:
         tokenizer(out)
     else:
@@ -154,7 +154,7 @@ def written(folder: Path, name: str, *, text: bool = False) -> Path:
     return write(path, name, text=text) if name in ARCHITECTURES else write_model(path, name)
 
 
-def _bytes() -> list[str]:
+def byte_tokens() -> list[str]:
     """GPT-2's characters for the 256 bytes, one merged pair, since llama.cpp wants merges, and ChatML's marks."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [b for b in range(256) if b not in plain]
@@ -162,8 +162,8 @@ def _bytes() -> list[str]:
     return [*(chars[b] for b in range(256)), "qq", "<|im_start|>", "<|im_end|>"]
 
 
-def _add_tokenizer(out: gguf.GGUFWriter, pre: str, marks: Mapping[str, int]) -> None:
-    tokens = _bytes()
+def add_tokenizer(out: gguf.GGUFWriter, pre: str, marks: Mapping[str, int]) -> None:
+    tokens = byte_tokens()
     out.add_tokenizer_model("gpt2")
     out.add_tokenizer_pre(pre)
     out.add_token_list([*tokens, *marks])

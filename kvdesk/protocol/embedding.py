@@ -1,0 +1,44 @@
+"""What goes over the pipes between a server and the child process that makes embeddings. Values only."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Embed(msgspec.Struct, frozen=True, tag=True):
+    """What are the vectors of these prompts? Each is texts and token ids in order. Answered by `Embedded`."""
+
+    prompts: tuple[tuple[str | tuple[int, ...], ...], ...]
+
+
+class Rank(msgspec.Struct, frozen=True, tag=True):
+    """How well do these documents answer the query? Answered by `Embedded`, whose vectors are scores."""
+
+    query: str
+    documents: tuple[str, ...]
+
+
+class EmbeddingModel(msgspec.Struct, frozen=True):
+    """The first thing that the child says. `error`: why it ends, a sentence; "" where it goes on.
+
+    pooling  how the vectors of tokens become one: none, mean, cls, last or rank
+    """
+
+    name: str = ""
+    pooling: str = ""
+    n_embd: int = 0
+    error: str = ""
+    detail: str = ""
+
+
+class Embedded(msgspec.Struct, frozen=True):
+    """Of each prompt its vectors and its tokens: one vector, or where nothing is pooled one a token. `error`: why there
+    are none, a sentence; "" as a rule.
+    """
+
+    vectors: tuple[tuple[tuple[float, ...], ...], ...] = ()
+    n_tokens: tuple[int, ...] = ()
+    error: str = ""
+
+
+EmbeddingRequest = Embed | Rank

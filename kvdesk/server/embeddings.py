@@ -1,0 +1,89 @@
+"""`POST /v1/embeddings`, OpenAI's form, and `/embeddings`, llama-server's own."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kvdesk.protocol.embedding import Embed
+from kvdesk.server.completion import Service
+from kvdesk.server.errors import ApiError
+from kvdesk.server.mixed_prompts import prompts_of
+from kvdesk.server.responses import WholeResponse
+from kvdesk.server.schemas import Body, Whole
+
+_LARGEST = 32760.0  # of a vector that is scaled to whole numbers of 16 bits
+
+
+class EmbeddingRequest(Body):
+    """`input` is read by `kvdesk.server.mixed_prompts`; `content` is llama-server's name for it.
+
+    embd_normalize  -1: as it is, 0: to whole numbers of 16 bits, n: by the n-norm
+    """
+
+    input: Any = None
+    content: Any = None
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: Whole | None = None
+    embd_normalize: Whole = Field(2, ge=-1, le=64)
+
+
+async def embeddings(service: Service, http: Request) -> Response:
+    """The endpoint. Without `/v1` the answer is llama-server's own list, as it is for `content`."""
+    request = await service.body(http, EmbeddingRequest)
+    own = not http.url.path.startswith("/v1/") or request.input is None
+    return WholeResponse(_embeddings(service, request, own=own))
+
+
+async def _embeddings(service: Service, request: EmbeddingRequest, *, own: bool) -> Any:
+    """Raises ApiError."""
+    param = "content" if request.input is None else "input"
+    given = getattr(request, param)
+    if given is None:
+        raise ApiError(400, "The field input is missing.", "input", "missing_required_parameter")
+    prompts = tuple(prompts_of(given, param))
+    model, _ = await service.embedding.ask(service.model_file, None)
+    if model.pooling == "none" and not own:
+        said = "This server's pooling is none: one vector a token, which is not OpenAI's form. /embeddings has it."
+        raise ApiError(400, said, code="not_supported")
+    if request.dimensions not in (None, model.n_embd):
+        said = f"dimensions: this model has {model.n_embd}, and they cannot be fewer."
+        raise ApiError(400, said, "dimensions", "unsupported_value")
+    model, found = await service.embedding.ask(service.model_file, Embed(prompts))
+    pools = model.pooling not in ("none", "rank")
+    vectors = [
+        [_normalized(vector, request.embd_normalize) if pools else list(vector) for vector in of_one]
+        for of_one in found.vectors
+    ]
+    if own:
+        return [{"index": i, "embedding": of_one} for i, of_one in enumerate(vectors)]
+    n_tokens = sum(found.n_tokens)
+    packed = request.encoding_format == "base64"
+    return {
+        "model": model.name,
+        "object": "list",
+        "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
+        "data": [
+            {"object": "embedding", "index": i, "embedding": _packed(vector) if packed else vector}
+            for i, (vector,) in enumerate(vectors)
+        ],
+    }
+
+
+def _normalized(vector: Sequence[float], how: int) -> list[float]:
+    """As llama.cpp does it (common.cpp, `common_embd_normalize`)."""
+    if how == -1:
+        return list(vector)
+    largest = max(map(abs, vector), default=0.0)
+    size = largest / _LARGEST if how == 0 else sum(abs(value) ** how for value in vector) ** (1.0 / how)
+    return [value / size if size else 0.0 for value in vector]
+
+
+def _packed(vector: Sequence[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
