@@ -93,7 +93,7 @@ def main(argv: Sequence[str]) -> int:
         "--cache-ram",
         type=int,
         metavar="MB",
-        help=tr("memory for saved conversations (default: twice the K and V of the context, and no more than set)"),
+        help=tr("memory for saved conversations (default: twice that of the context, and no more than set)"),
     )
     parser.add_argument(
         "--slot-save-path",
@@ -216,14 +216,14 @@ def _policy() -> UsePolicy:
 
 
 def _bounded(policy: UsePolicy, context: ContextInfo | None, cache_ram: int | None) -> UsePolicy:
-    """The policy with as much memory for saved states as `cache_ram` says; None: for twice the cells of the context,
-    and no more than the person set.
+    """The policy with as much memory for saved states as `cache_ram` says; None: for twice what the context holds, and
+    no more than the person set.
     """
     n_mb = policy.policy.memory_mb
     if cache_ram is not None:
         n_mb = cache_ram
-    elif context is not None and (n_bytes := context.k_bytes + context.v_bytes):
-        n_mb = min(n_mb, math.ceil(_SAVED_CONTEXTS * n_bytes / 1e6))
+    elif context is not None:
+        n_mb = min(n_mb, math.ceil(_SAVED_CONTEXTS * context.n_bytes / 1e6))
     return UsePolicy(policy.policy.model_copy(update={"memory_mb": n_mb}), policy.folder)
 
 

@@ -32,6 +32,12 @@ class ContextInfo:
     kv_unified: bool
     k_bytes: int
     v_bytes: int
+    recurrent_bytes: int = 0  # of the states of all sequences
+
+    @property
+    def n_bytes(self) -> int:
+        """Of all that it keeps of tokens."""
+        return self.k_bytes + self.v_bytes + self.recurrent_bytes
 
 
 ANSWER_ID: Final = "chatcmpl-"

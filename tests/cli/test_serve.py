@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,5 @@ def test_saved_states_take_as_much_memory_as_twice_the_context(asked: int | None
     bounded = _bounded(UsePolicy(CachePolicy()), context, asked)
     assert bounded.policy.memory_mb == n_mb
     assert _bounded(UsePolicy(CHOSEN), context, None).policy.memory_mb == 8, "no more than the person set"
+    recurrent = replace(context, k_bytes=0, v_bytes=0, recurrent_bytes=12_200_000)
+    assert _bounded(UsePolicy(CachePolicy()), recurrent, asked).policy.memory_mb == n_mb

@@ -96,7 +96,7 @@ class ContextRuntime:
     @property
     def info(self) -> ContextInfo:
         """Numbers read back from the engine."""
-        return self.context.info(self.estimate.k, self.estimate.v)
+        return self.context.info(self.estimate.k, self.estimate.v, self.estimate.r + self.estimate.s)
 
     @property
     def chats(self) -> OverflowManager:

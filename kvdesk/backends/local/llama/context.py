@@ -106,7 +106,7 @@ class Context:
         """Whether an operation is possible, if with loss."""
         return self.memory.guards.capabilities[operation].allowed
 
-    def info(self, k_bytes: int, v_bytes: int) -> ContextInfo:
+    def info(self, k_bytes: int, v_bytes: int, recurrent_bytes: int) -> ContextInfo:
         """Numbers read back from the engine."""
         s = self.settings
         return ContextInfo(
@@ -122,6 +122,7 @@ class Context:
             kv_unified=s.kv_unified,
             k_bytes=k_bytes,
             v_bytes=v_bytes,
+            recurrent_bytes=recurrent_bytes,
         )
 
     # --- decode -------------------------------------------------------------------------------------------------------
