@@ -31,6 +31,8 @@ from kvdesk.server.messages_request import MessagesRequest, chat_of_messages
 from kvdesk.server.props import props
 from kvdesk.server.rerank import rerank
 from kvdesk.server.responses import UNEXPECTED, EventStream
+from kvdesk.server.responses_events import ResponseEvents
+from kvdesk.server.responses_request import ResponsesRequest, chat_of_response, messages_of_items
 from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import ChatRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
 from kvdesk.server.slot_actions import slot_action
@@ -47,6 +49,8 @@ def make_app(service: Service) -> Gate:
     posts: dict[str, Endpoint] = {
         "/chat/completions": endpoints.chat_completions,
         "/completions": endpoints.completions,
+        "/responses": endpoints.responses,
+        "/responses/input_tokens": endpoints.input_tokens,
     }
     gets: dict[str, Endpoint] = {"/health": endpoints.health, "/models": endpoints.models}
     routes = [
@@ -57,6 +61,8 @@ def make_app(service: Service) -> Gate:
     ]
     routes += [
         Route("/v1/models/{name:path}", endpoints.model, methods=["GET"]),
+        Route("/v1/responses/{id}", endpoints.response, methods=["GET"]),
+        Route("/v1/responses/{id}", endpoints.delete_response, methods=["DELETE"]),
         Route("/v1/messages", endpoints.messages, methods=["POST"]),
         Route("/v1/messages/count_tokens", endpoints.count_tokens, methods=["POST"]),
         Route("/tokenize", endpoints.tokenize, methods=["POST"]),
@@ -131,6 +137,36 @@ class Endpoints:
         asked = await self._service.body(request, MessagesRequest)
         chat = await Chat.make(self._service, chat_of_messages(asked), request)
         return JSONResponse({"input_tokens": await chat.n_tokens()})
+
+    async def responses(self, request: Request) -> Response:
+        asked = await self._service.body(request, ResponsesRequest)
+        kept, owner = self._service.kept, key_of(request)
+
+        def find(identity: str) -> dict[str, Any]:
+            return kept.item(identity, owner)
+
+        def keep(response: dict[str, Any]) -> None:
+            kept.add(response, messages_of_items(response["output"], find, messages), owner)
+
+        given, messages = chat_of_response(asked, kept.before(asked.previous_response_id, owner), find)
+        chat = await Chat.make(self._service, given, request)
+        return chat.response(ResponseEvents(asked, chat.conversation, self._service.model_name, keep))
+
+    async def input_tokens(self, request: Request) -> Response:
+        asked = await self._service.body(request, ResponsesRequest)
+        kept, owner = self._service.kept, key_of(request)
+        before = kept.before(asked.previous_response_id, owner)
+        given, _ = chat_of_response(asked, before, lambda identity: kept.item(identity, owner))
+        chat = await Chat.make(self._service, given, request)
+        return JSONResponse({"object": "response.input_tokens", "input_tokens": await chat.n_tokens()})
+
+    async def response(self, request: Request) -> Response:
+        return JSONResponse(self._service.kept.get(request.path_params["id"], key_of(request)))
+
+    async def delete_response(self, request: Request) -> Response:
+        identity = request.path_params["id"]
+        self._service.kept.delete(identity, key_of(request))
+        return JSONResponse({"id": identity, "object": "response", "deleted": True})
 
     async def tokenize(self, request: Request) -> Response:
         asked = await self._service.body(request, TokenizeRequest)

@@ -22,6 +22,7 @@ from kvdesk.server.config import NOBODY, Key, ServerConfig
 from kvdesk.server.conversation import MOST_BYTES, GivenAnswers
 from kvdesk.server.embedding_process import EmbeddingProcess
 from kvdesk.server.errors import ApiError
+from kvdesk.server.kept_responses import KeptResponses
 from kvdesk.server.places import Places
 from kvdesk.server.responses import read_body
 from kvdesk.server.schemas import B, read
@@ -50,6 +51,7 @@ class Service:
     embedding: EmbeddingProcess
     ranking: EmbeddingProcess
     answers: GivenAnswers = field(default_factory=GivenAnswers)
+    kept: KeptResponses = field(default_factory=KeptResponses)
     _logged: set[tuple[str, ...]] = field(default_factory=set)  # each is said once
     _log_at: float = 0.0  # when what is kept is said again
 
@@ -60,7 +62,7 @@ class Service:
     @property
     def memory(self) -> tuple[LedgerRow, ...]:
         """What the server keeps beside the engine."""
-        return (LedgerRow("remembered answers", 0, self.answers.n_bytes, MOST_BYTES),)
+        return LedgerRow("remembered answers", 0, self.answers.n_bytes, MOST_BYTES), self.kept.ledger
 
     def log_memory(self) -> None:
         """Say what is kept, at most once in `_LOG_S`."""

@@ -18,8 +18,12 @@ FIELDS = (
     *("messages", "prompt", "n", "stream", "stream_options", "stop", "seed", "max_tokens", "temperature", "top_p"),
     *("logprobs", "top_logprobs", "logit_bias", "response_format", "grammar", "json_schema", "tools", "tool_choice"),
     *("top_k", "min_p", "samplers", "mirostat", "repeat_last_n", "dry_sequence_breakers", "cache_prompt", "echo"),
-    *("best_of", "n_probs", "return_tokens", "response_fields", "wibble"),
+    *("best_of", "n_probs", "return_tokens", "response_fields", "wibble", "system", "stop_sequences", "thinking"),
+    *("output_config", "input", "instructions", "text"),
+    *("reasoning", "max_output_tokens", "previous_response_id", "include", "store"),
 )
+_BLOCKS = ("text", "thinking", "tool_use", "tool_result", "image", "input_text", "output_text", "x")
+_ITEMS = ("message", "function_call", "function_call_output", "reasoning", "item_reference", "x")
 _scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 _values = st.recursive(
     _scalars,
@@ -28,6 +32,19 @@ _values = st.recursive(
 )
 _roles = st.sampled_from(["user", "assistant", "system", "tool", "x"])
 _messages = st.lists(st.fixed_dictionaries({}, optional={"role": _roles, "content": _values}), max_size=3)
+_parts = st.fixed_dictionaries(
+    {"type": st.sampled_from(_BLOCKS)},
+    optional=dict.fromkeys(("text", "thinking", "id", "name", "input", "tool_use_id", "content"), _values),
+)
+_block_messages = st.fixed_dictionaries({"role": _roles}, optional={"content": st.lists(_parts, max_size=3)})
+_items = st.fixed_dictionaries(
+    {"type": st.sampled_from(_ITEMS)},
+    optional={
+        **dict.fromkeys(("id", "call_id", "name", "arguments", "output", "encrypted_content"), _values),
+        "role": _roles,
+        "content": st.lists(_parts, max_size=3) | _values,
+    },
+)
 BODIES = st.one_of(
     st.binary(max_size=200),
     _values.map(lambda value: json.dumps(value).encode()),
@@ -36,8 +53,10 @@ BODIES = st.one_of(
         lambda pair: json.dumps({"messages": pair[0], "max_tokens": 1, **pair[1]}).encode()
     ),
     st.dictionaries(st.sampled_from(FIELDS), _values, max_size=3).map(
-        lambda value: json.dumps({"prompt": "Hi", "max_tokens": 1, **value}).encode()
+        lambda value: json.dumps({"prompt": "Hi", "input": "Hi", "max_tokens": 1, **value}).encode()
     ),
+    st.lists(_block_messages, max_size=3).map(lambda value: json.dumps({"messages": value, "max_tokens": 1}).encode()),
+    st.lists(_items, max_size=3).map(lambda value: json.dumps({"input": value, "max_output_tokens": 1}).encode()),
 )
 PATHS = (
     "/v1/chat/completions",
@@ -48,13 +67,14 @@ PATHS = (
     "/tokenize",
     "/detokenize",
 )
+PROTOCOLS = ("/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/responses/input_tokens")
 
 
 def send(http: httpx.Client, path: str, body: bytes) -> None:
     """It is answered, or refused in the form of the protocol; never an error of ours. Long answers are cut off."""
     with http.stream("POST", path, content=body) as answer:
         kind = answer.headers.get("content-type", "")
-        assert answer.status_code in (200, 400, 413, 503), (answer.status_code, body)
+        assert answer.status_code in (200, 400, 404, 413, 503), (answer.status_code, body)
         if answer.status_code != 200:
             error = json.loads(answer.read())["error"]
             assert error["message"], body

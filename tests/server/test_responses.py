@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any
 
 import pytest
 from starlette.types import Message
 
 from kvdesk.server import responses
+from kvdesk.server.errors import ApiError
 from kvdesk.server.responses import ALIVE, UNEXPECTED, EventStream, sse
 
 WRITE_S = 0.05
@@ -57,8 +59,8 @@ class Work:
             self.is_over = True
 
 
-def answered(client: Client, work: Work) -> None:
-    stream = EventStream(work.parts(), WRITE_S)
+def answered(client: Client, work: Work, failed: Callable[[ApiError], Mapping[str, Any]] = ApiError.body) -> None:
+    stream = EventStream(work.parts(), WRITE_S, failed=failed)
     asyncio.run(asyncio.wait_for(stream({"type": "http"}, client.receive, client.send), 10.0))
 
 
@@ -71,15 +73,20 @@ def test_one_who_takes_nothing_is_waited_for_once(parts: int, caplog: pytest.Log
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_work_that_fails_is_told_to_its_client(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("failed", [ApiError.body, ApiError.anthropic_body])
+def test_work_that_fails_is_told_to_its_client_as_its_protocol_has_it(
+    failed: Callable[[ApiError], Mapping[str, Any]], caplog: pytest.LogCaptureFixture
+) -> None:
     client, work = Client(9), Work(TimeoutError("of the work, not of the client"))
-    answered(client, work)
-    assert client.taken == [b"1", b"2", sse(UNEXPECTED.body()), b""]
+    answered(client, work, failed)
+    assert client.taken == [b"1", b"2", sse(failed(UNEXPECTED)), b""]
+    assert client.taken[2].startswith(b"event: error\n" if failed is ApiError.anthropic_body else b"data: ")
     assert client.has_all
     assert "a stream failed" in caplog.text
 
 
-def test_a_stream_that_waits_says_that_it_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("alive", [ALIVE, sse({"type": "ping"})])
+def test_a_stream_that_waits_says_that_it_is_alive(monkeypatch: pytest.MonkeyPatch, alive: bytes) -> None:
     monkeypatch.setattr(responses, "ALIVE_S", 0.001)
     waited = asyncio.Event()
 
@@ -90,11 +97,11 @@ def test_a_stream_that_waits_says_that_it_is_alive(monkeypatch: pytest.MonkeyPat
     class Watcher(Client):
         async def send(self, message: Message) -> None:
             await super().send(message)
-            if self.taken.count(ALIVE) == 2:
+            if self.taken.count(alive) == 2:
                 waited.set()
 
     client = Watcher(99)
-    stream = EventStream(parts(), WRITE_S)
+    stream = EventStream(parts(), WRITE_S, alive=alive)
     asyncio.run(asyncio.wait_for(stream({"type": "http"}, client.receive, client.send), 10.0))
-    assert client.taken[:2] == [ALIVE, ALIVE]
-    assert [part for part in client.taken if part != ALIVE] == [b"answer", b""]
+    assert client.taken[:2] == [alive, alive]
+    assert [part for part in client.taken if part != alive] == [b"answer", b""]

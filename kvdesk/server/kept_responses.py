@@ -1,0 +1,79 @@
+"""Responses that are kept in memory, so that later ones follow them and their clients can ask for them again."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kvdesk.protocol.cache import LedgerRow
+from kvdesk.server.config import Key
+from kvdesk.server.errors import ApiError
+
+MOST_RESPONSE_BYTES: Final = 16_000_000
+"""Of all that are kept, estimated. The oldest go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResponse:
+    """`messages`: those of the chat up to its end, without instructions; `owner`: whose it is, nobody else's."""
+
+    response: dict[str, Any]
+    messages: tuple[dict[str, Any], ...]
+    owner: Key
+    n_bytes: int
+
+
+class KeptResponses:
+    """Those of all clients."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, KeptResponse] = OrderedDict()
+        self.n_bytes = 0
+
+    @property
+    def ledger(self) -> LedgerRow:
+        return LedgerRow("kept responses", 0, self.n_bytes, MOST_RESPONSE_BYTES)
+
+    def add(self, response: dict[str, Any], messages: Sequence[dict[str, Any]], owner: Key) -> None:
+        n_bytes = len(json.dumps(response)) + len(json.dumps(messages))
+        self._kept[response["id"]] = KeptResponse(response, tuple(messages), owner, n_bytes)
+        self.n_bytes += n_bytes
+        while self.n_bytes > MOST_RESPONSE_BYTES:
+            _, gone = self._kept.popitem(last=False)
+            self.n_bytes -= gone.n_bytes
+
+    def find(self, identity: str, owner: Key) -> KeptResponse | None:
+        kept = self._kept.get(identity)
+        return kept if kept is not None and kept.owner == owner else None
+
+    def get(self, identity: str, owner: Key) -> dict[str, Any]:
+        """Raises ApiError."""
+        if (kept := self.find(identity, owner)) is None:
+            raise ApiError(404, f"There is no response {identity[:100]} here, or none any more.", "response_id")
+        return kept.response
+
+    def delete(self, identity: str, owner: Key) -> None:
+        """Raises ApiError."""
+        self.get(identity, owner)
+        self.n_bytes -= self._kept.pop(identity).n_bytes
+
+    def before(self, identity: str | None, owner: Key) -> tuple[dict[str, Any], ...]:
+        """The messages that a response follows. Raises ApiError."""
+        if identity is None:
+            return ()
+        if (kept := self.find(identity, owner)) is None:
+            said = f"The response {identity[:100]} is not kept here, or not any more; send the whole input."
+            raise ApiError(400, said, "previous_response_id", "previous_response_not_found")
+        return kept.messages
+
+    def item(self, identity: str, owner: Key) -> dict[str, Any]:
+        """What an item of an input refers to. Raises ApiError."""
+        for kept in reversed(self._kept.values()):
+            for item in kept.response["output"] if kept.owner == owner else ():
+                if item["id"] == identity:
+                    found: dict[str, Any] = item
+                    return found
+        raise ApiError(404, f"There is no item {identity[:100]} here, or none any more.", "input", "item_not_found")
