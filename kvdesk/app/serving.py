@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from kvdesk import paths
 from kvdesk.app.background import Background
 from kvdesk.errors import KvdeskError
 from kvdesk.host.host import Host
 from kvdesk.protocol.messages import Event
 from kvdesk.session import SettingsStore
 from kvdesk.settings import ServeSettings
+from kvdesk.store.server_key import key_file, read_key
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.requests import RequestLog
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 _SHOW_MS: Final = 250
 """Rows change so often at most while answers are written."""
-_MOST_KEY: Final = 200
 
 
 class Serving(QObject):
@@ -166,23 +163,3 @@ class Serving(QObject):
         self._window.show_serving(url, self.log.n_running)
         if self._section is not None:
             self._section.show_requests(self.log.rows, self.log.kept)
-
-
-def key_file() -> Path:
-    """Only its owner can read it."""
-    return paths.data_dir() / "server_key.txt"
-
-
-def read_key(file: Path) -> str:
-    """The key in the file, which is made where there is none. Raises OSError."""
-    with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-        with paths.open_regular(file) as opened:
-            key = opened.read(_MOST_KEY).decode("ascii").strip()
-        if len(key) >= 8 and key.isprintable():
-            return key
-    from kvdesk.server.config import new_key
-
-    key = new_key()
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as written:
-        written.write(f"{key}\n")
-    return key

@@ -85,8 +85,10 @@ class Score:
     @property
     def lines(self) -> list[str]:
         """What was counted, then each cause with its tokens and seconds."""
-        said = tr("{requests:,} requests, {prompt:,} prompt tokens, {reused:,} reused")
-        counts = said.format(requests=self.requests, prompt=self.prompt_tokens, reused=self.reused_tokens)
+        n = self.requests
+        counts = tr("{prompt:,} prompt tokens in %n requests, {reused:,} reused", n) if n != 1 else ""
+        counts = counts or tr("{prompt:,} prompt tokens in 1 request, {reused:,} reused")
+        counts = counts.format(prompt=self.prompt_tokens, reused=self.reused_tokens)
         said = tr("{label}: {tokens:,} tokens read again, {seconds:.1f} s")
         return [
             counts,

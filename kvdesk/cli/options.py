@@ -21,10 +21,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_context(parser: argparse.ArgumentParser) -> None:
-    """Context settings by llama.cpp's names; the defaults are those of `ContextSettings`."""
+def add_context(parser: argparse.ArgumentParser, n_ctx: str = "") -> None:
+    """Context settings by llama.cpp's names; the defaults are those of `ContextSettings`. `n_ctx`: help for a command
+    with another number of cells.
+    """
     types = [t.value for t in CacheType]
-    parser.add_argument("--n-ctx", type=int, metavar="N", help=tr("cells of the KV cache (default 4096)"))
+    parser.add_argument("--n-ctx", type=int, metavar="N", help=n_ctx or tr("cells of the KV cache (default 4096)"))
     parser.add_argument("--n-batch", type=int, metavar="N", help=tr("most tokens in one llama_decode (default 512)"))
     parser.add_argument("--n-ubatch", type=int, metavar="N", help=tr("most tokens computed at once (default 512)"))
     parser.add_argument("--exact", action="store_true", help=tr("answers bit for bit as without a cache, slower"))

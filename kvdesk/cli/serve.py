@@ -9,8 +9,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvdesk import paths
 from kvdesk.cli import options, sampling_options
@@ -20,6 +23,10 @@ from kvdesk.protocol.cache import ContextInfo, ContextReady, UsePolicy
 from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, ModelLoaded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.translation import tr
+
+if TYPE_CHECKING:
+    from kvdesk.server.config import ServerConfig
+    from kvdesk.server.server import Server
 
 GIL_SWITCH_S = 0.001
 _SAVED_CONTEXTS = 2
@@ -143,10 +150,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _serve(args: argparse.Namespace) -> int:
-    from kvdesk.backends.local.engine import Engine
-    from kvdesk.host.host import Host
     from kvdesk.server.config import Key, ServerConfig, is_loopback, new_key
-    from kvdesk.server.server import Server, check
 
     named = [*((key, False) for key in args.api_key), *((key, True) for key in args.inspect_key)]
     made = ""
@@ -170,6 +174,22 @@ def _serve(args: argparse.Namespace) -> int:
         pooling=args.pooling,
         reranking=args.reranking_model,
     )
+    with serving(config, args) as running:
+        _say(f"kvdesk serves {running.load.source.name} at {running.server.url}")
+        if made:
+            _say(f"API key: {made}")
+        _wait(running.over)
+        running.check()
+    return 0
+
+
+@contextmanager
+def serving(config: ServerConfig, args: argparse.Namespace) -> Iterator[Serving]:
+    """The model of the command line, served from here on. Raises UserError where it cannot be opened or served."""
+    from kvdesk.backends.local.engine import Engine
+    from kvdesk.host.host import Host
+    from kvdesk.server.server import Server, check
+
     check(config)
     load = LoadModel(LocalFile(options.model_path(args)), options.context_settings(args))
     sampling = sampling_options.chosen(args).sampling
@@ -189,18 +209,12 @@ def _serve(args: argparse.Namespace) -> int:
         gc.collect()
         gc.freeze()  # what was loaded stays
         server.start()
-        _say(f"kvdesk serves {load.source.name} at {server.url}")
-        if made:
-            _say(f"API key: {made}")
-        _wait(over)
-        if ready.died:
-            raise UserError(ready.died)
+        yield Serving(server, load, over, ready)
     finally:
         server.close()
         subscription.close()
         host.shut_down()
         engine.join()
-    return 0
 
 
 def _policy() -> UsePolicy:
@@ -225,6 +239,21 @@ def _bounded(policy: UsePolicy, context: ContextInfo | None, cache_ram: int | No
     elif context is not None:
         n_mb = min(n_mb, math.ceil(_SAVED_CONTEXTS * context.n_bytes / 1e6))
     return UsePolicy(policy.policy.model_copy(update={"memory_mb": n_mb}), policy.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server that runs. `over`: set when its engine has died."""
+
+    server: Server
+    load: LoadModel
+    over: threading.Event
+    _ready: _Ready
+
+    def check(self) -> None:
+        """Raises UserError where the engine has died."""
+        if self._ready.died:
+            raise UserError(self._ready.died)
 
 
 class _Ready:

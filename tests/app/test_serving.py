@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.app.serving import key_file, read_key
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.chat import TurnStarted
 from kvdesk.settings import ServeSettings
+from kvdesk.store.server_key import key_file, read_key
 from kvdesk.ui.settings.page import SettingsPage
 from tests.app.conftest import Rig
 

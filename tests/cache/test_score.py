@@ -40,7 +40,7 @@ def test_a_score_counts_tokens_misses_and_seconds_by_cause() -> None:
         "35 % reused; 3 misses: date or time in the system prompt (2), tools reordered or changed (1)"
     )
     assert score.lines == [
-        "5 requests, 6,000 prompt tokens, 2,100 reused",
+        "6,000 prompt tokens in 5 requests, 2,100 reused",
         "date or time in the system prompt: 2,100 tokens read again, 21.0 s",
         "tools reordered or changed: 300 tokens read again, 3.0 s",
     ]
@@ -53,7 +53,8 @@ def test_what_never_began_counts_for_nothing() -> None:
 
 def test_only_what_is_whole_is_a_hundred() -> None:
     assert score_of([request(1000, 999)]).sentence == "99 % reused; no misses"
-    assert score_of([request(1000, 1000)]).share == 100
+    whole = score_of([request(1000, 1000)])
+    assert (whole.share, whole.lines) == (100, ["1,000 prompt tokens in 1 request, 1,000 reused"])
 
 
 def test_a_speed_that_was_not_measured_costs_no_seconds() -> None:
