@@ -28,6 +28,8 @@ COMMANDS = {
     "export": marked("chats to a file: JSON with everything, Markdown or HTML"),
     "import": marked("chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp"),
     "doctor": marked("why requests missed the cache, from the log of llama-server, Ollama or LM Studio"),
+    "attach": marked("the cache of a llama-server that runs, by its log: cells and requests"),
+    "watch": marked("starts llama-server so that it prints its cells, and shows them"),
     "replay": marked("a journal of a cache, operation by operation, without a model"),
     "capabilities": marked("what can be done to the cache of a model, and why not"),
 }

@@ -1,7 +1,8 @@
 """The engine's own words about its cells: the lines that LLAMA_KV_CACHE_DEBUG makes it log.
 
-Owns their parsing, and writing the same text from our cells so that the two can be compared character by character (ids
-from 10 on are ambiguous when read, not when written). Must never know the mirror. llama-kv-cache.cpp:900-963.
+Owns their parsing, also of other programs' logs, and writing the same text from our cells so that the two can be
+compared character by character (ids from 10 on are ambiguous when read, not when written). Must never know the mirror.
+llama-kv-cache.cpp:900-963.
 
     level 1   one line per sequence of each ubatch, and the span of every sequence in its stream
     level 2   and the maps of window caches
@@ -13,6 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kvdesk.cache.cells import seq_members
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
@@ -27,6 +31,7 @@ _MAP = re.compile(r"\n[.M0-9][.M0-9 *\n]*\s*$")
 _SEQ_ROW = 256  # cells in a line of the sequence map
 _POS_ROW = 64  # cells in a line of the position map
 _POS_WIDTH = 5
+_WORDS = 4  # of 64 sequences each: llama.cpp has 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,27 +46,100 @@ class SlotDump:
 
 def parse_log(messages: Iterable[str]) -> list[SlotDump]:
     """Pick the dumps out of log messages, one string per call of the log callback; other messages are passed over."""
-    dumps: list[SlotDump] = []
-    line: FindSlotLine | None = None
-    maps: list[str] = []
-    spans: list[SpanLine] = []
+    reader = DumpReader()
+    dumps = [dump for message in messages if (dump := reader.feed(message))]
+    return dumps + ([last] if (last := reader.close()) else [])
 
-    def finish() -> None:
-        if line:
-            dumps.append(SlotDump(line, tuple(spans), *(maps if len(maps) == 2 else (None, None))))
 
-    for message in messages:
+class DumpReader:
+    """The dumps of a log whose messages come one by one."""
+
+    def __init__(self) -> None:
+        self._line: FindSlotLine | None = None
+        self._maps: list[str] = []
+        self._spans: list[SpanLine] = []
+
+    def feed(self, message: str) -> SlotDump | None:
+        """The dump before this message, if this one begins another."""
         slot = _SLOT.match(message)
-        span = None if slot else _SPAN.match(message)
         if slot:
-            finish()
-            line, maps, spans = FindSlotLine(*map(int, slot.groups())), [], []
-        elif span:
-            spans.append(SpanLine(*map(int, span.groups())))
-        elif line and len(maps) < 2 and _MAP.match(message):
-            maps.append(message)
-    finish()
-    return dumps
+            before = self.close()
+            self._line = FindSlotLine(*map(int, slot.groups()))
+            return before
+        if self._line is None:
+            return None
+        if span := _SPAN.match(message):
+            self._spans.append(SpanLine(*map(int, span.groups())))
+        elif len(self._maps) < 2 and _MAP.match(message):
+            self._maps.append(message)
+        return None
+
+    def close(self) -> SlotDump | None:
+        """The dump that is complete when nothing more of it comes."""
+        line, maps, spans = self._line, self._maps, self._spans
+        self._line, self._maps, self._spans = None, [], []
+        return SlotDump(line, tuple(spans), *(maps if len(maps) == 2 else (None, None))) if line else None
+
+
+def read_cells(dump: SlotDump) -> StreamMap | None:
+    """The cells that the maps of a dump show; None where it has none or they contradict its line.
+
+    A shared cell (`M`) gets every sequence whose span contains its position, and a cell in a row with an id from 10 on,
+    which cannot be cut into cells, gets none.
+    """
+    if dump.sequence_map is None or dump.position_map is None:
+        return None
+    pos = _read_positions(dump.position_map, dump.line.size)
+    if pos is None:
+        return None
+    used = pos != -1
+    high_water = int(used.nonzero()[0][-1]) + 1 if used.any() else 0
+    first_and_last = (
+        (min(span.pos_min for span in dump.spans), max(span.pos_max for span in dump.spans)) if dump.spans else ()
+    )
+    if (int(used.sum()), high_water) != (dump.line.used, dump.line.high_water) or (
+        first_and_last and (int(pos[used].min()), int(pos.max())) != first_and_last
+    ):
+        return None
+    bits = np.zeros((high_water, _WORDS), np.uint64)
+    rows = [row.removesuffix(" *") for row in dump.sequence_map.strip("\n").split("\n")]
+    for first, row in zip(range(0, high_water, _SEQ_ROW), rows, strict=False):
+        if len(row) != min(_SEQ_ROW, dump.line.size - first):
+            continue
+        signs = np.frombuffer(row.encode(), np.uint8)[: high_water - first]
+        for seq_id in range(10):
+            bits[first : first + len(signs)][signs == ord("0") + seq_id, 0] |= np.uint64(1 << seq_id)
+        shared = first + np.flatnonzero(signs == ord("M"))
+        for span in dump.spans:
+            inside = shared[(pos[shared] >= span.pos_min) & (pos[shared] <= span.pos_max)]
+            bits[inside, span.seq_id // 64] |= np.uint64(1 << span.seq_id % 64)
+    empty = np.zeros(high_water, np.int64)
+    return StreamMap(
+        pos=pos[:high_water],
+        seq_bits=bits,
+        token=np.full(high_water, -1, np.int32),
+        written_at_op=empty,
+        size=dump.line.size,
+        head=dump.line.head,
+        used=dump.line.used,
+        high_water=high_water,
+    )
+
+
+def _read_positions(text: str, size: int) -> NDArray[np.int32] | None:
+    """The positions of a map, -1 for a free cell. Columns have five characters, or six where a number needs them."""
+    found: list[int] = []
+    for row in text.strip("\n").split("\n"):
+        row = row.removesuffix(" *")
+        n = min(_POS_ROW, size - len(found))
+        words = row.split()
+        if len(words) != n:
+            width = _POS_WIDTH if len(row) <= n * _POS_WIDTH else _POS_WIDTH + 1
+            words = [row[i : i + width].strip() for i in range(0, n * width, width)]
+        if n == 0 or not all(word == "." or word.isdecimal() for word in words):
+            return None
+        found += [-1 if word == "." else int(word) for word in words]
+    return np.array(found, np.int32) if len(found) == size else None
 
 
 def render_lines(states: Iterable[SlotState]) -> list[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import parse_state
@@ -10,6 +11,7 @@ from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.dump import (
     SlotDump,
     parse_log,
+    read_cells,
     render_position_map,
     render_sequence_map,
 )
@@ -61,6 +63,37 @@ def test_maps_are_written_as_the_engine_does() -> None:
     ]  # fmt: skip
     line = render_position_map(frozen).split("\n")[1]
     assert line.startswith("0    .    .    12345.    ")
+
+
+@pytest.mark.parametrize("first", [0, 9_990, 100_000])
+def test_maps_are_read_back(first: int) -> None:
+    """Columns without a gap between them too; what a row of ids from 10 on holds is unknown."""
+    stream = StreamCells(512, 4)
+    index = np.array([*range(100, 150), 300, 511])
+    seq_ids = [(0,)] * 25 + [(1, 2)] * 25 + [(3,), (3,)]
+    positions = np.array([*range(first, first + 50), first, first + 1], dtype=np.int32)
+    stream.place(index, positions, seq_ids, np.zeros(52, dtype=np.int32), 1)
+    cells = stream.freeze()
+    line = f"find_slot: stream[0], n = 512, used = 52, head = {cells.head}, size = 512, n_swa = 0"
+    spans = [f"find_slot: stream[0] min[{s}] = {first + a}, max[{s}] = {first + b}" for s, a, b in
+             ((0, 0, 24), (1, 25, 49), (2, 25, 49), (3, 0, 1))]  # fmt: skip
+    maps = [render_sequence_map(cells), render_position_map(cells)]
+    (dump,) = parse_log([line, *maps, *spans])
+    found = read_cells(dump)
+    if first == 100_000:
+        assert found is None  # six digits beside free cells of five characters cannot be cut for sure
+        return
+    assert found is not None
+    assert (found.pos == cells.pos).all()
+    assert (found.seq_bits[:, :1] == cells.seq_bits).all()
+    assert (found.size, found.used, found.high_water, found.head) == (512, 52, 512, cells.head)
+    (wide,) = parse_log([line, maps[0].replace("3", "13", 1), maps[1], *spans])
+    found = read_cells(wide)
+    assert found is not None
+    assert not found.seq_bits[256:].any()
+    assert (found.seq_bits[:256, :1] == cells.seq_bits[:256]).all()
+    (none,) = parse_log([line.replace("used = 52", "used = 51"), *maps, *spans])
+    assert read_cells(none) is None
 
 
 def test_differences_name_the_cell() -> None:

@@ -1,0 +1,190 @@
+"""`kvdesk watch`: starts llama-server so that it prints its cells, passes its output on, and shows what that says."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+from typing import BinaryIO, Final
+
+from kvdesk.cli.parser import Parser
+from kvdesk.engine_log.lines import CHUNK, LogLine, read_lines
+from kvdesk.engine_log.live import LiveLog
+from kvdesk.errors import UserError
+from kvdesk.translation import tr
+
+if sys.platform == "win32":
+    from kvdesk.children.job import Job
+
+FREE_CELLS: Final = 4096
+"""Cells up to which printing each of them costs no speed that can be measured."""
+_DEBUG: Final = 5
+_END_S: Final = 10.0
+"""From the request to end to the end of the server: it finishes what it writes."""
+_CONTEXT: Final = re.compile(r"(?:-c|--ctx-size)(?:=(\d+))?")
+_VERBOSITY: Final = ("-lv", "--verbosity", "--log-verbosity")
+
+
+def main(argv: Sequence[str]) -> int:
+    """The exit code of the server. UserError where it cannot be started or the log cannot be written."""
+    parser = Parser(
+        prog="kvdesk watch",
+        usage="kvdesk watch [--text] [--cells N] [--log FILE] -- llama-server …",
+        description=tr(
+            "Starts llama-server so that it prints its cells, passes its output on to standard error, and shows each "
+            "request and the cells on standard output. Both end together."
+        ),
+    )
+    parser.add_argument("--text", action="store_true", help=tr("in this terminal, which is the only form"))
+    parser.add_argument(
+        "--cells",
+        type=int,
+        choices=(1, 2, 3),
+        metavar="N",
+        help=tr(
+            "1: numbers and positions; 2: also cells of sliding windows; 3: all cells (default: by the size of -c)"
+        ),
+    )
+    parser.add_argument("--log", type=Path, metavar="FILE", help=tr("keep the log, readable for you alone"))
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help=tr("the server and its options"))
+    args = parser.parse_args(argv)
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not command:
+        parser.error(tr("COMMAND is missing"))
+    level = args.cells or default_level(command)
+    _say(level_sentence(level))
+    log = _private(args.log) if args.log else None
+    try:
+        return _watched(command, level, log)
+    finally:
+        if log:
+            log.close()
+
+
+def default_level(command: Sequence[str]) -> int:
+    """3 for a context whose cells are printed for nothing, else 1."""
+    for option, value in zip(command, [*command[1:], ""], strict=True):
+        if found := _CONTEXT.fullmatch(option):
+            cells = found[1] or value
+            return 3 if cells.isdecimal() and 0 < int(cells) <= FREE_CELLS else 1
+    return 1
+
+
+def level_sentence(level: int) -> str:
+    """What the level shows and costs."""
+    return {
+        1: tr("Level 1: numbers and positions of each sequence, which costs nothing. --cells 3 shows each cell."),
+        2: tr("Level 2: cells of sliding windows too, which costs little."),
+        3: tr("Level 3: each cell. It costs nothing at 4,096 cells and a third of the speed of answers at 32,768."),
+    }[level]
+
+
+def _watched(command: Sequence[str], level: int, log: BinaryIO | None) -> int:
+    environment = {
+        "LLAMA_SERVER_SLOTS_DEBUG": "1",
+        "LLAMA_SERVER_SLOTS_N_DIFF": "24",
+        **os.environ,
+        "LLAMA_KV_CACHE_DEBUG": str(level),
+    }
+    try:
+        server = subprocess.Popen(
+            [*command, "-lv", str(_DEBUG)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+    except OSError as error:
+        said = tr("{command} cannot be started: {strerror}.")
+        raise UserError(said.format(command=command[0], strerror=error.strerror or error)) from error
+    if sys.platform == "win32":
+        job = Job(server.pid)
+    before = {number: signal.signal(number, _passed_on(server)) for number in (signal.SIGINT, signal.SIGTERM)}
+    live = LiveLog(_say)
+    passed = _PassedOn(all_of_it=_asks_for_all(command))
+    try:
+        for line in read_lines(_output(server, log)):
+            passed.feed(line)
+            live.feed(line)
+        live.close()
+        return server.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _ended(server)
+        if sys.platform == "win32":
+            job.close()
+
+
+def _passed_on(server: subprocess.Popen[bytes]) -> signal.Handlers:
+    """A handler that ends the server, whose end ends us. Ctrl+C in a terminal reaches the server by itself."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        del frame
+        if number != signal.SIGINT:
+            server.terminate()
+
+    return handle  # type: ignore[return-value]
+
+
+def _ended(server: subprocess.Popen[bytes]) -> None:
+    """The server does not outlive us."""
+    if server.poll() is None:
+        server.terminate()
+        try:
+            server.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+    if server.stdout:
+        server.stdout.close()
+
+
+def _output(server: subprocess.Popen[bytes], log: BinaryIO | None) -> Iterator[bytes]:
+    assert server.stdout is not None
+    while chunk := os.read(server.stdout.fileno(), CHUNK):
+        if log:
+            log.write(chunk)
+            log.flush()
+        yield chunk
+
+
+class _PassedOn:
+    """Writes the server's lines to standard error, without those that only watching has made it print."""
+
+    def __init__(self, all_of_it: bool) -> None:
+        self._all = all_of_it
+        self._is_debug = False
+
+    def feed(self, line: LogLine) -> None:
+        if line.level:
+            self._is_debug = line.level == _DEBUG
+        if self._all or not self._is_debug:
+            letter = {1: "E ", 2: "W ", 3: "I ", 5: "D "}.get(line.level, "")
+            clock = f"{line.clock} " if line.clock else ""
+            sys.stderr.write(f"{clock}{letter}{line.text}\n")
+
+
+def _asks_for_all(command: Sequence[str]) -> bool:
+    """Whether the server was to print everything anyway."""
+    levels = [value for option, value in pairwise(command) if option in _VERBOSITY]
+    asked = {"-v", "--verbose", "--log-verbose"} & set(command)
+    return bool(asked) or any(level.isdecimal() and int(level) >= _DEBUG for level in levels)
+
+
+def _private(path: Path) -> BinaryIO:
+    """A new file that nobody else can read: it will hold prompts. Raises UserError."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        said = tr("The log {file} cannot be written: {strerror}.")
+        raise UserError(said.format(file=path, strerror=error.strerror or error)) from error
+    _say(tr("The log {file} holds prompts; only you can read it.").format(file=path))
+    return os.fdopen(descriptor, "wb")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

@@ -1,0 +1,173 @@
+"""The cells of another program's cache, as its engine printed them last: the dumps of LLAMA_KV_CACHE_DEBUG in its log.
+
+They are what the engine said at one moment, never a proof: nothing here knows what it did since.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kvdesk.cache.dump import DumpReader, SlotDump, read_cells
+from kvdesk.cache.metrics import holders, stream_metrics
+from kvdesk.cache.record import FindSlotLine, SpanLine
+from kvdesk.cache.snapshot import StreamMap
+from kvdesk.engine_log.lines import LogLine
+from kvdesk.translation import tr
+
+MOST_CACHES: Final = 512
+"""Streams of caches that are remembered: 256 sequences, with and without a window."""
+_ROW: Final = re.compile(r"[.M0-9][.M0-9 ]*\*?\s*")
+_MOST_ROWS: Final = 1 << 14
+_SIGNS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownCache:
+    """One stream of one cache as it was printed. `cells`: None where the log has no maps of it.
+
+    ubatch   number of the ubatch whose slots were searched, from 1; the cells are those before it was placed
+    at_line  of the log
+    """
+
+    name: str
+    line: FindSlotLine
+    spans: tuple[SpanLine, ...]
+    cells: StreamMap | None
+    ubatch: int
+    at_line: int
+    clock: str
+
+
+class CellsReader:
+    """Feed it the lines of a log; `caches` is what was printed last of each stream."""
+
+    def __init__(self) -> None:
+        self.caches: dict[tuple[bool, int], ShownCache] = {}
+        self._messages = _Messages()
+        self._dumps = DumpReader()
+        self._ubatch = 0
+        self._searches: list[SlotDump] = []  # of the ubatch so far
+        self._at = LogLine(0, "")
+        self._is_apart = True  # whether other lines came since the last search
+
+    def feed(self, line: LogLine) -> bool:
+        """Whether a dump was completed by this line."""
+        is_slot = line.text.startswith("find_slot: ")
+        found = False
+        for message in self._messages.feed(line):
+            found |= self._take(self._dumps.feed(message), line)
+        if not is_slot and not self._messages.in_dump:
+            found |= self._take(self._dumps.close(), line)
+            self._is_apart = True
+        return found
+
+    def close(self) -> bool:
+        """Whether the end of the log completed a dump."""
+        for message in self._messages.close():
+            self._dumps.feed(message)
+        return self._take(self._dumps.close(), self._at)
+
+    def _take(self, dump: SlotDump | None, now: LogLine) -> bool:
+        began, self._at = self._at, now
+        if dump is None:
+            return False
+        key = (dump.line.n_swa > 0, dump.line.stream)
+        if self._is_new(dump):
+            self._ubatch += 1
+            self._searches = []
+        self._searches.append(dump)
+        self._is_apart = False
+        if key not in self.caches and len(self.caches) >= MOST_CACHES:
+            self.caches.clear()
+        has_window = key[0] or any(is_window for is_window, _ in self.caches)
+        name = "window" if key[0] else "base" if has_window else "kv"
+        self.caches[key] = ShownCache(
+            name, dump.line, dump.spans, read_cells(dump), self._ubatch, began.number, began.clock
+        )
+        return True
+
+    def _is_new(self, dump: SlotDump) -> bool:
+        """An ubatch of several sequences is one search a sequence: alike in one stream, or in streams of their own."""
+        if self._is_apart or not self._searches:
+            return True
+        same_cache = [d for d in self._searches if d.line.n_swa == dump.line.n_swa]
+        same_stream = [d for d in same_cache if d.line.stream == dump.line.stream]
+        return bool(same_stream) and same_stream[-1].line != dump.line
+
+
+class _Messages:
+    """Joins lines to messages as the engine logged them: in a plain log its maps have a line for each row."""
+
+    def __init__(self) -> None:
+        self._rows: list[str] = []
+        self.in_dump = False
+
+    def feed(self, line: LogLine) -> Iterator[str]:
+        text = line.text
+        if text.startswith("find_slot: "):
+            yield from self.close()
+            self.in_dump = True
+            yield text + "\n"
+        elif self.in_dump and text.startswith("\n"):
+            yield text
+        elif self.in_dump and _ROW.fullmatch(text) and len(self._rows) < _MOST_ROWS:
+            self._rows.append(text)
+        elif self.in_dump and not text.strip():
+            yield from self._map()
+        else:
+            yield from self.close()
+
+    def close(self) -> Iterator[str]:
+        """What is still open; after it, other lines belong to no dump."""
+        yield from self._map()
+        self.in_dump = False
+
+    def _map(self) -> Iterator[str]:
+        if self._rows:
+            rows, self._rows = self._rows, []
+            yield "\n" + "\n".join(rows) + "\n\n"
+
+
+def cache_lines(cache: ShownCache, width: int = 64) -> Iterator[str]:
+    """One stream as lines of text: numbers, sequences, and a map of `width` signs."""
+    at = cache.line
+    said = tr("{name}, stream {stream} · as printed by the engine at ubatch {ubatch:,} (line {line:,} of the log)")
+    yield said.format(name=cache.name, stream=at.stream, ubatch=cache.ubatch, line=cache.at_line)
+    numbers = tr("{used:,} of {size:,} cells used · high water {high:,} · head {head:,}").format(
+        used=at.used, size=at.size, high=at.high_water, head=at.head
+    )
+    if cache.cells is not None:
+        metrics = stream_metrics(cache.cells)
+        numbers += tr(" · n_kv {n_kv:,} · {holes:.1%} holes · {runs:,} free runs · {shared:,} shared").format(
+            n_kv=metrics.n_kv, holes=metrics.hole_ratio, runs=metrics.n_free_runs, shared=metrics.n_shared
+        )
+    yield f"  {numbers}"
+    for span in cache.spans:
+        count = ""
+        if cache.cells is not None and (n := int(holders(cache.cells, span.seq_id).sum())):
+            count = tr(" · {n:,} cells").format(n=n)
+        said = tr("sequence {seq}: positions {first:,} to {last:,}")
+        yield "  " + said.format(seq=span.seq_id, first=span.pos_min, last=span.pos_max) + count
+    if cache.cells is None:
+        yield "  " + tr("Cells are not printed at this level (LLAMA_KV_CACHE_DEBUG=3 prints them).")
+    else:
+        per_sign = -(-at.size // width)
+        yield f"  [{''.join(_signs(cache.cells, per_sign))}]  " + tr("{n:,} cells a sign").format(n=per_sign)
+
+
+def _signs(cells: StreamMap, per_sign: int) -> Iterator[str]:
+    """`.` all free, a sequence's own sign, `M` for cells of several, `?` for those of an unknown one."""
+    for first in range(0, cells.size, per_sign):
+        part = slice(first, first + per_sign)
+        used = cells.pos[part] != -1
+        if not used.any():
+            yield "."
+            continue
+        members = np.bitwise_or.reduce(cells.seq_bits[part][used], axis=0)
+        ids = [64 * w + b for w, word in enumerate(members.tolist()) for b in range(64) if word >> b & 1]
+        yield "?" if not ids else "M" if len(ids) > 1 else _SIGNS[ids[0]] if ids[0] < len(_SIGNS) else "#"

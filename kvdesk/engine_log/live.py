@@ -1,0 +1,104 @@
+"""A log that grows: its requests explained as they end, and the cells that the engine printed last, as text."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from kvdesk.engine_log.causes import explain_request
+from kvdesk.engine_log.cells import CellsReader, cache_lines
+from kvdesk.engine_log.events import TextJoiner
+from kvdesk.engine_log.lines import CHUNK, LogLine
+from kvdesk.engine_log.record import Request
+from kvdesk.engine_log.report import Totals, request_lines, summary_lines
+from kvdesk.engine_log.requests import RequestReader
+
+LOOK_S: Final = 0.2
+"""Between two looks at a file that does not grow."""
+
+
+def follow(path: Path, caught_up: Callable[[], None], is_over: Callable[[], bool]) -> Iterator[bytes]:
+    """The bytes of a file, and what is appended to it until `is_over`. A file that was cut or replaced is read anew.
+
+    `caught_up` is called once, when everything that was there has been given. Raises OSError where the file cannot be
+    opened.
+    """
+    log = path.open("rb")
+    there: int | None = os.fstat(log.fileno()).st_size
+    try:
+        while True:
+            if chunk := log.read(CHUNK if there is None else min(CHUNK, max(there - log.tell(), 1))):
+                yield chunk
+            if there is not None and (log.tell() >= there or not chunk):
+                there = None
+                caught_up()
+            if chunk:
+                continue
+            if is_over():
+                return
+            if _was_replaced(path, log.fileno(), log.tell()):
+                log.close()
+                log = path.open("rb")
+                yield b"\n"
+            else:
+                time.sleep(LOOK_S)
+    finally:
+        log.close()
+
+
+def _was_replaced(path: Path, descriptor: int, position: int) -> bool:
+    try:
+        now = path.stat()
+    except OSError:
+        return False  # moved away, and no new one yet
+    old = os.fstat(descriptor)
+    return now.st_size < position or (now.st_ino, now.st_dev) != (old.st_ino, old.st_dev)
+
+
+class LiveLog:
+    """Feed it lines; `say` gets the lines of text. With `is_quiet` everything is read and nothing said."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.totals = Totals()
+        self.is_quiet = False
+        self._say = say
+        self._joiner = TextJoiner()
+        self._requests = RequestReader()
+        self._cells = CellsReader()
+
+    def feed(self, line: LogLine) -> None:
+        """Say what this line completes."""
+        self._cells.feed(line)
+        for event in self._joiner.feed(line):
+            for request in self._requests.feed(event):
+                self._finished(request)
+
+    def close(self) -> None:
+        """Say what is still open, and the sums."""
+        self._cells.close()
+        for event in self._joiner.close():
+            for request in self._requests.feed(event):
+                self._finished(request)
+        for request in self._requests.close():
+            self._finished(request)
+        if self.totals.n == 0:
+            self.say_cells()
+        for text in summary_lines(self.totals, self._requests.server):
+            self._say(text)
+
+    def say_cells(self) -> None:
+        """Say the cells that were printed last."""
+        for _, cache in sorted(self._cells.caches.items()):
+            for text in cache_lines(cache):
+                self._say(text)
+
+    def _finished(self, request: Request) -> None:
+        finding = explain_request(request, self._requests.server)
+        self.totals.add(request, finding)
+        if not self.is_quiet:
+            for text in request_lines(request, finding):
+                self._say(text)
+            self.say_cells()

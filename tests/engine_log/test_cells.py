@@ -1,0 +1,94 @@
+"""Cells as another engine printed them: plain logs and JSON lines, every level, windows, ubatches."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.dump import render_position_map, render_sequence_map
+from kvdesk.engine_log.cells import CellsReader, cache_lines
+from kvdesk.engine_log.lines import read_lines
+
+
+def messages(n: int, shared: int = 0, level: int = 3, n_swa: int = 0, stream: int = 0) -> list[str]:
+    """What the engine logs of a stream of 256 cells with `n` cells of sequence 0, the first `shared` of 1 too."""
+    cells = StreamCells(256, 4)
+    seq_ids = [(0, 1)] * shared + [(0,)] * (n - shared)
+    cells.place(np.arange(n), np.arange(n, dtype=np.int32), seq_ids, np.zeros(n, dtype=np.int32), 1)
+    frozen = cells.freeze()
+    counts = f"n = {n:5}, used = {n:5}, head = {frozen.head:5}, size =   256, n_swa = {n_swa:5}"
+    maps = [render_sequence_map(frozen), render_position_map(frozen)] if level == 3 else []
+    spans = [(0, n)] * bool(n) + [(1, shared)] * bool(shared)
+    return [
+        f"find_slot: stream[{stream}], {counts}\n",
+        *maps,
+        *(f"find_slot: stream[{stream}] min[{s}] =     0, max[{s}] = {end - 1:5}\n" for s, end in spans),
+    ]
+
+
+def read(log: str) -> CellsReader:
+    reader = CellsReader()
+    for line in read_lines([log.encode()]):
+        reader.feed(line)
+    reader.close()
+    return reader
+
+
+def plain(said: list[str], prefix: str = "0.05.100.000 D ") -> str:
+    return "".join(prefix + message for message in said)
+
+
+def as_json(said: list[str]) -> str:
+    return "".join(json.dumps({"type": "log", "level": "debug", "msg": message}) + "\n" for message in said)
+
+
+@pytest.mark.parametrize("form", [plain, as_json])
+def test_the_last_dump_is_shown_with_its_ubatch(form: object) -> None:
+    assert callable(form)
+    said = [*messages(40), "decode: something\n", *messages(60, shared=10)]
+    (cache,) = read(form(said)).caches.values()
+    assert (cache.name, cache.line.used, cache.ubatch) == ("kv", 60, 2)
+    assert cache.cells is not None
+    assert cache.cells.pos.tolist() == list(range(60))
+    assert np.bitwise_count(cache.cells.seq_bits).sum(axis=1).tolist() == [2] * 10 + [1] * 50
+    text = "\n".join(cache_lines(cache, 64))
+    assert "as printed by the engine at ubatch 2 (line " in text
+    assert "60 of 256 cells used · high water 60 · head 0 · n_kv 256 · 0.0% holes · 1 free runs · 10 shared" in text
+    assert "sequence 0: positions 0 to 59 · 60 cells" in text
+    assert f"[MMM{'0' * 12}{'.' * 49}]" in text
+    assert "verified" not in text
+
+
+def test_level_1_shows_numbers_and_positions() -> None:
+    (cache,) = read(plain(messages(40, level=1))).caches.values()
+    assert cache.cells is None
+    text = "\n".join(cache_lines(cache))
+    assert "sequence 0: positions 0 to 39" in text
+    assert "not printed at this level" in text
+
+
+def test_a_window_cache_is_beside_its_base() -> None:
+    reader = read(plain([*messages(50, n_swa=0), *messages(30, n_swa=32, level=1)] * 2))
+    assert [(cache.name, cache.line.used) for cache in reader.caches.values()] == [("base", 50), ("window", 30)]
+
+
+def test_searches_of_one_ubatch_are_one() -> None:
+    """Two sequences in one batch are two searches: alike in one stream, in streams of their own otherwise."""
+    two = messages(40, level=1) * 2
+    assert [cache.ubatch for cache in read(plain(two)).caches.values()] == [1]
+    streams = [*messages(40, level=1), *messages(20, level=1, stream=1)]
+    reader = read(plain([*streams, "x\n", *streams]))
+    assert [cache.ubatch for cache in reader.caches.values()] == [2, 2]
+    growing = [*messages(40, level=1), *messages(60, level=1)]
+    assert [cache.ubatch for cache in read(plain(growing)).caches.values()] == [2]
+
+
+def test_a_dump_that_was_cut_off_has_no_cells() -> None:
+    said = plain(messages(40))
+    for end in range(100, len(said), 97):
+        for cache in read(said[:end]).caches.values():
+            assert cache.cells is None or cache.cells.pos.tolist() == list(range(40))
+    assert not read("find_slot: nonsense\n0001..\n").caches

@@ -1,0 +1,123 @@
+"""Logs that grow, and servers that are watched: requests as they end, the output passed on, an end together."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from kvdesk.cli import attach, watch
+from kvdesk.engine_log.lines import read_lines
+from kvdesk.engine_log.live import LiveLog, follow
+from kvdesk.errors import UserError
+from tests.engine_log.test_cells import messages, plain
+from tests.engine_log.test_doctor import LOGS
+
+REQUESTS = (LOGS / "lru-2026-08.log").read_text()
+SERVER = """
+import os, sys
+print("0.00.000.001 I srv  cells:", os.environ["LLAMA_KV_CACHE_DEBUG"], sys.argv[1:])
+sys.stdout.flush()
+sys.stderr.write(open(sys.argv[1]).read())
+sys.exit(3)
+"""
+
+
+def test_a_file_is_followed_when_it_grows_and_when_it_is_replaced(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("one\n")
+    over, there = threading.Event(), threading.Event()
+    found: list[str] = []
+
+    def read() -> None:
+        for line in read_lines(follow(log, there.set, over.is_set)):
+            found.append(line.text)
+            if line.text == "two":
+                (tmp_path / "b.log").write_text("three\n")
+                (tmp_path / "b.log").replace(log)
+            if line.text == "three":
+                over.set()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert there.wait(30)
+    with log.open("a") as more:
+        more.write("two\n")
+    reader.join(30)
+    assert found == ["one", "two", "", "three"]
+
+
+def test_requests_and_cells_are_said_as_they_come() -> None:
+    said: list[str] = []
+    live = LiveLog(said.append)
+    for line in read_lines([plain(messages(40)).encode(), REQUESTS.encode()]):
+        live.feed(line)
+    assert [text.split(" · ")[-1] for text in said if text.startswith(("ok", "MISS"))] == [
+        "low similarity",
+        "new conversation",
+    ]
+    assert sum("as printed by the engine at ubatch 1" in text for text in said) == 2
+    live.close()
+    assert any("2 requests" in text for text in said)
+
+
+def test_attach_reads_a_file_to_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(plain(messages(40)) + REQUESTS)
+    assert attach.main([str(log), "--text", "--no-follow"]) == 0
+    out = capsys.readouterr().out
+    assert "low similarity" in out
+    assert "40 of 256 cells used" in out
+    with pytest.raises(UserError, match="cannot be read"):
+        attach.main([str(tmp_path / "none")])
+
+
+def test_watch_sets_what_is_needed_and_passes_the_rest_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, lines, log = tmp_path / "server.py", tmp_path / "lines", tmp_path / "kept.log"
+    server.write_text(SERVER)
+    lines.write_text(plain(messages(40)) + REQUESTS)
+    monkeypatch.delenv("LLAMA_KV_CACHE_DEBUG", raising=False)
+    arguments = ["--log", str(log), "--", sys.executable, str(server), str(lines), "-c", "4096"]
+    assert watch.main(arguments) == 3
+    out, err = capfd.readouterr()
+    assert "Level 3: each cell." in out
+    assert "holds prompts; only you can read it" in out
+    assert "low similarity" in out
+    assert "[000" in out
+    assert "cells: 3 " in err
+    assert "'-c', '4096', '-lv', '5'" in err
+    assert "selected slot by LRU" in err
+    assert "find_slot" not in err
+    assert "find_slot" in log.read_text()
+    if os.name == "posix":
+        assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    with pytest.raises(UserError, match="cannot be written"):
+        watch.main(arguments)
+
+
+@pytest.mark.parametrize(
+    ("command", "level"),
+    [
+        (["llama-server"], 1),
+        (["llama-server", "-c", "4096"], 3),
+        (["llama-server", "--ctx-size=512"], 3),
+        (["llama-server", "-c", "131072"], 1),
+        (["llama-server", "-c", "0"], 1),
+        (["llama-server", "-c"], 1),
+    ],
+)
+def test_the_level_follows_from_the_size(command: list[str], level: int) -> None:
+    assert watch.default_level(command) == level
+
+
+def test_what_cannot_be_started_is_said() -> None:
+    with pytest.raises(UserError, match="cannot be started"):
+        watch.main(["--", "/no/such/server"])
+    with pytest.raises(SystemExit, match="2"):
+        watch.main([])
