@@ -69,6 +69,8 @@ _UNUSED: Final = frozenset(
     {Cause.WINDOW, Cause.RECURRENT, Cause.FORCED, Cause.NO_CHECKPOINT_IN_FILE, Cause.CHECKPOINT, Cause.NOT_CACHED}
 )
 """Causes that lose what was the same; the others lose what was changed too."""
+_ELSEWHERE: Final = frozenset({Cause.BUSY, Cause.LOW_SIMILARITY, Cause.OTHER_SLOT})
+"""Causes that lose what one of the slots is known to have had."""
 _CHANGES: Final = {
     Change.TOOLS_GONE: (Cause.TOOLS, (cures.STABLE_TOOLS,)),
     Change.TOOLS_REORDERED: (Cause.TOOLS, (cures.STABLE_TOOLS,)),
@@ -120,7 +122,13 @@ def explain_request(request: Request, server: Server) -> Finding:
 
 def _lost(r: Request, cause: Cause) -> int:
     """Tokens of the prompt that were computed though a slot had the same, or as many that were changed."""
-    known = r.same if cause in _UNUSED else max(min(r.held, r.n_prompt), r.same, r.elsewhere[1] if r.elsewhere else -1)
+    elsewhere = r.elsewhere[1] if r.elsewhere else -1
+    if cause in _UNUSED:
+        known = r.same
+    elif cause in _ELSEWHERE:
+        known = max(r.same, elsewhere)
+    else:
+        known = max(min(r.held, r.n_prompt), r.same, elsewhere)
     lost = known - max(r.reused, 0)
     return max(0, lost if r.read < 0 else min(lost, r.read))
 
@@ -192,7 +200,7 @@ def _full(s: Server, r: Request) -> tuple[Cure, ...]:
 def _forced(r: Request, s: Server) -> _Found:
     at = tr("the first difference (token {same:,})").format(same=r.same) if r.same >= 0 else tr("the first difference")
     reuse = (cures.NO_CACHE_REUSE,) if r.reuse_off > 0 else ()
-    if r.prepared == "restored":
+    if r.prepared == "restored" and not (r.checked or r.invalidated):
         said = tr("The slot came from a file, and a slot file has no checkpoints: this memory cannot go back to {at}.")
         return Cause.NO_CHECKPOINT_IN_FILE, said.format(at=at), (cures.READ_ONCE, *_full(s, r))
     if r.checked or r.invalidated:
@@ -246,12 +254,6 @@ def _slot_loss(r: Request, s: Server) -> _Found | None:
                 return Cause.LOW_SIMILARITY, said.format(n=number, same=same, threshold=r.threshold), helps
             said = tr("Slot {n} had the first {same:,} tokens, and the request got slot {slot}.")
             return Cause.OTHER_SLOT, said.format(n=number, same=same, slot=r.slot), (cures.ID_SLOT, cures.PARALLEL)
-    if r.how == "age" and r.same > 0 and _is_more(r.same - max(r.reused, 0), r):
-        said = tr(
-            "The slot had {same:,} tokens of the prompt, less than the similarity of {threshold} asks for: it was "
-            "emptied."
-        )
-        return Cause.LOW_SIMILARITY, said.format(same=r.same, threshold=r.threshold), (cures.SIMILARITY, cures.ID_SLOT)
     if r.loaded < 0 and r.how == "age" and s.n_dropped and not r.is_first and r.reused <= 0:
         said = tr(
             "No slot and no saved prompt began like this one; {n} saved prompts had been dropped, since --cache-ram "

@@ -6,6 +6,7 @@ Owns the state of slots between requests, bounded however long the log is. Must 
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -51,6 +52,8 @@ class _Choice:
     restored: bool = False
 
 
+_ANSWERS: Final = re.compile(r"completion|/messages$|/responses$|/infill|/api/(?:chat|generate)|embedding|rerank")
+"""Paths whose requests get a slot."""
 _Handler = Callable[[Event], Iterator[Request] | None]
 
 
@@ -63,7 +66,7 @@ class RequestReader:
         self._choice = _Choice()
         self._waiting: deque[Request] = deque()
         self._timed: Request | None = None
-        self._last_done = ("", -1)
+        self._last_done = ""
         self._cut_from = -1
         self._handlers = self._all_handlers()
 
@@ -314,12 +317,14 @@ class RequestReader:
 
     def _on_done(self, event: Event) -> Iterator[Request]:
         path, status = event.values.get("path", ""), event.number("status")
-        self._last_done = (path, status)
         if path.startswith("/slots/"):
             number = path.removeprefix("/slots/").split("?")[0]
-            if number.isdecimal() and len(number) < 4:
-                self._slot(int(number)).prepared = "restored"
+            if number.isdecimal() and len(number) < 4 and status == 200:
+                self._slot(int(number)).prepared = "restored"  # or saved: the response says which, if it is in the log
             return
+        if not _ANSWERS.search(path):
+            return
+        self._last_done = path
         for request in self._waiting:
             if not request.path and path:
                 request.path, request.status = path, status
@@ -331,7 +336,7 @@ class RequestReader:
         body = _json(event)
         if not body:
             return
-        path = self._last_done[0]
+        path = self._last_done
         request = next((r for r in self._waiting if r.prompt is None and r.path in ("", path)), None)
         if request is None:
             return
@@ -344,7 +349,7 @@ class RequestReader:
     def _on_response(self, event: Event) -> Iterator[Request]:
         answer = _json(event)
         if "n_restored" in answer and isinstance(number := answer.get("id_slot"), int):
-            self._slot(number).prepared = "restored"
+            self._slot(number).prepared, self._slot(number).held = "restored", _count(answer["n_restored"])
         elif answer.keys() & {"n_saved", "n_erased"} and isinstance(number := answer.get("id_slot"), int):
             self._slot(number).prepared = "cleared" if "n_erased" in answer else ""
         ready = [request for request in self._waiting if request.path]
@@ -415,6 +420,10 @@ class RequestReader:
             yield from self._all_waiting()
             self._slots.clear()
             self._choice = _Choice()
+
+
+def _count(number: object) -> int:
+    return number if isinstance(number, int) else -1
 
 
 def _json(event: Event) -> dict[str, Any]:

@@ -1,0 +1,153 @@
+"""Every cause of a miss, from the record of one request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kvdesk.cache.prompt_change import Part, Prompt
+from kvdesk.engine_log.causes import HITS, Cause, Finding, explain_request
+from kvdesk.engine_log.cures import LOG_BODIES, LOG_TEXT
+from kvdesk.engine_log.record import Request, Server, complete
+
+SYSTEM, ASKED, ANSWERED = Part("system", "You are a gardener."), Part("user", "Beans?"), Part("assistant", "In May.")
+BEFORE = Prompt((SYSTEM, ASKED))
+NEXT = Prompt((SYSTEM, ASKED, ANSWERED, Part("user", "Peas?")))
+
+
+def explained(server: Server | None = None, **fields: Any) -> Finding:
+    """Of a request for 1,000 tokens at a millisecond each, whose slot held 900."""
+    known: dict[str, Any] = {
+        "n_prompt": 1000,
+        "held": 900,
+        "same": 900,
+        "reused": 900,
+        "prompt_ms": 100.0,
+        "levels": {4},
+    }
+    request = Request(0, 7, 1, **(known | fields))
+    if request.read < 0 and request.reused >= 0:
+        request.read = request.n_prompt - request.reused
+        request.prompt_ms = float(request.read)
+    return explain_request(request, server or Server(level=4))
+
+
+def test_hits() -> None:
+    assert explained().cause is Cause.CONTINUED
+    assert explained(held=0, same=0, reused=0).cause is Cause.NEW
+    assert explained(same=1000, held=1100, reused=999).cause is Cause.REGENERATED
+    assert explained(same=-1, held=-1, loaded=0.8, reused=800).cause is Cause.LOADED
+    assert explained(chunks=300, same=500, held=510, reused=800).cause is Cause.SHIFTED_CHUNKS
+    assert all(finding.lost == 0 for finding in (explained(), explained(held=0, same=0, reused=0)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "server", "cause", "lost", "cure"),
+    [
+        ({"forced": True, "reused": 0}, Server(memory="window"), Cause.WINDOW, 900, "--swa-full"),
+        ({"forced": True, "reused": 0, "window": 512}, Server(), Cause.WINDOW, 900, "--swa-full"),
+        ({"forced": True, "reused": 0}, Server(memory="recurrent"), Cause.RECURRENT, 900, "--ctx-checkpoints"),
+        ({"forced": True, "reused": 0, "window": 0}, Server(), Cause.RECURRENT, 900, "--ctx-checkpoints"),
+        ({"forced": True, "reused": 0}, Server(), Cause.FORCED, 900, "--ctx-checkpoints"),
+        ({"forced": True, "reused": 0, "reuse_off": 256}, Server(), Cause.FORCED, 900, "no --cache-reuse"),
+        ({"forced": True, "reused": 0, "prepared": "restored"}, Server(), Cause.NO_CHECKPOINT_IN_FILE, 900, "restore"),
+        ({"restored": 300, "reused": 300}, Server(), Cause.CHECKPOINT, 600, "--checkpoint-min-step"),
+        ({"reused": 0, "how": "similarity"}, Server(), Cause.NOT_CACHED, 900, '"cache_prompt"'),
+        ({"reused": 0, "cache_prompt": False, "levels": {3}}, Server(), Cause.NOT_CACHED, 900, '"cache_prompt"'),
+        ({"reused": 0, "levels": {3}}, Server(), Cause.FORCED, 900, "--swa-full"),
+        ({"reused": 0, "prepared": "adapters"}, Server(), Cause.ADAPTERS, 900, ""),
+        ({"same": 400, "reused": 400, "prepared": "shifted"}, Server(), Cause.AFTER_SHIFT, 500, "no --context-shift"),
+        ({"same": 0, "held": 0, "reused": 0, "prepared": "purged"}, Server(), Cause.EVICTED, 0, "--cache-ram"),
+        (
+            {"same": 0, "held": 0, "reused": 0, "how": "age", "elsewhere": (2, 80, False), "threshold": 0.1},
+            Server(), Cause.LOW_SIMILARITY, 80, "--slot-prompt-similarity",
+        ),
+        (
+            {"same": 100, "held": 100, "reused": 100, "how": "id", "elsewhere": (2, 800, False)},
+            Server(), Cause.OTHER_SLOT, 700, '"id_slot"',
+        ),
+        (
+            {"same": 0, "held": 0, "reused": 0, "how": "age", "elsewhere": (2, -1, True)},
+            Server(), Cause.BUSY, 0, "-np",
+        ),
+        ({"same": -1, "held": -1, "reused": 0, "how": "age"}, Server(n_dropped=3), Cause.EVICTED, 0, "--cache-ram"),
+        ({"error": "request (9 tokens) exceeds the available context size"}, Server(), Cause.TOO_LONG, 0, "-c N"),
+        ({"cut_from": 9000}, Server(program="Ollama"), Cause.TRUNCATED, 0, "OLLAMA_CONTEXT_LENGTH"),
+        ({"same": 200, "reused": 200}, Server(), Cause.DIVERGED, 700, "stable"),
+        ({"same": 700, "reused": 700}, Server(can_preserve=True), Cause.DIVERGED, 200, "preserve_thinking"),
+    ],
+)  # fmt: skip
+def test_misses(fields: dict[str, Any], server: Server, cause: Cause, lost: int, cure: str) -> None:
+    finding = explained(server, **fields)
+    assert (finding.cause, finding.lost) == (cause, lost)
+    assert finding.lost_s == pytest.approx(lost / 1000)
+    assert cure in " ".join(cure.name for cure in finding.cures)
+    assert finding.sentence
+    assert cause not in HITS
+
+
+@pytest.mark.parametrize(
+    ("after", "cause", "cure"),
+    [
+        (Prompt((Part("developer", SYSTEM.text), *NEXT.parts[1:])), Cause.ROLE, "append only"),
+        (Prompt(NEXT.parts, (("read", "{}"),)), Cause.TOOLS, "stable tools"),
+        (Prompt((Part("system", "x-anthropic-billing-header: cch=1;"), ASKED)), Cause.ATTRIBUTION, "CLAUDE_CODE"),
+        (Prompt((Part("system", "You are a gardener of 2026-11-26."), ASKED)), Cause.EDITED, ""),
+        (NEXT, Cause.TEMPLATE, "preserve_thinking"),
+    ],
+)
+def test_texts_name_what_the_client_changed(after: Prompt, cause: Cause, cure: str) -> None:
+    finding = explained(same=200, reused=200, before=BEFORE, prompt=after)
+    assert finding.cause is cause
+    assert cure in " ".join(cure.name for cure in finding.cures)
+    assert finding.lost == 700
+
+
+def test_text_around_the_difference_names_it_too() -> None:
+    def cause(old: str, new: str) -> tuple[Cause, str]:
+        finding = explained(same=200, reused=200, old=old, new=new)
+        return finding.cause, finding.sentence
+
+    assert cause("on | <think> So", "on | In May.")[0] is Cause.THINKING
+    assert cause("billing-header: cch= | 12", "billing-header: cch= | 34")[0] is Cause.ATTRIBUTION
+    edited, sentence = cause("It is 12 | :05 on 2026-11-25", "It is 12 | :09 on 2026-11-26")
+    assert edited is Cause.EDITED
+    assert sentence.startswith("The slot held “:05 on 2026-11-25”, the prompt has “:09 on 2026-11-26” (token 200).")
+    assert "date or the time" in sentence
+
+
+def test_how_to_log_more() -> None:
+    assert explained(same=200, reused=200, levels={3}).more == LOG_TEXT
+    assert explained(same=200, reused=200).more == LOG_BODIES
+    assert explained(Server(program="Ollama"), same=200, reused=200).more == ""
+    assert explained().more == ""
+
+
+def test_notes_say_what_else_happened() -> None:
+    finding = explained(shifted=40, created=2, created_mib=10.0, invalidated=1, erased=3, dropped=1, no_room=True)
+    text = " ".join(finding.notes)
+    for part in (
+        "40 tokens",
+        "2 checkpoints were made (10 MiB)",
+        "1 checkpoints behind",
+        "3 old",
+        "1 saved",
+        "smaller",
+    ):
+        assert part in text
+    assert explained(truncated=True, cancelled=True).notes == (
+        "The context was full: the answer was cut off.",
+        "The client went away.",
+    )
+
+
+def test_numbers_of_the_default_log_follow_from_one_another() -> None:
+    """1,040 tokens in the slot with 41 generated are a prompt of 1,000."""
+    request = Request(0, 1, 1, read=400, generated=41, sim=0.7, keep=0.5)
+    complete(request, 1040)
+    assert (request.n_prompt, request.reused, request.same, request.held) == (1000, 600, 700, 1400)
+    assert request.is_rounded
+    shifted = Request(0, 1, 1, read=400, generated=41, shifted=100)
+    complete(shifted, 1040)
+    assert shifted.n_prompt == -1
