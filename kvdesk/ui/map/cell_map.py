@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRect, QRectF, QSignalBlocker, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QMarginsF, QPointF, QRect, QRectF, QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -24,6 +24,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QRegion,
     QResizeEvent,
     QShowEvent,
     QWheelEvent,
@@ -49,6 +50,7 @@ from kvdesk.viewmodel.links import CellRun
 from kvdesk.viewmodel.recency import Recency
 
 _FADE_STEP_MS: Final = 120
+_AROUND: Final = QMarginsF(5, 5, 5, 5)  # of a cell, where its frame may be
 _WHEEL_STEP: Final = 60  # eighths of a degree
 _NOTHING: Final = ("", "")
 
@@ -115,6 +117,7 @@ class CellMapView(QWidget):
         self._timer.timeout.connect(self.refresh)
         self._due.connect(self._on_due, Qt.ConnectionType.QueuedConnection)  # it comes before what is to be painted
         theme.changed.connect(self._invalidate)
+        theme.changed.connect(self.update)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
@@ -294,10 +297,29 @@ class CellMapView(QWidget):
             return
         begun = time.perf_counter()
         self._refreshed_at = time.monotonic()
+        before = self._frame
         self._make_frame(self._view)
         self._describe()
+        where = self._where_changed(before)
         self._clock.refreshed((time.perf_counter() - begun) * 1e3)
-        self.update()
+        if where.isEmpty():
+            self._clock.painted(0.0)
+        else:
+            self.update(where)
+
+    def _where_changed(self, before: MapFrame | None) -> QRegion:
+        """Where the frame looks different from the one before: of most, a few rows."""
+        frame, viewport = self._frame, self._viewport
+        changed = None if frame is None or before is None or self._overlay else frame.changed(before)
+        if changed is None or self._painter.shows_texts(self._strips, viewport):
+            return QRegion(self.rect())
+        where = QRegion()
+        for strip, first, end in changed:
+            left, top = viewport.corner(strip.x, strip.y + first // strip.columns * strip.cell)
+            right, bottom = viewport.corner(strip.x + strip.width, strip.y + -(-end // strip.columns) * strip.cell)
+            box = QRectF(left, top, right - left, bottom - top)
+            where += box.marginsAdded(_AROUND).toAlignedRect()
+        return where & self.rect()
 
     def _make_frame(self, view: CacheView) -> None:
         limits = self._recency.limits(time.monotonic())
@@ -377,13 +399,14 @@ class CellMapView(QWidget):
         self._lit = lit
         return edges
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, event: QPaintEvent) -> None:
         begun = time.perf_counter()
         painter = QPainter(self)
-        painter.fillRect(self.rect(), QColor(self._theme.colours.panel))
+        painter.fillRect(event.rect(), QColor(self._theme.colours.panel))
         if self._frame is not None and self._frame.strips:
             at = self._selection.at if self._at_mouse or self.hasFocus() else None
-            self._painter.paint(painter, self._frame, self._viewport, self._texts, self._edges, at, self._lit)
+            parts = self._frame, self._viewport, self._texts, self._edges, at, self._lit
+            self._painter.paint(painter, event.rect(), *parts)
             if self._overlay:
                 self._draw_overlay(painter)
             self._clock.painted((time.perf_counter() - begun) * 1e3)

@@ -41,6 +41,18 @@ class MapFrame:
             p.stream.written_at_op.max(initial=0) > operation for p in self.strips
         )
 
+    def changed(self, before: MapFrame) -> list[tuple[Strip, int, int]] | None:
+        """Where it looks different from one before: strip, first cell, last cell + 1. None: all of it may."""
+        if self.layout is not before.layout or self.scene.mode is not before.scene.mode:
+            return None
+        found = []
+        for one, other in zip(before.strips, self.strips, strict=True):
+            cells = raster.changed(one.layer, other.layer)
+            heads = (one.stream.head, other.stream.head) if one.stream.head != other.stream.head else ()
+            for first, end in (*([cells] if cells is not None else ()), *((head, head + 1) for head in heads)):
+                found.append((other.strip, first, min(end, other.strip.n_cells)))
+        return found
+
     @property
     def is_shifted(self) -> bool:
         """Whether some K has still to be rotated."""

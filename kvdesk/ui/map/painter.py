@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPixmap, QPolygonF, QStaticText
 
 from kvdesk.graphemes import cut
@@ -34,18 +34,24 @@ _NO_MASKS: Final[Masks] = {}
 
 
 class MapPainter:
-    """Knows how a map looks, not where it comes from. Everything that is visible is drawn at each painting."""
+    """Knows how a map looks, not where it comes from. Everything in the rectangle that is to be painted is drawn."""
 
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
         self._rings: dict[tuple[float, float, float], QPixmap] = {}  # their pictures, by side, thickness and ratio
         self._texts: dict[str, QStaticText] = {}
         self._look: object = None  # that these are drawn in
-        self.n_drawn = 0  # cells that were visible at the last drawing
+        self.n_drawn = 0  # cells at the last painting
+
+    @staticmethod
+    def shows_texts(strips: Sequence[Strip], viewport: Viewport) -> bool:
+        """Whether cells are so large that they show their tokens."""
+        return any(strip.cell * viewport.zoom >= _TEXT_FROM_PX for strip in strips)
 
     def paint(
         self,
         painter: QPainter,
+        exposed: QRect,
         frame: MapFrame,
         viewport: Viewport,
         texts: Mapping[int, str],
@@ -61,13 +67,13 @@ class MapPainter:
             self._texts.clear()
         colour_of = colour_table(frame.scene.mode, self._theme.colours)
         self.n_drawn = sum(
-            _draw_cells(painter, part, viewport, colour_of, edges.get(i), lit.get(i))
+            _draw_cells(painter, exposed, part, viewport, colour_of, edges.get(i), lit.get(i))
             for i, part in enumerate(frame.strips)
         )
         self._draw_labels(painter, frame.layout, viewport)
         pens = _pens(self._theme)
         for part in frame.strips:
-            self._draw_row_numbers(painter, part.strip, viewport)
+            self._draw_row_numbers(painter, exposed, part.strip, viewport)
             if (line := _boundary(part, viewport)) is not None:
                 for pen in pens:
                     painter.setPen(pen)
@@ -98,11 +104,11 @@ class MapPainter:
             painter.setPen(QColor(self._theme.colours.secondary))
             painter.drawText(box.adjusted(4 if pinned else 0, 0, 4, 0), Qt.AlignmentFlag.AlignVCenter, strip.label)
 
-    def _draw_row_numbers(self, painter: QPainter, strip: Strip, viewport: Viewport) -> None:
+    def _draw_row_numbers(self, painter: QPainter, exposed: QRect, strip: Strip, viewport: Viewport) -> None:
         """The number of the first cell of every so many rows, left of them."""
         size = strip.cell * viewport.zoom
         right = viewport.to_widget(strip.x, 0).x() - NUMBER_GAP_PX
-        if right <= 0:
+        if right <= max(exposed.left(), 0):
             return
         painter.setFont(self._theme.mono_small)
         painter.setPen(QColor(self._theme.colours.secondary))
@@ -188,15 +194,16 @@ def _ring_at(strip: Strip, cell: int, viewport: Viewport) -> _Ring | None:
 
 def _draw_cells(
     painter: QPainter,
+    exposed: QRect,
     part: StripFrame,
     viewport: Viewport,
     colour_of: NDArray[np.uint32],
     edges: Outline | None,
     lit: NDArray[np.bool_] | None,
 ) -> int:
-    """The visible part of a strip as one image, in device pixels. Returns the number of its cells."""
+    """The exposed rows of a strip as one image, in device pixels. Returns the number of their cells."""
     strip, pixels = part.strip, round(viewport.pixels(part.strip))
-    seen = viewport.visible(strip)
+    seen = viewport.visible(strip, exposed.top(), exposed.bottom() + 1)
     n_cells = (seen.rows - seen.row) * (seen.columns - seen.column)
     if not n_cells:
         return 0

@@ -52,7 +52,7 @@ def picture(
     marks = _grid_of(layer.marks, columns, part, 0)
     second = _codes_of(layer.second, layer, columns, part) if layer.second is not None else None
     rows, width = code.shape
-    out = code.repeat(pixels, axis=0).repeat(pixels, axis=1)
+    out = code.repeat(pixels, axis=1).repeat(pixels, axis=0)
     cells = out.reshape(rows, pixels, width, pixels)
     if second is not None:
         upper = max(1, int((pixels - 1) * _SPLIT_AT))
@@ -62,8 +62,9 @@ def picture(
     if pixels >= MARKS_FROM_PX:
         _draw_marks(out, marks, pixels)
         rim = 1 if pixels < 12 else 2
-        inner = cells[:, rim : pixels - 1 - rim, :, rim : pixels - 1 - rim]
-        np.copyto(inner, np.uint8(INK), where=(code == HOLE)[:, None, :, None])
+        if (holes := code == HOLE).any():
+            inner = cells[:, rim : pixels - 1 - rim, :, rim : pixels - 1 - rim]
+            np.copyto(inner, np.uint8(INK), where=holes[:, None, :, None])
     out[pixels - 1 :: pixels] = INK
     out[:, pixels - 1 :: pixels] = INK
     if edges is not None:

@@ -215,6 +215,20 @@ def _fill(
         np.copyto(out, codes, where=~free)
 
 
+def changed(before: Layer, after: Layer) -> tuple[int, int] | None:
+    """First cell that looks different, and the last one + 1; None where all look the same."""
+    sizes = before.code.size, after.code.size
+    n, end = min(sizes), max(sizes)
+    differ = (before.code[:n] != after.code[:n]) | (before.marks[:n] != after.marks[:n])
+    if before.second is not None or after.second is not None:
+        one, other = (layer.code if layer.second is None else layer.second for layer in (before, after))
+        differ |= one[:n] != other[:n]
+    at = np.flatnonzero(differ)
+    if not at.size:
+        return (n, end) if n < end else None
+    return int(at[0]), end if n < end else int(at[-1]) + 1
+
+
 def lit(layer: Layer, mask: NDArray[np.bool_]) -> Layer:
     """The layer with these of its used cells in the colour of what was just written."""
     return layer._replace(

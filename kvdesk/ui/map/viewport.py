@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import ceil, floor
+from math import ceil, floor, inf
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRectF
@@ -83,10 +83,10 @@ class Viewport:
             replace(self, width=width, height=height, ratio=ratio, map_height=map_height), self.zoom, self.offset
         )
 
-    def visible(self, strip: Strip) -> Part:
-        """Rows and columns of a strip that can be seen; empty where none can."""
-        left, top = -self.offset.x() / self.zoom - strip.x, -self.offset.y() / self.zoom - strip.y
-        right, bottom = left + self.width / self.zoom, top + self.height / self.zoom
+    def visible(self, strip: Strip, above: float = 0.0, below: float = inf) -> Part:
+        """Rows and columns of a strip that can be seen, between these heights of the widget; empty where none can."""
+        left, right = ((x - self.offset.x()) / self.zoom - strip.x for x in (0.0, self.width))
+        top, bottom = ((y - self.offset.y()) / self.zoom - strip.y for y in (above, min(below, self.height)))
         first, last = max(0, int(left / strip.cell)), min(strip.columns, int(right / strip.cell) + 1)
         row, end = max(0, int(top / strip.cell)), min(strip.rows, int(max(bottom, 0.0) / strip.cell) + 1)
         return Part(row, max(end, row), first, max(last, first))

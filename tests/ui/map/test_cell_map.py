@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QWheelEvent
+from PySide6.QtGui import QColor, QMouseEvent, QRegion, QWheelEvent
 from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
@@ -74,6 +75,47 @@ def test_just_written_cells_are_bright_for_a_moment(cells: CellMapView, theme: T
     plain = theme.conversation_colour(0)
     qtbot.waitUntil(lambda: QColor(colour_at(cells, 35)).lightness() > plain.lightness() + 20, timeout=2000)
     qtbot.waitUntil(lambda: colour_at(cells, 35) == plain.name(), timeout=4000)
+
+
+STEPS: dict[str, tuple[tuple[Run, ...], int, bool]] = {  # cells after it, which are written at operation 9; whether few
+    "a token": ((*OLD, (30, 31, (0,), 20, 9)), 31, True),
+    "nothing": (OLD, -1, True),
+    "many tokens": ((*OLD, (30, 1400, (0,), 20, 9)), 1400, False),
+    "a hole": ((OLD[0], OLD[2]), 10, True),
+    "another owner": ((OLD[0], (10, 20, (0,), 10, 0), OLD[2]), 30, True),
+    "the head": (OLD, 500, True),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_only_what_looks_different_is_painted_again(
+    theme: Theme, qtbot: QtBot, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = CellMapView(theme)
+    qtbot.addWidget(cells)
+    cells.resize(420, 240)
+    cells.show()
+    show(cells, cache_view(operation=1, runs=OLD, size=2048), qtbot)
+    before = cells.grab().toImage()
+    regions: list[QRegion] = []
+    monkeypatch.setattr(cells, "update", regions.append)
+    runs, head, is_small = STEPS[step]
+    view = cache_view(operation=9, runs=runs, size=2048)
+    (kv,) = view.snapshot.maps
+    kv = replace(kv, streams=(replace(kv.streams[0], head=kv.streams[0].head if head < 0 else head),))
+    cells.show_view(replace(view, snapshot=replace(view.snapshot, maps=(kv,))), COLOURS, TITLES)
+    cells.refresh()
+    after, region = cells.grab().toImage(), regions[0] if regions else QRegion()
+    ratio = round(after.devicePixelRatio())
+    different = [
+        QPoint(x // ratio, y // ratio)
+        for y in range(after.height())
+        for x in range(after.width())
+        if before.pixel(x, y) != after.pixel(x, y)
+    ]
+    assert bool(different) == bool(regions) == (step != "nothing")
+    assert all(region.contains(point) for point in different)
+    assert (region.boundingRect().height() < cells.height() / 2) == is_small
 
 
 def test_hovering_names_the_cell(
