@@ -27,6 +27,7 @@ from kvdesk.ui.widgets.number_fields import RealField, WholeField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
 
+_HINT_GAP_PX: Final = 6
 _FIELD_PX: Final = 96
 _ASK_MS: Final = 150  # after the last change
 
@@ -139,6 +140,7 @@ class Setup(QWidget):
             name = label(tr(parameter.title))
             hint = label(f"{tr(parameter.description)} · {_range(parameter)}", tone="secondary", scale="small")
             hint.setWordWrap(True)
+            hint.setContentsMargins(0, 0, 0, _HINT_GAP_PX)
             name.setBuddy(field)
             self._grid.addWidget(name, 2 * n, 0)
             self._grid.addWidget(field, 2 * n, 1)

@@ -31,7 +31,7 @@ class ResultTable(QWidget):
         super().__init__()
         self._view = _Grid(len(table.rows), len(table.columns))
         self._view.setAccessibleName(table.title)
-        theme.give_font(self._view, "mono_small")
+        theme.give_font(self._view, "small")
         self._view.setHorizontalHeaderLabels(list(table.columns))
         for i, row in enumerate(table.rows):
             for j, text in enumerate(row):

@@ -15,6 +15,7 @@ from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import reasons, stats_parts, stats_tip
 
 _GAP_PX: Final = 8  # between the buttons and the line
+_WHY_GAP_PX: Final = 4
 
 
 def finish_word(answer: Message) -> str:
@@ -104,6 +105,7 @@ class MessageFoot(QWidget):
             row.addWidget(button)
         row.addSpacing(_GAP_PX)
         row.addWidget(self._stats, 1)
+        row.addSpacing(_WHY_GAP_PX)
         row.addWidget(self._ask)
         row.addStretch(0)
         column = QVBoxLayout(self)
@@ -161,7 +163,7 @@ class MessageFoot(QWidget):
         metrics = self._stats.fontMetrics()
         buttons = (self._copy, self._again, self._continue, self._ask, self._switch)
         others = sum(one.sizeHint().width() for one in buttons if one is not None and not one.isHidden())
-        room = self.width() - others - _GAP_PX
+        room = self.width() - others - _GAP_PX - _WHY_GAP_PX
         widths = {line: metrics.horizontalAdvance(line) + 2 for line in self._lines}
         shown = next((line for line, width in widths.items() if width <= room), self._lines[-1])
         self._stats.setText(shown)

@@ -149,11 +149,11 @@ QTableView::item, QTableView::item:selected {{ background: transparent; border: 
 QTableView#models::item {{ padding: 0 8px; }}
 QTreeView#models::item {{ padding: 4px 8px; }}
 QTreeView#models QHeaderView::section,
-QTableView#models QHeaderView::section {{ padding-left: 8px; padding-right: 8px; }}
+QTableView#models QHeaderView::section {{ padding-left: 11px; padding-right: 11px; }}
 QTableView#models::item:selected, QTableView#requests::item:selected {{ background: {c.selection}; }}
 QHeaderView {{ background: transparent; border: none; }}
 QHeaderView::section {{ background: transparent; color: {c.secondary}; border: none;
-    border-bottom: 1px solid {c.line}; padding: 2px 4px; font-size: {small}px; }}
+    border-bottom: 1px solid {c.line}; padding: 2px 3px; font-size: {small}px; }}
 QListWidget::item {{ border-radius: 6px; }}
 QListWidget#sections::item {{ padding: 5px 8px; }}
 QListWidget#sections::item:selected:focus {{ background: {c.selection}; }}
