@@ -86,7 +86,7 @@ class ContextRuntime:
         self.idle_requests = IdleRequests(context, self.cache_manager, self.speed_model.costs)
         self.spans = MessageSpanReporter(self.cache_manager, self.overflow_manager, emit)
         self.use(policy)
-        context.memory.on_decoded = self._on_decoded
+        self.cache_manager.listen(self._on_decoded)
 
     def use(self, policy: CachePolicy) -> None:
         """Do by itself from now on what the policy says."""
@@ -129,10 +129,10 @@ class ContextRuntime:
         context, pool = self.context, self.cache_manager.pool
         saved = self.cache_manager.swapper.saved_states.conversations()
         return CacheView(
-            context.memory.snapshot(),
+            self.cache_manager.snapshot(),
             pool.leases(),
             has_report=context.verifier.report is not None,
-            pending=context.memory.mirror.pending_shift,
+            pending=self.cache_manager.pending_shift,
             swapped=tuple((c, n) for c, n in saved if not _held(pool.get(c))),
             undoable=undoable,
             clients=client_shares(context, self.cache_manager),
@@ -142,7 +142,7 @@ class ContextRuntime:
         """Compare every used cell with the engine's own state, and report it as an operation. Read-only."""
         with self.operation_journal.operation("audit", call=calls.state_get()) as operation:
             verification = self.context.auditor.audit(whole=True)
-            n_used = self.context.memory.totals()[0]
+            n_used = self.cache_manager.totals()[0]
             operation.reason = tr(_MAP_IS[verification.state])
         at = time.strftime("%H:%M:%S")
         match verification.state:
@@ -160,7 +160,7 @@ class ContextRuntime:
 
     def recording(self) -> Recording:
         """The journal up to now, frozen."""
-        self.context.memory.publish()
+        self.cache_manager.publish()
         return self.operation_journal.journal.recording()
 
     def save_report(self, path: Path) -> None:

@@ -227,7 +227,7 @@ class Engine:
         match command:
             case PreviewCompaction():
                 runtime = self._require().runtime
-                self._emit(preview_compaction(runtime.context, runtime.speed_model, command))
+                self._emit(preview_compaction(runtime.context, runtime.cache_manager, runtime.speed_model, command))
             case PreviewContext():
                 self._emit(self._preview_context(command.settings))
             case PreviewTurn() | MeasureContext():
@@ -314,7 +314,7 @@ class Engine:
         context, cache_manager, journal = runtime.context, runtime.cache_manager, runtime.operation_journal
         costs = runtime.speed_model.costs
         self._cache_operations = CacheOperations(context, cache_manager, journal, costs, loaded.noise, self._emit)
-        order = CellOrder(context, journal, costs)
+        order = CellOrder(context, cache_manager, journal, costs)
         self._idle = Idle(context, cache_manager, journal, costs, loaded.prompts, order)
         self._scheduler.use(
             context,
@@ -445,7 +445,7 @@ class Engine:
         if not self._watchers or self.session is None:
             return
         at = time.monotonic()
-        changed = self.session.runtime.context.memory.changed_since(self._shown_operation)
+        changed = self.session.runtime.cache_manager.changed_since(self._shown_operation)
         if not now and (at - self._shown_at < VIEW_INTERVAL_S or not changed):
             return
         assert self._cache_operations is not None

@@ -193,8 +193,7 @@ def test_what_was_read_and_written_in_turns_is_a_fresh_start(
 def test_exact_decodes_on_one_thread_whatever_the_load() -> None:
     """Prompts may have more: their rows are computed one by one."""
     chosen: list[tuple[int, int]] = []
-    memory = SimpleNamespace(publish=lambda: None, set_threads=lambda *n: chosen.append(n))
-    context = cast(Context, SimpleNamespace(n_ubatch=32, memory=memory))
+    context = cast(Context, SimpleNamespace(n_ubatch=32, n_threads=3, set_threads=lambda *n: chosen.append(n)))
     for follow in (False, True):
         settings = ContextSettings(n_threads=3, n_threads_batch=3, exact=True)
         threads = Threads(context, settings, lambda _: None)

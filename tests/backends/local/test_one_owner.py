@@ -71,6 +71,13 @@ def test_nobody_else_moves_a_cell() -> None:
     assert len(moves(ways)) == 5
 
 
+def test_nobody_else_sees_the_mirrored_memory() -> None:
+    local = OWNER.parent
+    readers = [file for file in local.rglob("*.py") if not {OWNER, local / "llama"} & {*file.parents}]
+    seen = re.compile(r"context\.memory\b")
+    assert [file.name for file in readers if seen.search(file.read_text(encoding="utf-8"))] == []
+
+
 def test_nobody_else_knows_the_class_that_changes() -> None:
     known = [file.name for file in READERS if "LeasedSequence" in file.read_text(encoding="utf-8")]
     assert known == []

@@ -12,7 +12,7 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import PendingDecode
-from kvdesk.cache.batch import Batch
+from kvdesk.cache.batch import Batch, BatchProblem
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.cache.spread import spread_blob, spread_size
 from kvdesk.errors import KvdeskError
@@ -35,6 +35,15 @@ class HandCells:
         self._context = context
         self._memory = context.memory
         self._cache_manager = cache_manager
+
+    @property
+    def problem(self) -> BatchProblem | None:
+        """Why llama.cpp refused the last decode, where the mirror knows. Read-only."""
+        return self._memory.last_record.problem
+
+    def is_empty(self, seq_id: int) -> bool:
+        """Whether the sequence has no cell. Read-only."""
+        return self._memory.seq_pos_max(seq_id) < 0
 
     def remove(self, seq_id: int, p0: int, p1: int) -> bool:
         """`seq_rm`. False: this memory cannot remove a part, and nothing changed. Changes the cache."""

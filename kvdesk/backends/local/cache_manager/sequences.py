@@ -42,7 +42,10 @@ class Acquired(NamedTuple):
 
 
 class CacheSequence(Protocol):
-    """A seq_id of llama.cpp and the conversation that has it, read-only: the cache manager alone changes it.
+    """The lease of a seq_id to a conversation, read-only: the cache manager alone changes it.
+
+    It protects the seq_id until it is released. While it is `busy` it protects the cells too: they are not evicted, and
+    no other sequence that shares them moves them. Cells of an idle lease stay only while nobody needs the room.
 
     tokens     tokens[i] is the token at position i, as llama.cpp holds it for the sequence. The list itself, not a
                copy: it grows while an answer is written
@@ -50,7 +53,7 @@ class CacheSequence(Protocol):
     texts      texts of the messages of the last turn, to see which one was changed since
     spans      where those messages lie
     last_used  larger for sequences used later; used_at: time.monotonic() of that use
-    busy       an answer is being written in it
+    busy       an answer is being written in it: see above
     inactive   it holds another branch of the conversation, which goes on in another sequence
     branch     number of its branch among those of the conversation, from 1 on
     client     the program whose request it was; None: a conversation of kvdesk. sharing: as `Client.sharing`

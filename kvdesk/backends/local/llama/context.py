@@ -149,6 +149,15 @@ class Context:
         pointer = lib.llama_get_logits_ith(self._ctx, row)
         return np.ctypeslib.as_array(pointer, shape=(self.model.vocab.n_tokens,)).copy()
 
+    @property
+    def n_threads(self) -> int:
+        """Of decodes of one token."""
+        return self.memory.n_threads
+
+    def set_threads(self, n_threads: int, n_threads_batch: int) -> None:
+        """For the next decodes: of one token, and of larger ones."""
+        self.memory.set_threads(n_threads, n_threads_batch)
+
     def close(self) -> None:
         """Free the context. The model lives on."""
         if self._ctx:

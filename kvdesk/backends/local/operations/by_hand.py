@@ -171,10 +171,9 @@ class CacheOperations:
                 assert_never(operation)
 
     def _remove(self, seq_id: int, p0: int, p1: int) -> _Done:
-        memory = self._context.memory
         if not self._cells.remove(seq_id, p0, p1):
             raise RefusedCall(tr("Only a whole conversation can be removed: no part of this model's state can."))
-        empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and memory.seq_pos_max(seq_id) < 0)
+        empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and self._cells.is_empty(seq_id))
         return _Done(emptied=empty)
 
     def _copy(self, src: int, conversation: ConversationId, p0: int, p1: int) -> _Done:
@@ -189,13 +188,12 @@ class CacheOperations:
 
     def _try(self, seq_id: int, pos: int) -> _Done:
         """One token at a position of the person's choice. What llama.cpp refuses is explained, and harmless."""
-        context = self._context
         token = max(0, self._context.model.vocab.bos)
         changed = True
         try:
             rc = self._cells.decode(seq_id, pos, token).rc
         except DecodeError as error:
-            problem = context.memory.last_record.problem
+            problem = self._cells.problem
             if problem is None:
                 raise
             rc, changed = error.code, False
@@ -205,7 +203,7 @@ class CacheOperations:
     # --- before and after ---------------------------------------------------------------------------------------------
 
     def _look(self, measured: bool) -> _Before:
-        snapshot = self._context.memory.snapshot()
+        snapshot = self._cache_manager.snapshot()
         return _Before(snapshot, self._ask() if measured else {})
 
     def _ask(self) -> dict[int, Asked]:
@@ -221,7 +219,7 @@ class CacheOperations:
         return asked
 
     def _effect(self, before: _Before, done: _Done, *, audited: bool) -> Effect:
-        snapshot = self._context.memory.snapshot()
+        snapshot = self._cache_manager.snapshot()
         after = self._ask() if before.asked else {}
         both = [s for s in before.asked if s in after]
         pairs = {s: (before.asked[s].logits, after[s].logits) for s in both}

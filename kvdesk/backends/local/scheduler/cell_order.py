@@ -8,6 +8,7 @@ cells of earlier positions gives sums in another order than a fresh start. llama
 from __future__ import annotations
 
 from kvdesk.backends.local.cache_manager.compacting import close_holes
+from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.policies.costs import Costs
@@ -17,17 +18,13 @@ from kvdesk.translation import tr
 class CellOrder:
     """Closes holes before a batch is decoded, where the setting *Exact answers* is on and states can be moved."""
 
-    def __init__(self, context: Context, journal: OperationJournal, costs: Costs) -> None:
-        self._context, self._journal, self._costs = context, journal, costs
+    def __init__(self, context: Context, cache_manager: CacheManager, journal: OperationJournal, costs: Costs) -> None:
+        self._context, self._cache_manager, self._journal, self._costs = context, cache_manager, journal, costs
         self._is_kept = context.settings.exact and context.can("compaction")
 
     def keep(self) -> None:
         """No used cell is behind a hole afterwards, unless llama.cpp does not take the new layout."""
-        if not self._is_kept or not self._has_hole():
+        if not self._is_kept or not self._cache_manager.has_hole:
             return
         reason = tr("exact answers: new tokens must not come before older ones")
         close_holes(self._context, self._journal, self._costs, reason)
-
-    def _has_hole(self) -> bool:
-        caches = self._context.memory.mirror.caches
-        return bool(caches) and any(cells.used < cells.high_water for cells in caches[0].streams)

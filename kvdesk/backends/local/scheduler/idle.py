@@ -53,23 +53,22 @@ class Idle:
     @property
     def due(self) -> bool:
         """Whether `work` may find something to do."""
-        return self._ahead is not None or self._judged_at != self._context.memory.mirror.operation
+        return self._ahead is not None or self._judged_at != self._cache_manager.operation
 
     def work(self, policy: CachePolicy) -> bool:
         """Do one thing that is due and that the policy allows. Whether the cache has changed."""
         request, self._ahead = self._ahead, None
         changed = request is not None and policy.prefill_ahead and self._read_ahead(request)
-        context = self._context
-        if self._judged_at != context.memory.mirror.operation:
+        if self._judged_at != self._cache_manager.operation:
             changed = self._compact(policy) or changed
-            self._judged_at = context.memory.mirror.operation
+            self._judged_at = self._cache_manager.operation
         return changed
 
     def _compact(self, policy: CachePolicy) -> bool:
         context = self._context
         if not policy.auto_compact or not context.can("compaction"):
             return False
-        plan = plan_compaction(context.memory.snapshot(), Layout.KEEP_ORDER)
+        plan = plan_compaction(self._cache_manager.snapshot(), Layout.KEEP_ORDER)
         n_visible = max((len(s.tokens) for s in self._cache_manager.pool), default=0)
         cache = Fragmented(plan.n_kv_before, plan.n_kv_after, n_visible, context.states.size())
         verdict = judge_compaction(self._costs, cache)
@@ -95,7 +94,7 @@ class Idle:
         if held < len(request.known):
             return False  # some of it was removed meanwhile: it does not come back
         more = first[held:n]
-        fits = held + len(more) <= context.n_ctx_seq and context.memory.has_room(sequence.seq_id, len(more))
+        fits = held + len(more) <= context.n_ctx_seq and self._cache_manager.has_room(sequence, len(more))
         if first[:held] != sequence.tokens or not more or not fits or len(more) > context.n_batch:
             return False
         self._order.keep()

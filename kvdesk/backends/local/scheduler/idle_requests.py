@@ -51,7 +51,7 @@ class IdleRequests:
             if r.n_own and (r.has_saved_state or place(r, states, limits).to == "memory")
         ]
         n_new = len(prompt) - common_prefix(beside.tokens, prompt)
-        now, after = self._context.memory.mirror.n_kv_without([s.seq_id for s, _ in leaving], n_new)
+        now, after = manager.n_kv_without([s for s, _ in leaving], n_new)
         if after >= now:
             return
         if sum(r.state_bytes for _, r in leaving if not r.has_saved_state) > room_in_memory(states, limits):

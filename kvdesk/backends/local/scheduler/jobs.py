@@ -99,7 +99,7 @@ def _refill(
         if cache_manager.pool.get(h.conversation) is not None or not cache_manager.pool.free or n >= context.n_ctx_seq:
             continue  # its next turn has begun meanwhile, or it has no place
         sequence = cache_manager.lease(h.conversation, client=h.client)
-        if not context.memory.has_room(sequence.seq_id, n):
+        if not cache_manager.has_room(sequence, n):
             cache_manager.release(sequence)
             continue
         cache_manager.set_texts(sequence, h.texts)
@@ -118,7 +118,7 @@ def _refill(
             if cache_manager.pool.get(h.conversation) is not sequence or sequence.busy or len(sequence.tokens) != first:
                 break  # its next turn has begun, or it was evicted for another
             part = h.tokens[first : end_of_piece(first, n_piece(), n, context.block)]
-            if not context.memory.has_room(sequence.seq_id, len(part)):
+            if not cache_manager.has_room(sequence, len(part)):
                 break
             if cache_manager.decode([(sequence, Batch.of(sequence.seq_id, first, part))], "prefill").rc != 0:
                 return

@@ -39,12 +39,14 @@ MOST_SHOWN = 4096
 """Tokens of a prompt that are shown: what a person can look through, and a document draws at once."""
 
 
-def preview_compaction(context: Context, speed_model: SpeedModel, asked: PreviewCompaction) -> CompactionPreview:
+def preview_compaction(
+    context: Context, cache_manager: CacheManager, speed_model: SpeedModel, asked: PreviewCompaction
+) -> CompactionPreview:
     """The map after, bytes to move and the gain to be expected. Raises RefusedCall where compaction is impossible."""
     possible = context.capabilities["compaction"]
     if not possible.allowed:
         raise RefusedCall(possible.why)
-    plan = plan_compaction(context.memory.snapshot(), asked.layout, asked.hot)
+    plan = plan_compaction(cache_manager.snapshot(), asked.layout, asked.hot)
     if plan.changes_nothing:
         return CompactionPreview(plan, 1.0, tr("Every cell would stay where it is: nothing would be moved."))
     plan = replace(plan, bytes_to_move=2 * context.states.size())
@@ -99,7 +101,7 @@ def preview_context(
         seconds=None if ms is None else ms / 1e3,
         carries_state=not why_not,
         why_not_carried=why_not,
-        n_cells=context.memory.totals()[0],
+        n_cells=cache_manager.totals()[0],
     )
 
 

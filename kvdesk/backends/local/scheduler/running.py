@@ -227,11 +227,11 @@ class Running:
         self._stops.end(request.command.answer)
         self._cache_manager.mark_idle(request.sequence)
         request.sampler.close()
-        self._context.memory.publish()
+        self._cache_manager.publish()
         conversation, answer = request.command.conversation, request.command.answer
         self._events.tell(request, over=True, end=by_itself)
         self._spans.tell(request)
-        stats = request.stats(*self._context.memory.totals())
+        stats = request.stats(*self._cache_manager.totals())
         stopped_by = request.stops.found if request.stops is not None else ""
         self._emit(TurnEnded(conversation, answer, state, stats, request.note(note), finish, stopped_by))
         if by_itself:
@@ -311,7 +311,7 @@ class Running:
             return True
         if self._context.settings.kv_unified and self._give_way():
             return self._has_room(request, n_tokens, n_before)
-        self._overflowed(request, self._context.memory.free_cells(request.sequence.seq_id) - n_before)
+        self._overflowed(request, self._cache_manager.free_cells(request.sequence) - n_before)
         return False
 
     def _overflowed(self, request: Request, n_free: int | None = None) -> None:

@@ -22,7 +22,6 @@ class Threads:
 
     def __init__(self, context: Context, settings: ContextSettings, emit: Emit) -> None:
         self._context = context
-        self._memory = context.memory
         self._settings = settings
         self._emit = emit
         self.follow = True
@@ -50,7 +49,7 @@ class Threads:
             decode = min(self._settings.decode_threads, choice.decode)
             at_once = min(n_tokens, self._context.n_ubatch)  # what is computed in one graph
             prefill = min(self._settings.n_threads_batch, choice.of_batch(at_once))
-        self._memory.set_threads(decode, prefill)
+        self._context.set_threads(decode, prefill)
 
     @property
     def reason(self) -> str:
@@ -61,5 +60,5 @@ class Threads:
         own_s = time.process_time()
         if now - self._told_at >= TELL_S:
             own = (own_s - self._own_s) / (now - self._told_at)
-            self._emit(LoadSample(now, own, others, self._memory.n_threads))
+            self._emit(LoadSample(now, own, others, self._context.n_threads))
             self._own_s, self._told_at = own_s, now
