@@ -23,6 +23,7 @@ from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import load_settings, save_settings
 from kvdesk.ui.server.connect_section import ConnectSection
 from tests.app.conftest import Rig
+from tests.backends.local.talking import trust
 from tests.backends.openai.scripted_server import DONE, ScriptedServer, chunk
 
 SETTINGS = Settings(
@@ -68,9 +69,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, talking_file: Path) -> Iterator[ScriptedServer]:
+@pytest.fixture(autouse=True)
+def first_model(home: Path, monkeypatch: pytest.MonkeyPatch, talking_file: Path) -> None:
+    assert paths.data_dir() == home
     monkeypatch.setattr(paths, "embedded_model", lambda: talking_file)
+    trust(talking_file)
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
     server = ScriptedServer()
     server.says(chunk("On cliffs."), chunk("", "stop"), DONE)
     yield server
@@ -147,10 +154,7 @@ def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: Scr
     again.window.close()
 
 
-def test_a_server_that_breaks_keeps_the_text_and_continue_works(
-    home: Path, server: ScriptedServer, qtbot: QtBot
-) -> None:
-    assert home.is_dir()
+def test_a_server_that_breaks_keeps_the_text_and_continue_works(server: ScriptedServer, qtbot: QtBot) -> None:
     server.says(chunk("On "))
     app = App(qtbot)
     app.wait(lambda: app.of(ModelLoaded))
@@ -194,11 +198,11 @@ def test_the_section_is_heard_in_another_language(rig: Rig, qtbot: QtBot) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_in_safe_mode_a_crash_costs_a_reload_and_not_the_window(home: Path, qtbot: QtBot) -> None:
-    assert home.is_dir()
+def test_in_safe_mode_a_crash_costs_a_reload_and_not_the_window(qtbot: QtBot) -> None:
     others = set(psutil.Process().children(recursive=True))  # of engines that other tests keep running
-    shorter = SETTINGS.sampling.model_copy(update={"max_tokens": 80})
-    save_settings(SETTINGS.model_copy(update={"safe_mode": True, "sampling": shorter}), paths.settings_file())
+    context = SETTINGS.context.model_copy(update={"n_ctx": 4096})
+    long = Sampling(temperature=0.0, max_tokens=3000)  # a tiny model writes them in seconds: it is killed before
+    save_settings(Settings(context=context, sampling=long, safe_mode=True), paths.settings_file())
     app = App(qtbot)
     app.wait(lambda: app.of(ModelLoaded))
     app.ask("Count to a thousand in words.")
@@ -212,6 +216,7 @@ def test_in_safe_mode_a_crash_costs_a_reload_and_not_the_window(home: Path, qtbo
     assert ended.state == "interrupted"
     before = app.answer
     assert before
+    app.window.session.settings.change(sampling=Sampling(temperature=0.0, max_tokens=20))
     app.window.continue_requested.emit(app.controller.selected, "")
     app.wait(lambda: len(app.of(TurnEnded)) == 2)
     assert app.answer.startswith(before)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
-from kvdesk.experiments import child, experiment_by_id
+from kvdesk.experiments import child, experiment_by_id, fragmentation, move_cost, soak
 from kvdesk.experiments.process import ExperimentProcess, experiment_command
 from kvdesk.policies.load import LoadMeter
 from kvdesk.protocol.experiment import Failed, Finished, Request, Sample, chosen
@@ -37,8 +37,8 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
     "paged": ({"turns": 5, "cells": 256, "chats": 2, "system": 8, "prompt": 4, "answer": 3, "rounds": 2}, "waste is"),
     "defrag-policies": ({"turns": 4, "yesterday": 2, "chats": 4, "answer": 2, "rounds": 2}, "in pauses nobody waits"),
 }
-
-
+LESS = {"soak": {"minutes": 0.01}}
+"""Than a person may ask for."""
 MEASURED = frozenset(
     {"fragmentation", "kv-types", "threads", "context-size", "rebuild", "batching", "soak", "move-cost", "no-cache"}
     | {"prefix-sharing", "paged", "defrag-policies", "seq-rm-memory", "size-formula"}
@@ -47,16 +47,24 @@ MEASURED = frozenset(
 
 
 @pytest.fixture
-def nobody_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No round is waited for, and none is added, because of what runs beside."""
+def smallest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No round is waited for, and none is added, because of what runs beside; caches of the processor stay warm; fewer
+    sequences and kinds of attention.
+    """
     monkeypatch.setattr(LoadMeter, "read", lambda *_: 0.0)
+    monkeypatch.setattr(fragmentation, "KINDS", fragmentation.KINDS[::2])
+    monkeypatch.setattr(fragmentation, "N_FILLERS", 15)
+    monkeypatch.setattr(fragmentation, "N_TEXT", 30)
+    monkeypatch.setattr(move_cost, "others_work", lambda: None)
+    monkeypatch.setattr(move_cost, "REPEATED", 1)
+    monkeypatch.setattr(soak, "COPY_BYTES", 2**20)
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.usefixtures("nobody_computes")
+@pytest.mark.usefixtures("smallest")
 def test_it_runs_to_a_verdict(name: str, talking_file: Path) -> None:
     given, said = SMALL[name]
-    values = chosen(experiment_by_id(name).parameters, given, short=True)
+    values = {**chosen(experiment_by_id(name).parameters, given, short=True), **LESS.get(name, {})}
     *others, last = child.run(Request(name, str(talking_file), values, short=True), lambda _: None)
     assert isinstance(last, Finished)
     assert said in last.result.verdict.key or (name in MEASURED and last.result.verdict.key)

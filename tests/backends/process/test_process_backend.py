@@ -36,16 +36,17 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.settings import ContextSettings, Sampling
+from tests.backends.local.talking import trust
 
-TINY = ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1)
+TINY = ContextSettings(n_ctx=4096, n_threads=1, n_threads_batch=1)
 E = TypeVar("E", bound=Event)
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 
 
-def model() -> LocalFile:
-    path = paths.embedded_model()
-    assert path is not None
-    return LocalFile(path)
+@pytest.fixture
+def model(talking_file: Path) -> LocalFile:
+    trust(talking_file)
+    return LocalFile(talking_file)
 
 
 def generate(text: str, max_tokens: int = 8) -> Generate:
@@ -104,9 +105,9 @@ def heard() -> Iterator[Heard]:
     heard.close()
 
 
-def test_it_says_what_the_engine_in_this_process_says() -> None:
+def test_it_says_what_the_engine_in_this_process_says(model: LocalFile) -> None:
     command = generate("Where do puffins live?")
-    commands: list[Command] = [Watch(True), LoadModel(model(), TINY), command, TakeRecording()]
+    commands: list[Command] = [Watch(True), LoadModel(model, TINY), command, TakeRecording()]
     said: list[list[Event]] = []
     for make in (None, ProcessBackend):
         headless = HeadlessEngine(make_backend=make) if make else HeadlessEngine()
@@ -137,9 +138,9 @@ def test_it_says_what_the_engine_in_this_process_says() -> None:
 
 
 @posix
-def test_a_kill_costs_a_reload_and_not_the_text(heard: Heard) -> None:
-    first, second, later = generate("Count to a thousand.", 400), generate("And gulls?"), generate("Thanks")
-    heard.send(Watch(True), LoadModel(model(), TINY), first)
+def test_a_kill_costs_a_reload_and_not_the_text(heard: Heard, model: LocalFile) -> None:
+    first, second, later = generate("Count to a thousand.", 4000), generate("And gulls?"), generate("Thanks")
+    heard.send(Watch(True), LoadModel(model, TINY), first)
     heard.wait(lambda: heard.text(first))
     heard.send(second)
     os.kill(heard.backends[0].pid, signal.SIGKILL)
@@ -175,14 +176,14 @@ def test_one_that_is_killed_again_and_again_is_left_alone(heard: Heard) -> None:
     assert len(heard.of(EngineDied)) == 1
 
 
-def test_it_is_stopped_speaks_another_language_and_closes(heard: Heard) -> None:
-    command = generate("Count to a thousand.", 400)
-    heard.send(LoadModel(model(), TINY), command)
+def test_it_is_stopped_speaks_another_language_and_closes(heard: Heard, model: LocalFile) -> None:
+    command = generate("Count to a thousand.", 4000)
+    heard.send(LoadModel(model, TINY), command)
     heard.wait(lambda: heard.text(command))
     heard.host.stop(command.answer)
     heard.wait(lambda: heard.of(TurnEnded))
     assert heard.of(TurnEnded)[0].state == "stopped"
-    assert heard.of(TurnEnded)[0].stats.generated_tokens < 400
+    assert heard.of(TurnEnded)[0].stats.generated_tokens < 4000
     heard.wait(lambda: not heard.backends[0].busy)
 
     nowhere = LoadModel(LocalFile(Path("nowhere.gguf")), TINY)
@@ -198,7 +199,7 @@ def test_it_is_stopped_speaks_another_language_and_closes(heard: Heard) -> None:
     assert english.isascii()
     assert not chinese.isascii()
 
-    last = generate("Count to a thousand.", 400)
+    last = generate("Count to a thousand.", 4000)
     heard.send(last)
     heard.wait(lambda: heard.text(last))
     heard.close()
@@ -209,9 +210,9 @@ def test_it_is_stopped_speaks_another_language_and_closes(heard: Heard) -> None:
 
 @posix
 def test_an_abort_at_a_load_is_said_and_the_model_before_is_loaded_again(
-    heard: Heard, monkeypatch: pytest.MonkeyPatch
+    heard: Heard, model: LocalFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard.send(LoadModel(model(), TINY))
+    heard.send(LoadModel(model, TINY))
     heard.wait(lambda: heard.of(ContextReady))
     deadline = time.monotonic() + 60
     while heard.backends[0].busy and time.monotonic() < deadline:  # until it has said that the load is done
@@ -233,7 +234,7 @@ def test_an_abort_at_a_load_is_said_and_the_model_before_is_loaded_again(
     assert failed.command == other
     assert failed.sentence.startswith("The engine stopped while it loaded other.")
     assert "SIGABRT" in failed.detail
-    assert [e.model.source for e in heard.of(ModelLoaded)] == [model(), model()]
+    assert [e.model.source for e in heard.of(ModelLoaded)] == [model, model]
     assert heard.of(TurnStarted)[0].answer == waits.answer
 
 
