@@ -66,7 +66,7 @@ package-test:
 	@$(PYTHON) packaging/package_test.py
 
 # `make stress`: all that takes minutes. `make stress kill`: tests/stress/test_kill.py, one row of it; `make stress matrix`: the
-# tests of the tier matrix, wherever they are.
+# tests of the tier matrix, wherever they are, and more random examples for those that take any.
 ifeq ($(firstword $(MAKECMDGOALS)),stress)
 ROWS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 ifneq ($(ROWS),)
@@ -78,6 +78,7 @@ endif
 stress: setup
 ifneq ($(or $(filter matrix,$(ROWS)),$(if $(ROWS),,all)),)
 	$(PYTEST) $(SHARED) -m 'matrix and not stress and not soak' --timeout 600
+	HYPOTHESIS_PROFILE=explore $(PYTEST) $(SHARED) -m 'hypothesis and not matrix and not real and not stress and not soak' --timeout 600
 endif
 ifneq ($(or $(filter-out matrix,$(ROWS)),$(if $(ROWS),,all)),)
 	$(PYTEST) -m stress -rA --timeout 7200 $(patsubst %,tests/stress/test_%.py,$(filter-out matrix,$(ROWS)))

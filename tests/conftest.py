@@ -31,7 +31,7 @@ psutil.cpu_count = lambda logical=True: 1  # noqa: ARG005 - the name is psutil's
 BUDGET_S, TRIAL = self_check.BUDGET_S, preflight._try
 
 hypothesis.settings.register_profile(
-    "ci", max_examples=50, deadline=None, derandomize=True, database=None, print_blob=False
+    "ci", max_examples=20, deadline=None, derandomize=True, database=None, print_blob=False
 )
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

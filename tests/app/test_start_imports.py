@@ -7,9 +7,10 @@ import sys
 
 LATE = (
     *("pyqtgraph", "ziamath", "pypdfium2", "llama_cpp", "huggingface_hub", "httpx2"),
+    *("pygments", "markdown_it", "jinja2", "kvdesk.experiments.benchmarks", "kvdesk.library"),
     *("kvdesk.ui.settings.page", "kvdesk.ui.parameters.panel", "kvdesk.ui.shell.command_palette"),
     *("kvdesk.ui.shell.about_dialog", "kvdesk.ui.shell.report_dialog", "kvdesk.ui.shell.introduction"),
-    *("kvdesk.app.installed", "kvdesk.app.problem_report", "kvdesk.app.laboratory", "kvdesk.library"),
+    *("kvdesk.app.installed", "kvdesk.app.problem_report", "kvdesk.app.laboratory"),
 )
 
 

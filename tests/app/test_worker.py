@@ -9,7 +9,6 @@ from typing import TypeVar
 import pytest
 from pytestqt.qtbot import QtBot
 
-from kvdesk import paths
 from kvdesk.app.worker import Worker
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.scheduler.running import Running
@@ -67,7 +66,7 @@ def generate(text: str) -> Generate:
 
 
 def test_after_the_loop_died_the_model_is_loaded_again_and_what_waited_is_answered(
-    heard: Heard, monkeypatch: pytest.MonkeyPatch
+    heard: Heard, monkeypatch: pytest.MonkeyPatch, talking_file: Path
 ) -> None:
     step, n_steps = Running.step, 0
 
@@ -79,10 +78,8 @@ def test_after_the_loop_died_the_model_is_loaded_again_and_what_waited_is_answer
         step(runner)
 
     monkeypatch.setattr(Running, "step", dies_at_the_third)
-    model = paths.embedded_model()
-    assert model is not None
     first, second = generate("Where do puffins live?"), generate("And gulls?")
-    for command in (Watch(True), LoadModel(LocalFile(model), TINY), first, second):
+    for command in (Watch(True), LoadModel(LocalFile(talking_file), TINY), first, second):
         heard.worker.send(command)
     heard.wait_for(TurnEnded, 2)
     ended = {event.answer: event for event in heard.of(TurnEnded)}

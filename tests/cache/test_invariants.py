@@ -110,4 +110,4 @@ class Operations(RuleBasedStateMachine):
 
 
 TestOperations = Operations.TestCase
-TestOperations.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
+TestOperations.settings = settings(stateful_step_count=20)

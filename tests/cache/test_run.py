@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk.cache.batch import Batch
@@ -46,7 +46,6 @@ def facts_of(records: list[DecodeRecord]) -> list[object]:
     ]
 
 
-@settings(max_examples=30)
 @given(st.sampled_from(sorted(SHAPES)), st.lists(STEP, max_size=60))
 def test_both_ways_agree(shape: str, steps: list[tuple[str, int, int]]) -> None:
     """Cells, head, marks, spans of attention and every line the engine must print: as token by token."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk.__main__ import COMMANDS, main
+from tests.backends.local.talking import trust
 from tests.places import ROOT
 
 GRAMMAR = 'root ::= "你好 😀 grüße"\n'
@@ -61,8 +62,12 @@ def test_an_answer_is_written_in_every_encoding(asked: Callable[..., bytes], enc
     assert asked(encoding).startswith(shown)
 
 
-def test_a_process_writes_its_answer_in_ascii(chatting: list[str], tmp_path: Path) -> None:
-    ended = kvdesk(*chatting, home=tmp_path / "home", PYTHONIOENCODING="ascii")
+def test_a_process_writes_its_answer_in_ascii(
+    chatting: list[str], talking_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    trust(talking_file)
+    ended = kvdesk(*chatting, "--model", str(talking_file), home=tmp_path, PYTHONIOENCODING="ascii")
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert ended.stdout.startswith(rb"\u4f60\u597d \ud83d\ude00 gr\u00fc\u00dfe")
 

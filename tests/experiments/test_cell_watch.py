@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kvdesk import paths
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.codec import encode
 from kvdesk.experiments import cell_watch
@@ -19,10 +19,8 @@ from kvdesk.settings import ContextSettings
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[Model]:
-    file = paths.embedded_model()
-    assert file is not None
-    model = Model(file)
+def model(talking_file: Path) -> Iterator[Model]:
+    model = Model(talking_file)
     yield model
     model.close()
 

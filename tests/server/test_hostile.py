@@ -18,7 +18,7 @@ from tests.server.hostile import BODIES, PATHS, PROTOCOLS, a_request, one_that_d
 CHAT = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 3}
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.sampled_from(PATHS + PROTOCOLS), BODIES)
 def test_any_body_is_answered_or_refused(http: httpx.Client, path: str, body: bytes) -> None:
     send(http, path, body)

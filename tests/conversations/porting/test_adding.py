@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import hypothesis
 from hypothesis import given
 
 from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
@@ -46,7 +45,6 @@ def test_empty_chats_are_not_added() -> None:
     assert not list(chosen([empty], [], 1, copies=False))
 
 
-@hypothesis.settings(max_examples=20)
 @given(conversations())
 def test_new_ids_are_everywhere_and_nothing_else_changes(there: Conversation) -> None:
     new = renamed(there)

@@ -29,7 +29,6 @@ def whole(conversation: Conversation) -> dict[str, Any]:
     return {field.name: getattr(conversation, field.name) for field in fields(conversation)}
 
 
-@hypothesis.settings(max_examples=20)
 @given(several())
 def test_a_round_trip_loses_nothing(path: Path, there: list[Conversation]) -> None:
     assert export.write(path, JSON, there) == len(there)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvdesk import paths
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.cache.journal_file import JournalHeader, load_journal, save_journal
@@ -83,10 +82,8 @@ def test_a_day_fits_into_its_cells_and_has_everything(seed: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[Model]:
-    file = paths.embedded_model()
-    assert file is not None
-    model = Model(file)
+def model(talking_file: Path) -> Iterator[Model]:
+    model = Model(talking_file)
     yield model
     model.close()
 

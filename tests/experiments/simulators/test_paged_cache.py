@@ -168,5 +168,5 @@ class Calls(RuleBasedStateMachine):
                     assert texts.setdefault(content, whole) == whole
 
 
-Calls.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+Calls.TestCase.settings = settings(stateful_step_count=30)
 TestCalls = Calls.TestCase

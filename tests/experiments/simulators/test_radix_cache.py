@@ -121,5 +121,5 @@ class Calls(RuleBasedStateMachine):
             assert [token_of[slot] for slot in request.slots[:n]] == request.tokens[:n]
 
 
-Calls.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+Calls.TestCase.settings = settings(stateful_step_count=30)
 TestCalls = Calls.TestCase

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -22,10 +19,3 @@ def test_it_is_done_once_and_only_after_the_first_painting(qtbot: QtBot) -> None
     widget.repaint()
     qtbot.wait(0)
     assert done == [True]
-
-
-def test_the_window_is_imported_without_what_takes_long() -> None:
-    slow = {"pyqtgraph", "pygments", "markdown_it", "jinja2", "llama_cpp", "kvdesk.experiments.benchmarks"}
-    code = f"import sys, kvdesk.app.application; print(sorted({slow} & set(sys.modules)))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
