@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from kvdesk.protocol.prompt import Detokenize, Tokenize
-from kvdesk.server import kv, metrics, ollama
+from kvdesk.server import kv, metrics, ollama, ollama_chat
 from kvdesk.server.apply_template import apply_template
 from kvdesk.server.chat import Chat
 from kvdesk.server.chat_completions import ChatCompletion, check
@@ -83,6 +83,7 @@ def make_app(service: Service) -> Gate:
         ),
         Route("/api/version", partial(ollama.version, service), methods=["GET"]),
         Route("/api/tags", partial(ollama.tags, service), methods=["GET"]),
+        Route("/api/chat", partial(ollama_chat.chat, service), methods=["POST"]),
         Route("/api/show", partial(ollama.show, service), methods=["POST"]),
         Route("/props", partial(props, service), methods=["GET"]),
         Route("/apply-template", partial(apply_template, service), methods=["POST"]),

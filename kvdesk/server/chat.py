@@ -22,7 +22,7 @@ from kvdesk.server.completion import Service, key_of
 from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens
 from kvdesk.server.errors import ApiError
 from kvdesk.server.reasoning_options import options_of
-from kvdesk.server.responses import EventStream, WholeResponse, sse
+from kvdesk.server.responses import EVENTS, EventStream, Framing, WholeResponse
 from kvdesk.server.sampling import check_schema, sampling_of, seeded
 from kvdesk.server.schemas import ChatRequest
 from kvdesk.server.tools import callable_tools, choice_of, tools_of
@@ -132,10 +132,11 @@ class Chat:
         await check_schema(request)
         return cls(service, request, http)
 
-    def response(self, renderer: Renderer) -> Response:
+    def response(self, renderer: Renderer, framing: Framing = EVENTS) -> Response:
         if self.request.stream:
             write_s = self._service.config.limits.write_s
-            return EventStream(self._stream(renderer), write_s, failed=renderer.failed, alive=renderer.alive)
+            events = self._stream(renderer, framing)
+            return EventStream(events, write_s, failed=renderer.failed, alive=renderer.alive, framing=framing)
         return WholeResponse(self._whole(renderer))
 
     async def n_tokens(self) -> int:
@@ -154,14 +155,14 @@ class Chat:
                     pass
         return renderer.whole(answers)
 
-    async def _stream(self, renderer: Renderer) -> AsyncGenerator[bytes, None]:
+    async def _stream(self, renderer: Renderer, framing: Framing) -> AsyncGenerator[bytes, None]:
         async with self._service.answering(self._commands) as answering:
             answers = [Answer(choice, self._reader()) for choice in answering.choices]
             async for choice, event in answering.events():
                 for one in self._rendered(renderer, answers[choice.index], event):
-                    yield sse(one)
+                    yield framing.write(one)
         for one in renderer.last(answers):
-            yield sse(one)
+            yield framing.write(one)
         if renderer.done:
             yield renderer.done
 

@@ -1,5 +1,5 @@
-"""Errors in the form of the OpenAI protocol, `{"error": {"message", "type", "param", "code"}}`, and in
-Anthropic's where the path is one of theirs: `{"type": "error", "error": {"type", "message"}}`.
+"""Errors in the form of the OpenAI protocol, `{"error": {"message", "type", "param", "code"}}`, in Anthropic's where
+the path is one of theirs: `{"type": "error", "error": {"type", "message"}}`, and in Ollama's: `{"error": message}`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _TYPES: Mapping[int, str] = {
 }
 _ANTHROPIC: Final = "/v1/messages"
 """Paths that begin with it have errors in Anthropic's form."""
+_OLLAMA: Final = "/api/"
 _ANTHROPIC_TYPES: Mapping[int, str] = {**_TYPES, 413: "request_too_large", 503: "overloaded_error"}
 
 
@@ -59,6 +60,8 @@ class ApiError(Exception):
     def response(self, path: str = "") -> JSONResponse:
         """In the form of the protocol that the path of the request belongs to."""
         body = self.anthropic_body() if path.startswith(_ANTHROPIC) else self.body()
+        if path.startswith(_OLLAMA):
+            body = {"error": self.message}
         headers = {"retry-after": str(self.retry_s)} if self.retry_s else {}
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -30,6 +30,21 @@ def sse(value: Mapping[str, Any]) -> bytes:
     name = f"event: {value['type']}\n" if "type" in value else ""
     data = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return f"{name}data: {data}\n\n".encode("utf-8", "replace")
+
+
+class Framing(NamedTuple):
+    """How the parts of a stream are written."""
+
+    media_type: str
+    write: Callable[[Mapping[str, Any]], bytes]
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+EVENTS: Final = Framing("text/event-stream", sse)
+LINES: Final = Framing("application/x-ndjson", _line)
 
 
 async def read_body(request: Request, most: int, seconds: float) -> bytes:
@@ -77,8 +92,8 @@ class _TakesNothing(Exception):
 
 
 class EventStream(Response):
-    """Server-sent events. What fails before the first of them is an error of the request; later it is the last event.
-    While nothing comes, `alive` says so every `ALIVE_S`.
+    """Server-sent events, or parts in another `framing`. What fails before the first of them is an error of the
+    request; later it is the last event. While nothing comes, `alive` says so every `ALIVE_S`, if there is one.
 
     write_s  so long a client may take nothing: then its work ends. The response is not complete: the connection is
              closed (`http_protocol`)
@@ -92,8 +107,10 @@ class EventStream(Response):
         *,
         failed: Callable[[ApiError], Mapping[str, Any]] = ApiError.body,
         alive: bytes = ALIVE,
+        framing: Framing = EVENTS,
     ) -> None:
         self._events, self._write_s, self._failed, self._alive = events, write_s, failed, alive
+        self._framing = framing
         self.background = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,7 +128,7 @@ class EventStream(Response):
         except ApiError as error:
             await error.response(scope["path"])(scope, receive, send)
             return
-        head = Response(headers=_STREAM_HEADERS, media_type="text/event-stream")
+        head = Response(headers=_STREAM_HEADERS, media_type=self._framing.media_type)
         headers = [pair for pair in head.raw_headers if pair[0] != b"content-length"]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._send(send, first)
@@ -121,10 +138,10 @@ class EventStream(Response):
         except _TakesNothing:
             raise
         except ApiError as error:
-            await self._send(send, sse(self._failed(error)))
+            await self._send(send, self._framing.write(self._failed(error)))
         except Exception:  # noqa: BLE001 - the edge of the server: its client must hear of it
             _log.exception("a stream failed")
-            await self._send(send, sse(self._failed(UNEXPECTED)))
+            await self._send(send, self._framing.write(self._failed(UNEXPECTED)))
         await self._send(send, b"", more=False)
 
     async def _send(self, send: Send, part: bytes, *, more: bool = True) -> None:

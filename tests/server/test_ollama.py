@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import httpx2 as httpx
+import pytest
 
 from kvdesk import __version__
 
@@ -19,3 +23,52 @@ def test_the_open_model_is_listed_and_shown(http: httpx.Client) -> None:
     assert "<|im_start|>" in shown["template"]
     assert {"completion", "tools"} <= set(shown["capabilities"])
     assert http.post("/api/show", content=b"no").status_code == 400
+
+
+def chat(http: httpx.Client, **fields: Any) -> httpx.Response:
+    messages = [{"role": "user", "content": "Say hello."}]
+    return http.post("/api/chat", json={"model": "any", "messages": messages, "options": {"num_predict": 5}, **fields})
+
+
+def test_an_answer_streams_as_lines(http: httpx.Client) -> None:
+    whole = chat(http, stream=False).json()
+    answer = chat(http)
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    *parts, last = (json.loads(line) for line in answer.text.splitlines())
+    assert "".join(part["message"]["content"] for part in parts) == whole["message"]["content"]
+    assert [part["done"] for part in parts] == [False] * len(parts)
+    for end in (whole, last):
+        assert (end["done"], end["done_reason"], end["eval_count"]) == (True, "length", 5)
+        assert end["total_duration"] == end["prompt_eval_duration"] + end["eval_duration"]
+
+
+def test_a_schema_and_tools_reach_the_model(http: httpx.Client) -> None:
+    schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
+    options = {"num_predict": 60, "temperature": 0}
+    said = chat(http, format=schema, stream=False, options=options).json()["message"]["content"]
+    assert json.loads(said)["n"] in (1, 2)
+    call = {"function": {"name": "look", "arguments": {"at": "sea"}}}
+    history = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": "", "thinking": "At what?", "tool_calls": [call]},
+        {"role": "tool", "tool_name": "look", "content": "It is blue."},
+    ]
+    tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    assert chat(http, messages=history, tools=[tool], think=False, stream=False).json()["done"] is True
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"messages": []},
+        {"messages": [{"role": "user", "content": "x", "images": ["AAAA"]}]},
+        {"format": "xml"},
+        {"options": {"temperature": "hot"}},
+        {"options": {"num_predict": 0}},
+        {"tools": [{"type": "function"}]},
+    ],
+)
+def test_what_is_none_is_refused_in_ollama_s_form(http: httpx.Client, fields: dict[str, Any]) -> None:
+    answer = chat(http, **fields)
+    assert answer.status_code == 400
+    assert isinstance(answer.json()["error"], str)
