@@ -68,7 +68,11 @@ class Running:
 @pytest.fixture(scope="session", params=CHATTING)
 def engine(request: pytest.FixtureRequest, talking_file: Path, model_file: Path) -> Iterator[Host]:
     """A model, running."""
-    model = talking_file if request.param == "tiny" else model_file
+    yield from opened(talking_file if request.param == "tiny" else model_file, SETTINGS)
+
+
+def opened(model: Path, settings: ContextSettings) -> Iterator[Host]:
+    """The model with a context, until the end: for fixtures."""
     ready = threading.Event()
 
     def take() -> None:
@@ -80,7 +84,7 @@ def engine(request: pytest.FixtureRequest, talking_file: Path, model_file: Path)
     subscription = host.subscribe(take)
     thread = threading.Thread(target=host.run, name="test-engine")
     thread.start()
-    host.submit(LoadModel(LocalFile(model), SETTINGS))
+    host.submit(LoadModel(LocalFile(model), settings))
     assert ready.wait(WAIT_S)
     subscription.close()
     yield host
