@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -110,7 +111,9 @@ class Endpoints:
 
     async def models(self, _request: Request) -> Response:
         found = self._model()
-        return JSONResponse({"object": "list", "data": [found] if found is not None else []})
+        names = {"first_id": found["id"], "last_id": found["id"]} if found is not None else {}
+        data = [found] if found is not None else []
+        return JSONResponse({"object": "list", "data": data, "has_more": False, **names})
 
     async def model(self, request: Request) -> Response:
         found = self._model()
@@ -208,7 +211,7 @@ class Endpoints:
         return EventStream(kv.event_stream(self._service.bridge), self._service.config.limits.write_s)
 
     def _model(self) -> dict[str, Any] | None:
-        """As llama-server tells it, without the path of the file."""
+        """As llama-server tells it, without the path of the file, and with what Anthropic's clients read."""
         model, context = self._service.state.model, self._service.state.context
         if model is None:
             return None
@@ -219,10 +222,14 @@ class Endpoints:
             "n_params": model.n_params,
             "size": model.size_bytes,
         }
+        now = int(time.time())
         return {
             "id": self._service.model_name,
             "object": "model",
-            "created": int(time.time()),
+            "type": "model",
+            "display_name": self._service.model_name,
+            "created": now,
+            "created_at": datetime.fromtimestamp(now, UTC).isoformat(),
             "owned_by": "kvdesk",
             "meta": meta,
         }

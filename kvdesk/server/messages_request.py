@@ -95,7 +95,7 @@ def _messages_of(message: dict[str, Any], at: str) -> Iterator[dict[str, Any]]:
                 yield _result(block, where)
             else:
                 texts.append(_text(kind, block, where))
-        if texts:
+        if texts or not content:
             yield {"role": role, "content": "\n".join(texts)}
 
 

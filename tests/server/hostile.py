@@ -67,7 +67,8 @@ PATHS = (
     "/tokenize",
     "/detokenize",
 )
-PROTOCOLS = ("/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/v1/responses/input_tokens")
+MESSAGES = ("/v1/messages", "/v1/messages/count_tokens")
+RESPONSES = ("/v1/responses", "/v1/responses/input_tokens")
 
 
 def send(http: httpx.Client, path: str, body: bytes) -> None:

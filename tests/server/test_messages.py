@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import httpx2 as httpx
@@ -110,6 +111,7 @@ def test_blocks_become_messages_in_their_order(scripted: tuple[Calling, httpx.Cl
         {"role": "assistant", "content": [{"type": "text", "text": "I "}, {"type": "text", "text": "look."}, CALL]},
         {"role": "user", "content": [*results, *text]},
     ]
+    messages.append({"role": "user", "content": []})
     system = [{"type": "text", "text": header}, {"type": "text", "text": "Be brief."}]
     http.post("messages", json={"messages": messages, "system": system, "tools": [TOOL]}).raise_for_status()
     (asked,) = backend.asked
@@ -119,6 +121,7 @@ def test_blocks_become_messages_in_their_order(scripted: tuple[Calling, httpx.Cl
         ("assistant", "I look."),
         ("tool", "no"),
         ("user", "And\nnow?"),
+        ("user", ""),
     ]
     (call,) = json.loads(asked.messages[2].fields)["tool_calls"]
     assert (call["id"], call["function"]["arguments"]) == ("t1", {"city": "Rom"})
@@ -254,3 +257,11 @@ def test_without_calls_the_text_is_what_the_model_wrote(scripted: tuple[Calling,
     backend, http = scripted
     backend.calls = False
     assert http.post("messages", json=HELLO).json()["content"] == [{"type": "text", "text": CALLING}]
+
+
+def test_models_have_what_anthropics_clients_read(http: httpx.Client) -> None:
+    listed = http.get("/v1/models").raise_for_status().json()
+    (model,) = listed["data"]
+    assert (listed["has_more"], listed["first_id"], listed["last_id"]) == (False, model["id"], model["id"])
+    assert (model["type"], model["display_name"]) == ("model", model["id"])
+    assert datetime.fromisoformat(model["created_at"]).timestamp() == model["created"]

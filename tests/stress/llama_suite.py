@@ -34,6 +34,13 @@ NOT_APPLYING: Final = {
     "test_chat_completions_token_count": "/chat/completions/input_tokens belongs to llama-server's own endpoints",
     "test_tokenize_with_bos": "the embedded model's vocabulary adds no BOS",
     "test_verbose_debug": "the prompt in the answer (__verbose)",
+    "test_anthropic_empty_messages": "messages are needed, as Anthropic has it",
+    "test_anthropic_tool_result_with_image": "a picture is refused with 400, and in other words",
+    "test_anthropic_vision_format_accepted": "a picture is refused with 400, and in other words",
+    "test_anthropic_vision_base64_with_multimodal_model": "downloads a model",
+    "test_anthropic_thinking_history_in_count_tokens": "needs --chat-template-file",
+    "test_anthropic_thinking_history_in_template": "needs --chat-template-file",
+    "test_responses_stream_with_llama_telemetry": "timings of each token",
 }
 """Tests that ask for what kvdesk serve does not have, by name: each with the reason."""
 _TEMPLATES: Final = "needs --chat-template"

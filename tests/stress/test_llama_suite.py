@@ -18,8 +18,11 @@ import pytest
 from tests.places import ROOT
 
 SUITE = os.environ.get("KVDESK_LLAMA_TESTS", "")
-FILES = ("test_basic.py", "test_chat_completion.py", "test_tokenize.py", "test_tool_call.py")
-PASSES = 52
+FILES = (
+    *("test_basic.py", "test_chat_completion.py", "test_tokenize.py", "test_tool_call.py"),
+    *("test_compat_anthropic.py", "test_compat_oai_responses.py"),
+)
+PASSES = 75
 """So many pass at least: the files and their names are as they were."""
 
 

@@ -1,4 +1,4 @@
-"""10,000 requests, clients dying at random, 2,000 malformed bodies: no leak, no hang, and an audit passes."""
+"""10,000 requests, clients dying at random, 3,000 malformed bodies: no leak, no hang, and an audit passes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,31 @@ from hypothesis import strategies as st
 from kvdesk.protocol.cache import AuditCache, UsePolicy
 from kvdesk.settings import CachePolicy
 from tests.server.conftest import Running, engine, http, running  # noqa: F401 - fixtures
-from tests.server.hostile import BODIES, PATHS, a_request, one_that_dies, send, wait_until_quiet
+from tests.server.hostile import BODIES, MESSAGES, PATHS, RESPONSES, a_request, one_that_dies, send, wait_until_quiet
 from tests.stress.conftest import SEED, SHARE, Row
 
-N_REQUESTS, N_BODIES = round(10_000 * SHARE), round(2_000 * SHARE)
+N_REQUESTS = round(10_000 * SHARE)
 MOST_GROWTH = 60 << 20
 """Bytes that the process may grow by after the first tenth: what is kept of answers is bounded, and is full then."""
 
 pytestmark = [pytest.mark.stress, pytest.mark.timeout(3600)]
 
 
-def test_malformed_requests_are_refused_and_leave_nothing(running: Running, http: httpx.Client) -> None:  # noqa: F811
+@pytest.mark.parametrize(
+    ("paths", "n_bodies"),
+    [(PATHS, 2000), (MESSAGES, 500), (RESPONSES, 500)],
+    ids=["completions", "messages", "responses"],
+)
+def test_malformed_requests_are_refused_and_leave_nothing(
+    running: Running,  # noqa: F811
+    http: httpx.Client,  # noqa: F811
+    paths: tuple[str, ...],
+    n_bodies: int,
+) -> None:
     def send_bodies(n: int) -> None:
         @seed(SEED + n)
         @settings(max_examples=n, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-        @given(st.sampled_from(PATHS), BODIES)
+        @given(st.sampled_from(paths), BODIES)
         def any_body_is_answered_or_refused(path: str, body: bytes) -> None:
             send(http, path, body)
 
@@ -44,9 +54,10 @@ def test_malformed_requests_are_refused_and_leave_nothing(running: Running, http
 
     running.host.submit(UsePolicy(CachePolicy(memory_mb=8, disk_mb=0)))
     process = psutil.Process()
-    send_bodies(max(1, N_BODIES // 10))
+    n_bodies = round(n_bodies * SHARE)
+    send_bodies(max(1, n_bodies // 10))
     before, n_files = process.memory_info().rss, process.num_fds()
-    send_bodies(N_BODIES)
+    send_bodies(n_bodies)
     grown = process.memory_info().rss - before
     assert grown < MOST_GROWTH, f"{grown:,} bytes more"
     assert process.num_fds() <= n_files + 8
