@@ -11,16 +11,8 @@ from typing import Any, Final
 from pydantic import Field
 
 from kvdesk.server.errors import ApiError
-from kvdesk.server.schemas import (
-    MOST_MESSAGES,
-    MOST_PASSED_OVER,
-    Body,
-    ChatOptions,
-    ChatRequest,
-    ResponseFormat,
-    as_chat,
-    parsed,
-)
+from kvdesk.server.request_parts import FunctionsRequest, response_format, string, wrong
+from kvdesk.server.schemas import MOST_MESSAGES, Body, ChatRequest, as_chat
 
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
 
@@ -38,22 +30,15 @@ class MessagesToolChoice(Body):
     disable_parallel_tool_use: bool = False
 
 
-class MessagesRequest(ChatOptions):
-    """`max_tokens` may lack, as with llama-server. Tools of other types than custom run on Anthropic's side, or are
-    known to their models alone: they are passed over.
-    """
+class MessagesRequest(FunctionsRequest):
+    """`max_tokens` may lack, as with llama-server."""
 
+    FUNCTIONS, SCHEMA = (None, "custom"), "input_schema"
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=MOST_MESSAGES)
     system: str | list[dict[str, Any]] | None = None
     stop_sequences: list[str] | None = None
-    tools: list[dict[str, Any]] | None = Field(None, max_length=1000)
     tool_choice: MessagesToolChoice | None = None
     output_config: OutputConfig | None = None
-
-    def passed_over(self) -> tuple[str, ...]:
-        kinds = [str(tool.get("type")) for tool in self.tools or () if not _is_custom(tool)]
-        names = [f"tools.{kind}" for kind in dict.fromkeys(kinds) if kind.isidentifier()]
-        return (*super().passed_over(), *names)[:MOST_PASSED_OVER]
 
 
 def chat_of_messages(request: MessagesRequest) -> ChatRequest:
@@ -66,9 +51,9 @@ def chat_of_messages(request: MessagesRequest) -> ChatRequest:
     choice, output = request.tool_choice, request.output_config
     more: dict[str, Any] = {
         "stop": request.stop_sequences,
-        "tools": _tools(request.tools or ()) or None,
+        "tools": request.chat_tools(),
         "reasoning_effort": output.effort if output is not None else None,
-        "response_format": _format(output.format) if output is not None and output.format is not None else None,
+        "response_format": response_format(output.format, "output_config.format") if output is not None else None,
     }
     if choice is not None:
         more["tool_choice"] = _choice(choice)
@@ -80,7 +65,7 @@ def _messages_of(message: dict[str, Any], at: str) -> Iterator[dict[str, Any]]:
     """One message, or several: the results of tools are messages of their own, where they stand among the texts."""
     role, content = message.get("role"), message.get("content")
     if role not in ("user", "assistant", "system"):
-        raise _wrong(f"{at}.role", "it is user or assistant")
+        raise wrong(f"{at}.role", "it is user or assistant")
     if isinstance(content, str):
         yield {"role": role, "content": content}
     elif role == "assistant":
@@ -105,14 +90,14 @@ def _answer(content: object, at: str) -> dict[str, Any]:
     for where, kind, block in _blocks(content, at):
         match kind:
             case "thinking":
-                thoughts.append(_string(block, "thinking", where))
+                thoughts.append(string(block, "thinking", where))
             case "redacted_thinking":
                 pass
             case "tool_use":
                 arguments = block.get("input", {})
                 if not isinstance(arguments, dict):
-                    raise _wrong(f"{where}.input", "it is an object")
-                function = {"name": _string(block, "name", where), "arguments": arguments}
+                    raise wrong(f"{where}.input", "it is an object")
+                function = {"name": string(block, "name", where), "arguments": arguments}
                 calls.append({"id": block.get("id"), "type": "function", "function": function})
             case _:
                 texts.append(_text(kind, block, where))
@@ -127,7 +112,7 @@ def _answer(content: object, at: str) -> dict[str, Any]:
 def _result(block: dict[str, Any], at: str) -> dict[str, Any]:
     content = block.get("content")
     text = "" if content is None else _texts(content, f"{at}.content")
-    return {"role": "tool", "tool_call_id": _string(block, "tool_use_id", at), "content": text}
+    return {"role": "tool", "tool_call_id": string(block, "tool_use_id", at), "content": text}
 
 
 def _texts(content: object, at: str) -> str:
@@ -139,58 +124,22 @@ def _texts(content: object, at: str) -> str:
 def _text(kind: str, block: dict[str, Any], at: str) -> str:
     if kind != "text":
         raise ApiError(400, f"{at}: blocks of the type {kind[:100]} are not supported here.", at, "unsupported_value")
-    return _string(block, "text", at)
+    return string(block, "text", at)
 
 
 def _blocks(content: object, at: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Place, type and block of each."""
     if not isinstance(content, list):
-        raise _wrong(at, "it is a text, or a list of blocks")
+        raise wrong(at, "it is a text, or a list of blocks")
     for j, block in enumerate(content):
         if not isinstance(block, dict) or not isinstance(kind := block.get("type"), str):
-            raise _wrong(f"{at}.{j}", "it is a block with a type")
+            raise wrong(f"{at}.{j}", "it is a block with a type")
         yield f"{at}.{j}", kind, block
-
-
-def _string(block: dict[str, Any], name: str, at: str) -> str:
-    value = block.get(name)
-    if not isinstance(value, str):
-        raise _wrong(f"{at}.{name}", "it is a text")
-    return value
-
-
-def _is_custom(tool: dict[str, Any]) -> bool:
-    return tool.get("type") in (None, "custom")
-
-
-def _tools(tools: Any) -> list[dict[str, Any]]:
-    found = []
-    for i, tool in enumerate(tools):
-        if not _is_custom(tool):
-            continue
-        if not isinstance(tool.get("name"), str) or not tool["name"]:
-            raise _wrong(f"tools.{i}.name", "it is a name")
-        parameters = tool.get("input_schema") or {}
-        if not isinstance(parameters, dict):
-            raise _wrong(f"tools.{i}.input_schema", "it is a JSON schema")
-        described = {"description": tool["description"]} if isinstance(tool.get("description"), str) else {}
-        found.append({"type": "function", "function": {"name": tool["name"], **described, "parameters": parameters}})
-    return found
 
 
 def _choice(choice: MessagesToolChoice) -> str | dict[str, Any]:
     if choice.type == "tool" and choice.name is not None:
         return {"type": "function", "function": {"name": choice.name}}
     if choice.type not in _CHOICES:
-        raise _wrong("tool_choice", "it is auto, any, none, or tool with a name")
+        raise wrong("tool_choice", "it is auto, any, none, or tool with a name")
     return _CHOICES[choice.type]
-
-
-def _format(given: dict[str, Any]) -> ResponseFormat:
-    if given.get("type") != "json_schema" or not isinstance(given.get("schema"), dict):
-        raise _wrong("output_config.format", "it is a json_schema with a schema")
-    return parsed(ResponseFormat, {"type": "json_schema", "json_schema": {"schema": given["schema"]}})
-
-
-def _wrong(at: str, said: str) -> ApiError:
-    return ApiError(400, f"{at}: {said}.", at, "invalid_value")

@@ -10,17 +10,8 @@ from typing import Any, Final
 from pydantic import Field
 
 from kvdesk.server.errors import ApiError
-from kvdesk.server.schemas import (
-    MOST_MESSAGES,
-    MOST_PASSED_OVER,
-    Body,
-    ChatOptions,
-    ChatRequest,
-    ResponseFormat,
-    Whole,
-    as_chat,
-    parsed,
-)
+from kvdesk.server.request_parts import FunctionsRequest, response_format, string, wrong
+from kvdesk.server.schemas import MOST_MESSAGES, Body, ChatRequest, Whole, as_chat
 
 ENCRYPTED: Final = "reasoning.encrypted_content"
 """What a client includes that keeps no responses here and sends reasoning back itself."""
@@ -42,12 +33,12 @@ class ReasoningConfig(Body):
     max_tokens: Whole | None = None
 
 
-class ResponsesRequest(ChatOptions):
-    """Tools that are no functions run on OpenAI's side, or have another form of call: they are passed over."""
+class ResponsesRequest(FunctionsRequest):
+    """`store`: the response is kept, so that others can follow it."""
 
+    FUNCTIONS, SCHEMA = ("function",), "parameters"
     input: str | list[Any]
     instructions: str | None = None
-    tools: list[dict[str, Any]] | None = Field(None, max_length=1000)
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool = True
     text: TextConfig | None = None
@@ -60,11 +51,6 @@ class ResponsesRequest(ChatOptions):
     background: bool = False
     conversation: Any = None
     prompt: Any = None
-
-    def passed_over(self) -> tuple[str, ...]:
-        kinds = [str(tool.get("type")) for tool in self.tools or () if tool.get("type") != "function"]
-        names = [f"tools.{kind}" for kind in dict.fromkeys(kinds) if kind.isidentifier()]
-        return (*super().passed_over(), *names)[:MOST_PASSED_OVER]
 
 
 def chat_of_response(
@@ -80,17 +66,17 @@ def chat_of_response(
             raise ApiError(400, f"The field {name} is not supported.", name, "unsupported_parameter")
     given = [{"role": "user", "content": request.input}] if isinstance(request.input, str) else request.input
     if not given or len(given) > MOST_MESSAGES:
-        raise _wrong("input", f"it has 1 to {MOST_MESSAGES:,} items")
+        raise wrong("input", f"it has 1 to {MOST_MESSAGES:,} items")
     history = messages_of_items(given, find, before)
     first = [{"role": "system", "content": request.instructions}] if request.instructions else []
-    form, reasoning = request.text.format if request.text is not None else None, request.reasoning
+    reasoning = request.reasoning
     more = {
-        "tools": _tools(request.tools or ()) or None,
+        "tools": request.chat_tools(),
         "tool_choice": request.tool_choice,
         "parallel_tool_calls": request.parallel_tool_calls,
         "max_tokens": request.max_output_tokens,
         "reasoning": reasoning.model_dump(exclude_none=True) if reasoning is not None else None,
-        "response_format": _format(form) if form is not None else None,
+        "response_format": response_format(request.text.format, "text.format") if request.text is not None else None,
     }
     return as_chat(request, _one_system([*first, *history]), more), history
 
@@ -102,17 +88,17 @@ def messages_of_items(items: Sequence[Any], find: Find, before: Sequence[dict[st
     for i, item in enumerate(items):
         at = f"input.{i}"
         if not isinstance(item, dict):
-            raise _wrong(at, "it is an item")
+            raise wrong(at, "it is an item")
         if item.get("type") == "item_reference":
-            item = find(_string(item, "id", at))
+            item = find(string(item, "id", at))
         kind = item.get("type", "message")
         role = item.get("role") if kind == "message" else None
         if kind == "function_call_output":
             output = _text(item.get("output"), f"{at}.output", "\n")
-            messages.append({"role": "tool", "tool_call_id": _string(item, "call_id", at), "content": output})
+            messages.append({"role": "tool", "tool_call_id": string(item, "call_id", at), "content": output})
         elif kind == "message" and role != "assistant":
             if role not in ("user", "system", "developer"):
-                raise _wrong(f"{at}.role", "it is user, assistant, system or developer")
+                raise wrong(f"{at}.role", "it is user, assistant, system or developer")
             messages.append({"role": role, "content": _text(item.get("content"), f"{at}.content", "\n")})
         elif kind in ("message", "function_call", "reasoning"):
             if not is_answer:
@@ -139,8 +125,8 @@ def _with_item(answer: dict[str, Any], kind: str, item: dict[str, Any], at: str)
         case "reasoning":
             thought = answer.get("reasoning_content", "") + _thought(item, at)
             return {**answer, "reasoning_content": thought} if thought else answer
-    function = {"name": _string(item, "name", at), "arguments": _string(item, "arguments", at)}
-    call = {"id": _string(item, "call_id", at), "type": "function", "function": function}
+    function = {"name": string(item, "name", at), "arguments": string(item, "arguments", at)}
+    call = {"id": string(item, "call_id", at), "type": "function", "function": function}
     return {**answer, "tool_calls": [*answer.get("tool_calls", ()), call]}
 
 
@@ -148,8 +134,8 @@ def _thought(item: dict[str, Any], at: str) -> str:
     """From its text, or as it was sealed here; "" of another server's."""
     if content := item.get("content"):
         if not isinstance(content, list):
-            raise _wrong(f"{at}.content", "it is a list of parts")
-        return "".join(_string(part, "text", f"{at}.content.{j}") for j, part in enumerate(content))
+            raise wrong(f"{at}.content", "it is a list of parts")
+        return "".join(string(part, "text", f"{at}.content.{j}") for j, part in enumerate(content))
     kept = item.get("encrypted_content")
     if not isinstance(kept, str) or not kept.startswith(_SEALED):
         return ""
@@ -163,14 +149,14 @@ def _text(content: object, at: str, between: str) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise _wrong(at, "it is a text, or a list of parts")
+        raise wrong(at, "it is a text, or a list of parts")
     texts = []
     for j, part in enumerate(content):
         kind = part.get("type") if isinstance(part, dict) else None
         if not isinstance(kind, str) or kind not in _PARTS:
             what = f"parts of the type {kind:.100}" if isinstance(kind, str) else "such parts"
             raise ApiError(400, f"{at}.{j}: {what} are not supported.", f"{at}.{j}", "unsupported_value")
-        texts.append(_string(part, _PARTS[kind], f"{at}.{j}"))
+        texts.append(string(part, _PARTS[kind], f"{at}.{j}"))
     return between.join(texts)
 
 
@@ -182,38 +168,3 @@ def _one_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if n < 2:
         return messages
     return [{"role": "system", "content": "\n".join(one["content"] for one in messages[:n])}, *messages[n:]]
-
-
-def _tools(tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    found = []
-    for i, tool in enumerate(tools):
-        if tool.get("type") != "function":
-            continue
-        function: dict[str, Any] = {"name": _string(tool, "name", f"tools.{i}")}
-        if isinstance(tool.get("description"), str):
-            function["description"] = tool["description"]
-        parameters = tool.get("parameters") or {}
-        if not function["name"] or not isinstance(parameters, dict):
-            raise _wrong(f"tools.{i}", "it has a name, and a JSON schema as parameters")
-        found.append({"type": "function", "function": {**function, "parameters": parameters}})
-    return found
-
-
-def _format(form: dict[str, Any]) -> ResponseFormat:
-    kind, schema = form.get("type"), form.get("schema")
-    if kind in ("text", "json_object"):
-        return parsed(ResponseFormat, {"type": kind})
-    if kind != "json_schema" or not isinstance(schema, dict):
-        raise _wrong("text.format", "it is text, json_object, or json_schema with a schema")
-    return parsed(ResponseFormat, {"type": kind, "json_schema": {"schema": schema}})
-
-
-def _string(value: object, name: str, at: str) -> str:
-    found = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(found, str):
-        raise _wrong(f"{at}.{name}", "it is a text")
-    return found
-
-
-def _wrong(at: str, said: str) -> ApiError:
-    return ApiError(400, f"{at}: {said}.", at, "invalid_value")
