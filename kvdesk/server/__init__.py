@@ -1,1 +1,1 @@
-"""kvdesk as a server: the OpenAI protocol over HTTP, on the same host and the same cache as the chats. No Qt."""
+"""kvdesk as a server: OpenAI's and Anthropic's protocols over HTTP, on the host and the cache of the chats. No Qt."""

@@ -31,6 +31,7 @@ class KeptResponses:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, KeptResponse] = OrderedDict()
+        self._items: dict[str, tuple[str, dict[str, Any]]] = {}  # of all of them, with the response of each
         self.n_bytes = 0
 
     @property
@@ -40,10 +41,10 @@ class KeptResponses:
     def add(self, response: dict[str, Any], messages: Sequence[dict[str, Any]], owner: Key) -> None:
         n_bytes = len(json.dumps(response)) + len(json.dumps(messages))
         self._kept[response["id"]] = KeptResponse(response, tuple(messages), owner, n_bytes)
+        self._items |= {item["id"]: (response["id"], item) for item in response["output"]}
         self.n_bytes += n_bytes
         while self.n_bytes > MOST_RESPONSE_BYTES:
-            _, gone = self._kept.popitem(last=False)
-            self.n_bytes -= gone.n_bytes
+            self._remove(next(iter(self._kept)))
 
     def find(self, identity: str, owner: Key) -> KeptResponse | None:
         kept = self._kept.get(identity)
@@ -58,7 +59,7 @@ class KeptResponses:
     def delete(self, identity: str, owner: Key) -> None:
         """Raises ApiError."""
         self.get(identity, owner)
-        self.n_bytes -= self._kept.pop(identity).n_bytes
+        self._remove(identity)
 
     def before(self, identity: str | None, owner: Key) -> tuple[dict[str, Any], ...]:
         """The messages that a response follows. Raises ApiError."""
@@ -71,9 +72,13 @@ class KeptResponses:
 
     def item(self, identity: str, owner: Key) -> dict[str, Any]:
         """What an item of an input refers to. Raises ApiError."""
-        for kept in reversed(self._kept.values()):
-            for item in kept.response["output"] if kept.owner == owner else ():
-                if item["id"] == identity:
-                    found: dict[str, Any] = item
-                    return found
-        raise ApiError(404, f"There is no item {identity[:100]} here, or none any more.", "input", "item_not_found")
+        response, item = self._items.get(identity, ("", {}))
+        if self.find(response, owner) is None:
+            raise ApiError(404, f"There is no item {identity[:100]} here, or none any more.", "input", "item_not_found")
+        return item
+
+    def _remove(self, identity: str) -> None:
+        gone = self._kept.pop(identity)
+        self.n_bytes -= gone.n_bytes
+        for item in gone.response["output"]:
+            del self._items[item["id"]]

@@ -177,6 +177,8 @@ def test_a_response_is_kept_for_its_client_until_it_is_deleted(client: openai.Op
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve(gone.id)
     client.responses.delete(kept.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.create(model="x", input=[{"type": "item_reference", "id": kept.output[0].id or ""}])
     for identity in (kept.id, gone.id):
         with pytest.raises(openai.BadRequestError) as caught:
             client.responses.create(model="x", input="Hi", previous_response_id=identity)
