@@ -62,6 +62,10 @@ class Serving(QObject):
         """None while nobody is served."""
         return self._server
 
+    @property
+    def _n_ctx(self) -> int:
+        return self._settings.current.context.n_ctx
+
     def apply(self, event: Event) -> None:
         """An event of the engine."""
         is_shown = self._section is not None or self._server is not None
@@ -84,7 +88,7 @@ class Serving(QObject):
         section.new_key_clicked.connect(self._on_new_key)
         section.show_key(self._key())
         if self._server is not None:
-            section.show_serving(self._server.url)
+            section.show_serving(self._server.url, self._n_ctx)
         elif self._starting:
             section.show_starting()
         self._show_requests()
@@ -115,7 +119,7 @@ class Serving(QObject):
     def _on_started(self, server: Server) -> None:
         self._starting, self._server = False, server
         if self._section is not None:
-            self._section.show_serving(server.url)
+            self._section.show_serving(server.url, self._n_ctx)
         if not self._closed:
             self._show_requests()
 
@@ -162,4 +166,4 @@ class Serving(QObject):
         url = self._server.url if self._server is not None else ""
         self._window.show_serving(url, self.log.n_running)
         if self._section is not None:
-            self._section.show_requests(self.log.rows, self.log.kept)
+            self._section.show_requests(self.log.rows, self.log.kept, self.log.score.sentence)

@@ -5,6 +5,7 @@ Stop is not among the commands: it must work while the back end is busy, so it i
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -115,12 +116,14 @@ class Client:
     sharing  only requests of the same value share beginnings; "": these do with all others and with the chats
     reuse    False: nothing of the prompt is taken from the cache
     share    of the cells, and of the memory for saved states, that what it asked before may keep: from 0 to 1
+    path     that it asked, which tells the protocol, such as /chat/completions
     """
 
     name: str
     sharing: str = ""
     reuse: bool = True
     share: float = 1.0
+    path: str = ""
 
     @property
     def program(self) -> tuple[str, str]:
@@ -203,6 +206,25 @@ class Generate:
     variables: str = ""
     reasoning_budget: int = -1
     n_probs: int = -1
+
+    @property
+    def asked(self) -> Asked | None:
+        """What is shown of it; None of a conversation of kvdesk."""
+        if self.client is None:
+            return None
+        n_tools = len(json.loads(self.tools)) if self.tools else 0
+        return Asked(self.client.path, n_tools, self.reasoning_budget != 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How another program asked: `path` as in `Client`, tools that it offered, whether the answer may begin with
+    reasoning where the model has it.
+    """
+
+    path: str
+    n_tools: int
+    thinks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +373,7 @@ class TurnStarted:
     client: name of the program that asks; "": a conversation of kvdesk
     marks: around the reasoning of the answer (`TurnStats.marks`)
     calls: how the answer calls tools; None where it may not
+    asked: how another program asked; None where the back end does not say
     """
 
     conversation: ConversationId
@@ -363,6 +386,7 @@ class TurnStarted:
     client: str = ""
     marks: ReasoningMarks | None = None
     calls: CallFormat | None = None
+    asked: Asked | None = None
 
 
 @dataclass(frozen=True, slots=True)

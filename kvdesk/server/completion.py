@@ -114,7 +114,8 @@ class Service:
         key = key_of(request)
         program = cut(" ".join(request.headers.get("user-agent", "").split()), _MOST_NAME, "").partition(" (")[0]
         name = (program or "unknown program").replace(NAME_MARK, " ") + (f"{NAME_MARK}{key.label}" if key.label else "")
-        return Client(name, self.sharing(key), reuse, self.config.client_share)
+        path = request.url.path.removeprefix("/v1")
+        return Client(name, self.sharing(key), reuse, self.config.client_share, path)
 
     def sharing(self, key: Key) -> str:
         """With whom requests of this key share the beginnings of their prompts, see `Client`."""

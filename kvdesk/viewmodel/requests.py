@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kvdesk.cache.score import Score
 from kvdesk.chat import ConversationId, MessageId, MessageState
 from kvdesk.protocol.cache import CacheView, ClientShare
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded, TurnStarted
@@ -17,6 +18,14 @@ from kvdesk.viewmodel.readout import reasons
 
 MOST_ROWS: Final = 200
 """The latest requests that are listed."""
+_PROTOCOLS: Final = {
+    "/chat/completions": marked("Chat"),
+    "/completions": marked("Completion"),
+    "/completion": marked("Completion"),
+    "/responses": marked("Responses"),
+    "/messages": marked("Messages"),
+    "/infill": marked("Infill"),
+}
 _STATES: Final[dict[MessageState, str]] = {
     "streaming": marked("being answered"),
     "complete": marked("answered"),
@@ -28,7 +37,9 @@ _STATES: Final[dict[MessageState, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RequestRow:
-    """One request. `at_s`: Unix time of its beginning; `seq_id`: its sequence; tokens; `why`: see `TurnStats`."""
+    """One request. `at_s`: Unix time of its beginning; `seq_id`: its sequence; tokens; `why`: see `TurnStats`;
+    `asked`: by which protocol, and with what.
+    """
 
     answer: MessageId
     conversation: ConversationId
@@ -41,6 +52,7 @@ class RequestRow:
     state: MessageState = "streaming"
     why: str = ""
     note: str = ""
+    asked: str = ""
 
     @property
     def time(self) -> str:
@@ -65,12 +77,13 @@ class RequestRow:
 
 
 class RequestLog:
-    """The latest requests, the newest first. One reducer, `apply`."""
+    """The latest requests, the newest first, and the score of all. One reducer, `apply`."""
 
     def __init__(self, now_s: Callable[[], float] = time.time) -> None:
         self._now_s = now_s
         self._rows: OrderedDict[MessageId, RequestRow] = OrderedDict()
         self.n_requests = 0
+        self.score = Score()
         self._clients: tuple[ClientShare, ...] = ()
 
     @property
@@ -105,6 +118,7 @@ class RequestLog:
                 return True
             case TurnEnded() if (row := self._rows.get(event.answer)) is not None:
                 stats = event.stats
+                self.score = self.score.with_request(stats)
                 self._rows[event.answer] = replace(
                     row, state=event.state, n_generated=stats.generated_tokens, why=reasons(stats), note=event.note
                 )
@@ -119,7 +133,7 @@ class RequestLog:
             return False
         self.n_requests += 1
         of = event.answer, event.conversation, event.client, self._now_s(), event.seq_id
-        self._rows[event.answer] = RequestRow(*of, event.prompt_tokens, event.reused_tokens)
+        self._rows[event.answer] = RequestRow(*of, event.prompt_tokens, event.reused_tokens, asked=_asked(event))
         while len(self._rows) > MOST_ROWS:
             self._rows.popitem(last=False)
         return True
@@ -129,3 +143,14 @@ class RequestLog:
         for row in running:
             self._rows[row.answer] = replace(row, state="interrupted")
         return bool(running)
+
+
+def _asked(event: TurnStarted) -> str:
+    """Such as "Messages, 12 tools, reasoning"; "" where it is not known."""
+    if (asked := event.asked) is None:
+        return ""
+    n = asked.n_tools
+    tools = "" if not n else tr("1 tool") if n == 1 else tr("%n tools", n)
+    reasoning = tr("reasoning") if asked.thinks and event.marks is not None else ""
+    protocol = tr(_PROTOCOLS[asked.path]) if asked.path in _PROTOCOLS else asked.path
+    return ", ".join(part for part in (protocol, tools, reasoning) if part)

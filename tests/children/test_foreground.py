@@ -37,9 +37,9 @@ def test_what_cannot_be_started_is_an_error(tmp_path: Path) -> None:
 def test_it_has_the_terminals_group_and_ctrl_c_is_its_own() -> None:
     """The parent survives the Ctrl+C that its child takes, and what it did with signals before is restored."""
     before = signal.getsignal(signal.SIGINT)
-    takes = f"""
+    takes = """
 import os, signal, sys
-assert os.getpgrp() == {os.getpgrp()}
+assert os.getpgid(0) == os.getpgid(os.getppid())
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "not ignored"
 os.kill(os.getppid(), signal.SIGINT)
 sys.exit(5)

@@ -11,7 +11,7 @@ import pytest
 
 from kvdesk.cache.score import Score, from_json, total
 from kvdesk.cache.usual_causes import UsualCause
-from kvdesk.protocol.chat import TurnEnded
+from kvdesk.protocol.chat import Asked, TurnEnded, TurnStarted
 from kvdesk.server.config import Key, ServerConfig
 from kvdesk.server.server import Server
 from tests.server.conftest import INSPECT, KEY, WAIT_S, Running
@@ -64,6 +64,24 @@ def test_a_run_is_scored_by_itself_and_as_the_engine_told(running: Running) -> N
     n_read = usage["prompt_tokens"] - usage["prompt_tokens_details"]["cached_tokens"]
     assert 30 < missed.tokens <= n_read, "all behind the time had been in the cache"
     assert missed.seconds > 0
+
+
+def test_the_engine_tells_how_a_program_asked(running: Running) -> None:
+    found: list[Asked | None] = []
+    begun = threading.Event()
+
+    def take() -> None:
+        found.extend(event.asked for event in subscription.take() if isinstance(event, TurnStarted))
+        if found:
+            begun.set()
+
+    tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    subscription = running.host.subscribe(take)
+    with running.http() as client:
+        ask(client, SYSTEM.format("now"), QUESTION, tools=[tool, tool], reasoning_effort="none")
+    assert begun.wait(WAIT_S)
+    subscription.close()
+    assert found == [Asked("/chat/completions", 2, thinks=False)]
 
 
 def test_what_a_program_does_not_share_is_its_own_miss(running: Running) -> None:

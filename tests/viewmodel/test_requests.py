@@ -7,7 +7,8 @@ from dataclasses import replace
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.chat import ConversationId, MessageId, TurnStats
 from kvdesk.protocol.cache import CacheView, ClientShare
-from kvdesk.protocol.chat import EngineRestarted, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import Asked, EngineRestarted, TextDelta, TurnEnded, TurnStarted
+from kvdesk.reasoning import ReasoningMarks
 from kvdesk.viewmodel.palette import N_COLOURS, request_index
 from kvdesk.viewmodel.requests import MOST_ROWS, RequestLog
 
@@ -32,6 +33,32 @@ def test_a_request_becomes_a_row_and_a_chat_does_not() -> None:
     (row,) = log.rows
     assert (row.state, row.n_generated, row.explanation) == ("complete", 5, WHY)
     assert not log.apply(TurnEnded(ConversationId("c1"), MessageId("a1"), "complete", STATS))
+
+
+def test_a_row_tells_the_protocol_the_tools_and_reasoning() -> None:
+    log = RequestLog()
+    marks = ReasoningMarks("<think>", "</think>")
+    for n, asked in enumerate(
+        (Asked("/messages", 12, thinks=True), Asked("/responses", 1, thinks=False), Asked("/new", 0, thinks=True), None)
+    ):
+        log.apply(replace(started(n), asked=asked, marks=marks if n < 2 else None))
+    assert [row.asked for row in reversed(log.rows)] == [
+        "Messages, 12 tools, reasoning",
+        "Responses, 1 tool",
+        "/new",
+        "",
+    ]
+
+
+def test_all_requests_are_scored_also_those_that_are_listed_no_more() -> None:
+    log = RequestLog()
+    for n in range(MOST_ROWS + 1):
+        log.apply(started(n))
+        stats = replace(STATS, reread_tokens=10, miss="tools") if n == 0 else STATS
+        log.apply(TurnEnded(ConversationId(f"c{n}"), MessageId(f"a{n}"), "complete", stats))
+    log.apply(TurnEnded(ConversationId("chat"), MessageId("chat"), "complete", STATS))
+    assert log.score.sentence == "75 % reused; 1 miss: tools reordered or changed (1)"
+    assert log.score.requests == MOST_ROWS + 1, "chats are not scored"
 
 
 def test_what_is_kept_of_each_program_is_shown() -> None:

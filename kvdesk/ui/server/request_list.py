@@ -20,6 +20,7 @@ COLUMNS: Final = (
     marked("Program"),
     marked("Sequence"),
     marked("In the cache"),
+    marked("Request"),
     marked("Answer"),
     marked("State"),
 )
@@ -89,6 +90,7 @@ class RequestModel(QAbstractTableModel):
             row.client,
             f"{row.seq_id}" if row.seq_id >= 0 else "",
             row.cached_text,
+            row.asked,
             tr("%n tokens", row.n_generated),
             row.state_text,
         )
@@ -121,6 +123,9 @@ class RequestList(QWidget):
         theme.give_font(self.table, "small")
         theme.give_font(header, "small")
         self.table.selectionModel().currentRowChanged.connect(self._on_row)
+        self.score = label("", tone="secondary", scale="small")
+        self.score.setWordWrap(True)
+        self.score.setAccessibleName(tr("What the cache spared all requests, and what it missed"))
         self._why_title = label(tr("Why?"), weight="strong")
         self._why = label("", tone="secondary")
         self._why.setWordWrap(True)
@@ -135,6 +140,7 @@ class RequestList(QWidget):
         column.setContentsMargins(0, 12, 0, 0)
         column.setSpacing(8)
         column.addWidget(label(tr("Requests of other programs"), weight="strong"))
+        column.addWidget(self.score)
         column.addWidget(self.table, 1)
         column.addWidget(self._why_title)
         column.addWidget(self._why)
@@ -144,10 +150,11 @@ class RequestList(QWidget):
     def why(self) -> str:
         return self._why.text()
 
-    def show_rows(self, rows: Sequence[RequestRow]) -> None:
-        """The newest first."""
+    def show_rows(self, rows: Sequence[RequestRow], score: str = "") -> None:
+        """The newest first. `score`: of all, a sentence."""
         self._model.show_rows(rows)
-        for part in (self.table, self._why_title):
+        self.score.setText(score)
+        for part in (self.score, self.table, self._why_title):
             part.setVisible(bool(rows))
         chosen = next((row for row in rows if row.answer == self._chosen), None)
         self._tell(chosen or (rows[0] if rows else None))

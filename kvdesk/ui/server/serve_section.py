@@ -4,6 +4,7 @@ their requests.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,13 +12,16 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from kvdesk.agents import AGENTS, Place
 from kvdesk.translation import tr
 from kvdesk.ui.server.request_list import RequestList
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import Choice, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.curl import curl_line
 from kvdesk.viewmodel.requests import RequestRow
 
+MODEL_NAME: Final = "kvdesk"
+"""What agents call the model in their requests: the server answers with the one that is open."""
 _INDENT_PX: Final = 22  # of sentences under a check box: as far as its words
 
 
@@ -52,7 +56,13 @@ class ServeSection(QWidget):
         self._new_key.setToolTip(tr("Programs that have the old one are refused from then on"))
         self._new_key.clicked.connect(self.new_key_clicked)
         self.curl, self.copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
-        self.curl.setToolTip(tr("Paste it into a terminal: it asks this model for an answer"))
+        self.curl.setToolTip(tr("Paste it into a terminal: it asks this model, with settings that keep the cache warm"))
+        self.program = Choice(theme)
+        self.program.setAccessibleName(tr("Program"))
+        for title, name in (("curl", ""), *((agent.title, agent.name) for agent in AGENTS.values())):
+            self.program.addItem(title, name)
+        self.program.currentIndexChanged.connect(self._show_line)
+        self._n_ctx = 0
         theme.give_font(self.curl, "mono_small")
         self.requests = RequestList(theme)
         self.kept = label("", tone="secondary")
@@ -73,7 +83,22 @@ class ServeSection(QWidget):
 
     def _copied(self, field: QLineEdit) -> str:
         """What *Copy* beside a field copies: the command is shown without the key, and copied with it."""
-        return curl_line(self.address, self.key_field.text()) if field is self.curl else field.text()
+        return self._line(self.key_field.text()) if field is self.curl else field.text()
+
+    def _line(self, key: str) -> str:
+        """The command of the program that is chosen; "" while nobody is served."""
+        agent = AGENTS.get(str(self.program.currentData()))
+        if not self.address:
+            return ""
+        if agent is None:
+            return curl_line(self.address, key)
+        place = Place(self.address.removesuffix("/v1"), key, MODEL_NAME, self._n_ctx)
+        return agent.line(place, windows=sys.platform == "win32")
+
+    @Slot()
+    def _show_line(self) -> None:
+        self.curl.setText(self._line("…"))
+        self.curl.setCursorPosition(0)
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
@@ -81,7 +106,7 @@ class ServeSection(QWidget):
         rows: tuple[tuple[str, QWidget, tuple[QWidget, ...]], ...] = (
             (tr("Address"), self._address, (self._copy_address,)),
             (tr("API key"), self.key_field, (self.copy_key, self._new_key)),
-            (tr("Try it"), self.curl, (self.copy_curl,)),
+            (tr("Try it"), self.curl, (self.copy_curl, self.program)),
         )
         for i, (name, field, buttons) in enumerate(rows):
             caption = label(name)
@@ -118,24 +143,24 @@ class ServeSection(QWidget):
         self._starting = True
         self._status.setText(tr("Starting…"))
 
-    def show_serving(self, address: str) -> None:
-        """Programs find it there."""
+    def show_serving(self, address: str, n_ctx: int = 4096) -> None:
+        """Programs find it there. `n_ctx`: tokens of a conversation, which agents are told."""
         self._show_running(True)
+        self._n_ctx = n_ctx
         self._address.setText(address)
-        self.curl.setText(curl_line(address, "…"))
-        self.curl.setCursorPosition(0)
+        self._show_line()
         self._status.setText(tr("Serving. Programs need this address and this key."))
 
     def show_stopped(self, why: str = "") -> None:
         """Nobody is served. `why`: a sentence where that was not wanted."""
         self._show_running(False)
         self._address.setText("")
-        self.curl.setText("")
+        self._show_line()
         self._status.setText(why or tr("Off"))
 
-    def show_requests(self, rows: Sequence[RequestRow], kept: str = "") -> None:
-        """The newest first. `kept`: what stays of them in the cache and in memory."""
-        self.requests.show_rows(rows)
+    def show_requests(self, rows: Sequence[RequestRow], kept: str = "", score: str = "") -> None:
+        """The newest first. `kept`: what stays of them in the cache and in memory; `score`: of all of them."""
+        self.requests.show_rows(rows, score)
         self.kept.setText(kept)
         self.kept.setVisible(bool(kept))
 

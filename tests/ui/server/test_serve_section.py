@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
+from kvdesk.agents import AGENTS, Place
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.settings import ServeSettings
 from kvdesk.ui.server.serve_section import ServeSection
@@ -24,8 +25,8 @@ URL = "http://127.0.0.1:8099/v1"
 
 
 def row(n: int, why: str = "") -> RequestRow:
-    state = "complete" if why else "streaming"
-    return RequestRow(MessageId(f"a{n}"), ConversationId(f"c{n}"), f"program {n}", 0.0, n, 40, 30, 5, state, why)  # type: ignore[arg-type]
+    of = MessageId(f"a{n}"), ConversationId(f"c{n}"), f"program {n}", 0.0, n, 40, 30, 5
+    return RequestRow(*of, "complete" if why else "streaming", why, asked="Messages, 2 tools")
 
 
 @pytest.fixture
@@ -108,6 +109,22 @@ def test_a_command_for_a_terminal_is_copied_with_the_key_and_shown_without(secti
     assert (section.curl.text(), section.copy_curl.isEnabled()) == ("", False)
 
 
+def test_each_agent_has_a_line_to_copy(section: ServeSection) -> None:
+    section.show_serving(URL, 16384)
+    for i in range(1, section.program.count()):
+        section.program.setCurrentIndex(i)
+        agent = AGENTS[section.program.itemData(i)]
+        assert section.program.itemText(i) == agent.title
+        assert f" {agent.name}" in section.curl.text()
+        assert "secret" not in section.curl.text()
+        section.copy_curl.click()
+        copied = QGuiApplication.clipboard().text()
+        assert copied == agent.line(Place("http://127.0.0.1:8099", "sk-kvdesk-secret", "kvdesk", 16384))
+    assert section.program.count() == 1 + len(AGENTS)
+    section.show_stopped()
+    assert section.curl.text() == ""
+
+
 def test_the_window_shows_that_it_serves_and_leads_there(window: MainWindow, qtbot: QtBot) -> None:
     chip = window.status.findChild(QPushButton, "servingChip")
     assert chip is not None
@@ -142,11 +159,13 @@ def test_a_request_is_a_row_with_its_why(section: ServeSection) -> None:
     requests = section.requests
     assert requests.why == "No program has asked yet."
     section.show_requests((row(1, "Because of one."),))
-    section.show_requests((row(2), row(1, "Because of one.")), "Kept for programs: curl/8.")
+    section.show_requests((row(2), row(1, "Because of one.")), "Kept for programs: curl/8.", "90 % reused; no misses")
+    assert requests.score.text() == "90 % reused; no misses"
     assert section.kept.text() == "Kept for programs: curl/8."
     model = requests.table.model()
     assert [model.index(i, 1).data() for i in range(model.rowCount())] == ["program 2", "program 1"]
     assert model.index(1, 3).data() == "30 of 40 (75 %)"
+    assert model.index(1, 4).data() == "Messages, 2 tools"
     assert model.index(1, 2).data(Qt.ItemDataRole.DecorationRole).isValid()
     assert "is being answered" in requests.why
     requests.table.selectRow(1)

@@ -261,7 +261,7 @@ class Running:
         self._emit(
             TurnStarted(
                 command.conversation, command.answer, request.sequence.seq_id, len(request.prompt), request.reused,
-                tuple(request.generated), vocab.fingerprint, client, request.whole.marks, calls,
+                tuple(request.generated), vocab.fingerprint, client, request.whole.marks, calls, command.asked,
             )
         )  # fmt: skip
         self._spans.tell(request)
