@@ -99,6 +99,15 @@ def test_another_question_is_no_miss(running: Running) -> None:
         assert score(client).requests == 2
 
 
+def test_another_conversation_that_quotes_the_same_text_is_no_miss(running: Running) -> None:
+    """As agents ask for a title: other instructions, then the same question."""
+    with running.http(named(KEY, "title")) as client:
+        told = "You name conversations. " + "Names are short, and in the language of the conversation. " * 5
+        ask(client, told, QUESTION)
+        ask(client, "You name books, as each of your readers wants it.", QUESTION)
+        assert (score(client).requests, score(client).misses) == (2, {})
+
+
 @pytest.mark.parametrize("sent", ["wrong", "wrong~r1", f"{KEY.value}~", f"{KEY.value}~r 1", f"{KEY.value}~{'r' * 33}"])
 def test_a_run_opens_no_door(running: Running, sent: str) -> None:
     with running.http(replace(KEY, value=sent)) as client:

@@ -11,7 +11,7 @@ from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.prompt.prompt import Place
-from kvdesk.cache.explain import Facts, explain
+from kvdesk.cache.explain import Cause, Facts, explain
 from kvdesk.cache.prefix import common_prefix, read_again
 from kvdesk.cache.score import NOT_SHARED
 from kvdesk.cache.usual_causes import AROUND, cause_in_answer, usual_cause
@@ -91,6 +91,9 @@ def reuse_reason(
     sentence = " ".join(part for part in (explanation.sentence, usual) if part)
     if command.client is None or not (n_again := read_again(held, prompt, reused)):
         return ReuseReason(sentence)
+    is_other = cause is None and explanation.cause in (Cause.EDITED, Cause.UNKNOWN)
+    if command.client.reuse and is_other and 2 * n_again < explanation.lost:
+        return ReuseReason(sentence)  # another conversation of the program, which quotes the same texts
     return ReuseReason(sentence, n_again, (cause or explanation.cause).value if command.client.reuse else NOT_SHARED)
 
 
