@@ -23,6 +23,8 @@ from kvdesk.translation import tr
 
 N_CTX: Final = 32768
 """Cells where nobody says: the instructions and tools of an agent alone take 5,000 to 20,000 tokens."""
+_SMALL: Final = 16384
+"""Tokens below which the instructions and tools of an agent leave little room, or none."""
 _RUN_BYTES: Final = 4
 _ANSWER_S: Final = 10.0
 _FOR_CMD: Final = frozenset('"%&|<>^!\r\n')
@@ -184,6 +186,8 @@ def _say_start(agent: Agent, place: Place, removed: Sequence[str]) -> None:
     for reason in dict.fromkeys(reason for _, reason in shown if reason):
         settings = ", ".join(setting for setting, other in shown if other == reason)
         _say("  " + tr("{settings}: {reason}").format(settings=settings, reason=tr(reason)))
+    if place.n_ctx < _SMALL:
+        _say("  " + tr("The context is small for an agent: its instructions and tools take 5,000 to 20,000 tokens."))
     if removed:
         _say("  " + tr("Without these variables in this run: {names}").format(names=", ".join(removed)))
     if urlsplit(place.root).scheme == "http" and not _is_here(place.root):

@@ -70,6 +70,7 @@ def test_an_agent_runs_on_a_server_of_its_own_and_is_scored(
     out, err = capfd.readouterr()
     assert out == "the agent's own output\n"
     assert "with 1,024 tokens of context" in err
+    assert "The context is small for an agent" in err
     assert "AIDER_OPENAI_API_KEY=…" in err
     assert "sk-kvdesk" not in err
     assert "AIDER_MAP_REFRESH=files: the map of the repository" in err
