@@ -70,7 +70,9 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """`name`: of the command; `protocol`: path that it asks; `install`: a command that gets it."""
+    """`name`: of the command; `protocol`: path that it asks; `install`: a command that gets it; `without`: variables
+    that it must not have.
+    """
 
     name: str
     title: str
@@ -78,6 +80,7 @@ class Agent:
     install: str
     settings: tuple[Setting, ...]
     json_variable: str = ""
+    without: tuple[str, ...] = ()
 
     def variables(self, place: Place) -> dict[str, str]:
         """What its environment gets."""
@@ -127,7 +130,7 @@ def environment(variables: Mapping[str, str], agent: Agent, place: Place) -> tup
     """The environment of the agent, and the names of what was removed from `variables`: keys of model services. A proxy
     is not asked for the server.
     """
-    removed = sorted(name for name in variables if _REMOVED.fullmatch(name.upper()))
+    removed = sorted(name for name in variables if _REMOVED.fullmatch(name.upper()) or name.upper() in agent.without)
     found = {name: value for name, value in variables.items() if name not in removed}
     host = urlsplit(place.root).hostname or ""
     for name in ("NO_PROXY", "no_proxy"):
@@ -273,6 +276,7 @@ _QWEN = Agent(
         *_env((("QWEN_DISABLE_AUTO_TITLE", "1"),), _FEW_REQUESTS),
         *_env((("QWEN_TELEMETRY_ENABLED", "false"),), _NO_NEWS),
     ),
+    without=("HTTP_PROXY", "HTTPS_PROXY"),  # it asks them for every address, whatever NO_PROXY says
 )
 
 _AIDER = Agent(

@@ -87,6 +87,14 @@ def test_a_configuration_as_text_is_json_of_its_fields() -> None:
     assert (found["enabled_providers"], found["compaction"]) == (["kvdesk"], {"prune": False})
 
 
+def test_qwen_code_gets_no_proxy_since_it_would_ask_it_for_the_server_too() -> None:
+    person = {"https_proxy": "http://proxy:3128", "HTTP_PROXY": "http://proxy:3128"}
+    found, removed = environment(person, AGENTS["qwen"], PLACE)
+    assert removed == ["HTTP_PROXY", "https_proxy"]
+    assert "proxy:3128" not in found.values()
+    assert environment(person, AGENTS["claude"], PLACE)[0]["https_proxy"] == "http://proxy:3128"
+
+
 def test_braces_of_a_key_are_no_names() -> None:
     place = Place("http://127.0.0.1:1", "{url}{nothing}", "m", 4096)
     assert AGENTS["claude"].variables(place)["ANTHROPIC_AUTH_TOKEN"] == "{url}{nothing}"
