@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from kvdesk.cli.doctor import chunks_of
+from kvdesk.cli.doctor import chunks_of, unreadable
 from kvdesk.cli.parser import Parser
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.live import LiveLog, follow
-from kvdesk.errors import UserError
 from kvdesk.translation import tr
 
 
@@ -24,9 +24,11 @@ def main(argv: Sequence[str]) -> int:
         ),
     )
     parser.add_argument("file", metavar="LOG", help=tr("a file that grows; - reads standard input"))
-    parser.add_argument("--text", action="store_true", help=tr("in this terminal, which is the only form"))
-    parser.add_argument("--no-follow", action="store_true", help=tr("end at the end of the file"))
+    parser.add_argument("--text", action="store_true", help=tr("in this terminal instead of a window"))
+    parser.add_argument("--no-follow", action="store_true", help=tr("as text, to the end of the file"))
     args = parser.parse_args(argv)
+    if not (args.text or args.no_follow):
+        return _window(args.file)
     live = LiveLog(lambda text: print(text, flush=True))
 
     def caught_up() -> None:
@@ -45,8 +47,21 @@ def main(argv: Sequence[str]) -> int:
         for line in read_lines(chunks):
             live.feed(line)
     except OSError as error:
-        said = tr("The log {file} cannot be read: {strerror}.")
-        raise UserError(said.format(file=args.file, strerror=error.strerror or error)) from error
+        raise unreadable(args.file, error) from error
     finally:
         live.close()
     return 0
+
+
+def _window(file: str) -> int:
+    """A window that follows the log."""
+    from kvdesk.app.attach import run
+
+    over = threading.Event()
+    if file == "-":
+        return run(tr("standard input"), lambda: read_lines(chunks_of(file)), over.set)
+    try:
+        Path(file).open("rb").close()
+    except OSError as error:
+        raise unreadable(file, error) from error
+    return run(Path(file).name, lambda: read_lines(follow(Path(file), lambda: None, over.is_set)), over.set)

@@ -66,5 +66,11 @@ def chunks_of(file: str) -> Iterator[bytes]:
         with Path(file).open("rb") as log:
             yield from iter(lambda: log.read(CHUNK), b"")
     except OSError as error:
-        said = tr("The log {file} cannot be read: {strerror}.")
-        raise UserError(said.format(file=file, strerror=error.strerror or error)) from error
+        raise unreadable(file, error) from error
+
+
+def unreadable(file: str, error: OSError) -> UserError:
+    """The sentence about a log that cannot be read."""
+    return UserError(
+        tr("The log {file} cannot be read: {strerror}.").format(file=file, strerror=error.strerror or error)
+    )

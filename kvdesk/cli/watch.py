@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
@@ -39,10 +39,10 @@ def main(argv: Sequence[str]) -> int:
         usage="kvdesk watch [--text] [--cells N] [--log FILE] -- llama-server …",
         description=tr(
             "Starts llama-server so that it prints its cells, passes its output on to standard error, and shows each "
-            "request and the cells on standard output. Both end together."
+            "request and the cells in a window or on standard output. The server ends with it."
         ),
     )
-    parser.add_argument("--text", action="store_true", help=tr("in this terminal, which is the only form"))
+    parser.add_argument("--text", action="store_true", help=tr("in this terminal instead of a window"))
     parser.add_argument(
         "--cells",
         type=int,
@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
     _say(level_sentence(level))
     log = _private(args.log) if args.log else None
     try:
-        return _watched(command, level, log)
+        return _watched(command, level, log, args.text)
     finally:
         if log:
             log.close()
@@ -86,7 +86,7 @@ def level_sentence(level: int) -> str:
     }[level]
 
 
-def _watched(command: Sequence[str], level: int, log: BinaryIO | None) -> int:
+def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: bool) -> int:
     environment = {
         "LLAMA_SERVER_SLOTS_DEBUG": "1",
         "LLAMA_SERVER_SLOTS_N_DIFF": "24",
@@ -103,13 +103,17 @@ def _watched(command: Sequence[str], level: int, log: BinaryIO | None) -> int:
     if sys.platform == "win32":
         job = Job(server.pid)
     before = {number: signal.signal(number, _passed_on(server)) for number in (signal.SIGINT, signal.SIGTERM)}
-    live = LiveLog(_say)
     passed = _PassedOn(all_of_it=_asks_for_all(command))
     try:
-        for line in read_lines(_output(server, log)):
-            passed.feed(line)
-            live.feed(line)
-        live.close()
+        if is_text:
+            live = LiveLog(_say)
+            for line in passed.on(read_lines(_output(server, log))):
+                live.feed(line)
+            live.close()
+        else:
+            from kvdesk.app.attach import run
+
+            run(Path(command[0]).name, lambda: passed.on(read_lines(_output(server, log))), server.terminate)
         return server.wait()
     finally:
         for number, handler in before.items():
@@ -159,13 +163,16 @@ class _PassedOn:
         self._all = all_of_it
         self._is_debug = False
 
-    def feed(self, line: LogLine) -> None:
-        if line.level:
-            self._is_debug = line.level == _DEBUG
-        if self._all or not self._is_debug:
-            letter = {1: "E ", 2: "W ", 3: "I ", 5: "D "}.get(line.level, "")
-            clock = f"{line.clock} " if line.clock else ""
-            sys.stderr.write(f"{clock}{letter}{line.text}\n")
+    def on(self, lines: Iterable[LogLine]) -> Iterator[LogLine]:
+        """The lines, each passed on."""
+        for line in lines:
+            if line.level:
+                self._is_debug = line.level == _DEBUG
+            if self._all or not self._is_debug:
+                letter = {1: "E ", 2: "W ", 3: "I ", 5: "D "}.get(line.level, "")
+                clock = f"{line.clock} " if line.clock else ""
+                sys.stderr.write(f"{clock}{letter}{line.text}\n")
+            yield line
 
 
 def _asks_for_all(command: Sequence[str]) -> bool:

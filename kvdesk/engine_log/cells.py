@@ -135,6 +135,14 @@ class _Messages:
 
 def cache_lines(cache: ShownCache, width: int = 64) -> Iterator[str]:
     """One stream as lines of text: numbers, sequences, and a map of `width` signs."""
+    yield from number_lines(cache)
+    if cache.cells is not None:
+        per_sign = -(-cache.line.size // width)
+        yield f"  [{''.join(_signs(cache.cells, per_sign))}]  " + tr("{n:,} cells a sign").format(n=per_sign)
+
+
+def number_lines(cache: ShownCache) -> Iterator[str]:
+    """One stream without its map."""
     at = cache.line
     said = tr("{name}, stream {stream} · as printed by the engine at ubatch {ubatch:,} (line {line:,} of the log)")
     yield said.format(name=cache.name, stream=at.stream, ubatch=cache.ubatch, line=cache.at_line)
@@ -155,9 +163,6 @@ def cache_lines(cache: ShownCache, width: int = 64) -> Iterator[str]:
         yield "  " + said.format(seq=span.seq_id, first=span.pos_min, last=span.pos_max) + count
     if cache.cells is None:
         yield "  " + tr("Cells are not printed at this level (LLAMA_KV_CACHE_DEBUG=3 prints them).")
-    else:
-        per_sign = -(-at.size // width)
-        yield f"  [{''.join(_signs(cache.cells, per_sign))}]  " + tr("{n:,} cells a sign").format(n=per_sign)
 
 
 def _signs(cells: StreamMap, per_sign: int) -> Iterator[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from kvdesk.engine_log.causes import explain_request
-from kvdesk.engine_log.cells import CellsReader, cache_lines
+from kvdesk.engine_log.cells import CellsReader, ShownCache, cache_lines
 from kvdesk.engine_log.events import TextJoiner
 from kvdesk.engine_log.lines import CHUNK, LogLine
 from kvdesk.engine_log.record import Request
@@ -59,22 +59,31 @@ def _was_replaced(path: Path, descriptor: int, position: int) -> bool:
 
 
 class LiveLog:
-    """Feed it lines; `say` gets the lines of text. With `is_quiet` everything is read and nothing said."""
+    """Feed it lines; `say` gets the lines of text. With `is_quiet` everything is read and nothing said.
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    with_cells  say the cells after each request too
+    """
+
+    def __init__(self, say: Callable[[str], None], *, with_cells: bool = True) -> None:
         self.totals = Totals()
         self.is_quiet = False
-        self._say = say
+        self._say, self._with_cells = say, with_cells
         self._joiner = TextJoiner()
         self._requests = RequestReader()
         self._cells = CellsReader()
 
-    def feed(self, line: LogLine) -> None:
-        """Say what this line completes."""
-        self._cells.feed(line)
+    @property
+    def caches(self) -> Mapping[tuple[bool, int], ShownCache]:
+        """What was printed last of each stream of cells."""
+        return self._cells.caches
+
+    def feed(self, line: LogLine) -> bool:
+        """Say what this line completes. Whether it completed a dump of cells."""
+        has_cells = self._cells.feed(line)
         for event in self._joiner.feed(line):
             for request in self._requests.feed(event):
                 self._finished(request)
+        return has_cells
 
     def close(self) -> None:
         """Say what is still open, and the sums."""
@@ -84,7 +93,7 @@ class LiveLog:
                 self._finished(request)
         for request in self._requests.close():
             self._finished(request)
-        if self.totals.n == 0:
+        if self.totals.n == 0 and self._with_cells:
             self.say_cells()
         for text in summary_lines(self.totals, self._requests.server):
             self._say(text)
@@ -101,4 +110,5 @@ class LiveLog:
         if not self.is_quiet:
             for text in request_lines(request, finding):
                 self._say(text)
-            self.say_cells()
+            if self._with_cells:
+                self.say_cells()

@@ -83,7 +83,7 @@ def test_watch_sets_what_is_needed_and_passes_the_rest_on(
     server.write_text(SERVER)
     lines.write_text(plain(messages(40)) + REQUESTS)
     monkeypatch.delenv("LLAMA_KV_CACHE_DEBUG", raising=False)
-    arguments = ["--log", str(log), "--", sys.executable, str(server), str(lines), "-c", "4096"]
+    arguments = ["--text", "--log", str(log), "--", sys.executable, str(server), str(lines), "-c", "4096"]
     assert watch.main(arguments) == 3
     out, err = capfd.readouterr()
     assert "Level 3: each cell." in out
@@ -118,6 +118,6 @@ def test_the_level_follows_from_the_size(command: list[str], level: int) -> None
 
 def test_what_cannot_be_started_is_said() -> None:
     with pytest.raises(UserError, match="cannot be started"):
-        watch.main(["--", "/no/such/server"])
+        watch.main(["--text", "--", "/no/such/server"])
     with pytest.raises(SystemExit, match="2"):
         watch.main([])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Final
 
@@ -18,11 +18,9 @@ import numpy as np
 
 from kvdesk.backends.openai.client import CONNECT_S, read_ok
 from kvdesk.backends.openai.problems import KeyRefused, ServerError, problem_of
-from kvdesk.cache.difference import map_difference
-from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
 from kvdesk.cache.packing import Operation
-from kvdesk.cache.recording import Recorder
-from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
+from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
+from kvdesk.cache.view_recorder import ViewRecorder
 from kvdesk.chat import ConversationId
 from kvdesk.codec import CodecError
 from kvdesk.protocol.cache import (
@@ -65,9 +63,7 @@ class FarCache:
         self, put: Callable[[Event], None], name: str, allow: Callable[[bool], None] = lambda _shown: None
     ) -> None:
         self._put, self._name, self._allow = put, name, allow
-        self._maps: tuple[CacheMap, ...] = ()
-        self._shape: Shape | None = None
-        self._recorder: Recorder | None = None
+        self._recorder = ViewRecorder()
         self._done: list[OperationDone] = []
         self._unknown: set[str] = set()
         self._own: dict[str, ConversationId] = {}  # chats of this kvdesk, by the names of their requests there
@@ -83,7 +79,8 @@ class FarCache:
 
     def recording(self) -> RecordingTaken | None:
         """What was seen of the cells since the connection began; None before the first view."""
-        return None if self._recorder is None else RecordingTaken(self._recorder.recording())
+        recording = self._recorder.recording()
+        return None if recording is None else RecordingTaken(recording)
 
     async def follow(self, client: httpx2.AsyncClient, *, shown: bool) -> None:
         """Follow the events, and connect again where that breaks, until this task is cancelled. A restarted server
@@ -147,10 +144,10 @@ class FarCache:
         """Take an event over: record cells, and hand on what a window shows. Clocks of two machines differ."""
         match event:
             case ContextReady():
-                self._recorder = self._shape = None
+                self._recorder = ViewRecorder()
                 self._done.clear()
             case CacheView():
-                self._record(event.snapshot)
+                self._recorder.take(event.snapshot.operation, event.snapshot.maps, self._operation)
                 said = replace(event.snapshot.verification, by=self._name)
                 leases = self._own_leases(event.leases)
                 event = replace(event, snapshot=replace(event.snapshot, verification=said), leases=leases)
@@ -189,17 +186,6 @@ class FarCache:
             for lease in leases
         )
 
-    def _record(self, snapshot: CacheSnapshot) -> None:
-        """One operation for each view: what happened between two of them is one change."""
-        shape = shape_of(snapshot.maps)
-        if self._recorder is None or shape != self._shape or snapshot.operation < self._recorder.last:
-            cells = patch(Flat(shape).maps(), snapshot.maps, shape)
-            self._recorder, self._shape = Recorder(shape, snapshot.operation, cells), shape
-        elif snapshot.operation > self._recorder.last:
-            changed = patch(self._maps, snapshot.maps, shape)
-            self._recorder.append(self._operation(self._recorder.last, snapshot.operation), changed)
-        self._maps = snapshot.maps
-
     def _operation(self, last: int, number: int) -> Operation:
         done = [event for event in self._done if last < event.operation <= number]
         self._done = [event for event in self._done if event.operation > number]
@@ -236,24 +222,3 @@ def _fits(stream: StreamMap) -> bool:
         and len(stream.seq_bits) == n
         and bool((stream.pos >= -1).all())
     )
-
-
-def shape_of(maps: Sequence[CacheMap]) -> Shape:
-    """The caches of a view."""
-    caches = tuple(CacheShape(m.name, len(m.streams), m.streams[0].size, m.n_swa, m.swa_type) for m in maps)
-    words = next((stream.seq_bits.shape[1] for cache in maps for stream in cache.streams), 1)
-    return Shape(caches, words)
-
-
-def patch(before: Sequence[CacheMap], after: Sequence[CacheMap], shape: Shape) -> Patch:
-    """The cells and heads that changed between two views of this shape."""
-    numbers = {place: number for number, place in enumerate(shape.places)}
-    parts, heads = [], []
-    for change in map_difference(before, after):
-        number = numbers[change.cache, change.stream]  # type: ignore[index]  # the name of one of these caches
-        cells = change.after
-        index = change.index.astype(np.int64) + shape.offsets[number]
-        parts.append(Patch(index, cells.pos, cells.seq_bits, cells.token, cells.written_at_op))
-        if change.head_before != change.head_after:
-            heads.append((number, change.head_after))
-    return join_patches(parts, shape.words, tuple(heads))

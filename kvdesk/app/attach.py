@@ -1,0 +1,178 @@
+"""Another program's cache in a window, by its log: the time line of its cells, and its requests explained.
+
+Read-only, and nothing in it is verified: the cells are those that the other engine printed last.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QSplitter, QVBoxLayout, QWidget
+
+from kvdesk.app.display import has_display
+from kvdesk.app.journal_saver import JournalSaver
+from kvdesk.cache.journal_file import JournalHeader
+from kvdesk.cache.recording import Recording
+from kvdesk.engine_log.cells import number_lines
+from kvdesk.engine_log.journal import CellsJournal
+from kvdesk.engine_log.lines import LogLine
+from kvdesk.engine_log.live import LiveLog
+from kvdesk.errors import UserError
+from kvdesk.translation import tr
+from kvdesk.ui.shell.activity_strip import ActivityStrip
+from kvdesk.ui.timeline.page import TimelinePage
+from kvdesk.ui.widgets.controls import ElidedLabel
+from kvdesk.ui.widgets.floating import Floating
+from kvdesk.ui.widgets.icons import application_icon
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cache_state import CacheState
+
+LOOK_MS: Final = 200
+MOST_LINES: Final = 5000
+
+
+class LogReading:
+    """Reads a log on a thread of its own. What it knows so far may be asked for from the window's."""
+
+    def __init__(self, lines: Iterator[LogLine]) -> None:
+        self._lines = lines
+        self._lock = threading.Lock()
+        self._texts: list[str] = []
+        self._has_cells = False
+        self._live = LiveLog(self._texts.append, with_cells=False)
+        self._journal = CellsJournal()
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._read, name="kvdesk-log", daemon=True)
+        self.thread.start()
+
+    def _read(self) -> None:
+        try:
+            for line in self._lines:
+                with self._lock:
+                    if self._live.feed(line):
+                        self._has_cells = True
+                        self._journal.take(self._live.caches)
+        except (OSError, UserError) as error:
+            with self._lock:
+                self._texts.append(str(error))
+        with self._lock:
+            self._live.close()
+        self.ended.set()
+
+    def news(self) -> tuple[list[str], bool]:
+        """Lines of text since the last time, and whether cells were printed since."""
+        with self._lock:
+            texts, self._texts[:] = list(self._texts), []
+            has_cells, self._has_cells = self._has_cells, False
+        return texts, has_cells
+
+    def state(self) -> tuple[str, Recording | None]:
+        """The numbers of each stream as text, and the recording of the cells."""
+        with self._lock:
+            caches = [cache for _, cache in sorted(self._live.caches.items())]
+            recording = self._journal.recording()
+        return "\n".join(line for cache in caches for line in number_lines(cache)), recording
+
+
+class AttachWindow(QWidget):
+    """Shows what a reading finds; `ended` is called when the window is closed."""
+
+    def __init__(self, app: QApplication, name: str, lines: Iterator[LogLine], ended: Callable[[], None]) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setWindowTitle(tr("{name} - kvdesk attach").format(name=name))
+        self.setWindowIcon(application_icon())
+        self._name, self._ended = name, ended
+        theme = Theme(app, self)
+        said = tr("{name}  ·  as printed by its engine, not verified  ·  this log may hold prompts")
+        self.about = ElidedLabel(said.format(name=name))
+        self.numbers = ElidedLabel(n_lines=2)
+        for line in (self.about, self.numbers):
+            line.setProperty("tone", "secondary")
+            line.setProperty("scale", "small")
+        self.timeline = TimelinePage(theme, CacheState(), {})
+        self.timeline.recording_wanted.connect(self._show_recording)
+        self.timeline.export_requested.connect(self._on_export_requested)
+        self.requests = QPlainTextEdit()
+        self.requests.setReadOnly(True)
+        self.requests.setMaximumBlockCount(MOST_LINES)
+        self.requests.setAccessibleName(tr("Requests, explained"))
+        self.requests.setPlaceholderText(tr("Requests are listed here as they end."))
+        self.strip = ActivityStrip(theme)
+        self._saver = JournalSaver(self)
+        self._saver.said.connect(self.strip.show_result)
+        both = QSplitter(Qt.Orientation.Vertical)
+        both.addWidget(self.timeline)
+        both.addWidget(self.requests)
+        both.setSizes([600, 240])
+        inner = QVBoxLayout()
+        inner.setContentsMargins(12, 8, 0, 12)
+        inner.setSpacing(8)
+        inner.addWidget(self.about)
+        inner.addWidget(self.numbers)
+        inner.addWidget(both, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(inner, 1)
+        self._floating = Floating(self.strip, self, (self.timeline,), lambda: self.timeline)
+        for keys in ("Ctrl+Q", "Ctrl+W"):
+            QShortcut(QKeySequence(keys), self).activated.connect(self.close)
+        self.resize(760, 900)
+        self.timeline.set_room(700)
+        self.reading = LogReading(lines)
+        self._timer = QTimer(self)
+        self._timer.setInterval(LOOK_MS)
+        self._timer.timeout.connect(self._look)
+        self._timer.start()
+
+    @Slot()
+    def _look(self) -> None:
+        texts, has_cells = self.reading.news()
+        if texts:
+            self.requests.appendPlainText("\n".join(texts))
+        if has_cells:
+            text, _ = self.reading.state()
+            self.numbers.setText(text.replace("\n", "  ·  "))
+            self.numbers.setToolTip(text)
+            self.timeline.note_change()
+
+    @Slot()
+    def _show_recording(self) -> None:
+        _, recording = self.reading.state()
+        if recording is not None:
+            self.timeline.show_recording(recording)
+
+    @Slot(str, object)
+    def _on_export_requested(self, path: str, recording: Recording) -> None:
+        self._saver.save(Path(path), recording, JournalHeader(self._name))
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Whoever made the window ends the log, too."""
+        self._timer.stop()
+        self._ended()
+        self._saver.wait()
+        super().closeEvent(event)
+
+
+def open_window(name: str, lines: Callable[[], Iterator[LogLine]], ended: Callable[[], None]) -> AttachWindow:
+    """Raises UserError, before anything is read, where there is no display."""
+    if not has_display():
+        raise UserError(tr("There is no display to show the log on; --text shows it in the terminal."))
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(app, QApplication)
+    app.setApplicationName("kvdesk")
+    app.setApplicationDisplayName("kvdesk")
+    return AttachWindow(app, name, lines(), ended)
+
+
+def run(name: str, lines: Callable[[], Iterator[LogLine]], ended: Callable[[], None]) -> int:
+    """Show a log until the window is closed. Returns the exit code."""
+    window = open_window(name, lines, ended)
+    window.show()
+    return int(QApplication.exec())

@@ -1,0 +1,78 @@
+"""The cells that another engine printed, dump by dump, as a recording: the time line shows it like any other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from kvdesk.cache.packing import Operation
+from kvdesk.cache.record import CacheName
+from kvdesk.cache.recording import Recording
+from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.cache.view_recorder import ViewRecorder
+from kvdesk.engine_log.cells import ShownCache
+from kvdesk.translation import tr
+
+_NAMES: tuple[CacheName, ...] = ("kv", "base", "window")
+
+
+class CellsJournal:
+    """Belongs to one thread; its recordings may go to any."""
+
+    def __init__(self) -> None:
+        self._views = ViewRecorder()
+        self._streams: dict[tuple[bool, int], StreamMap] = {}
+        self._n = 0
+
+    def take(self, caches: Mapping[tuple[bool, int], ShownCache]) -> None:
+        """Record what was printed last of each stream; streams whose cells are not known are left out."""
+        shown = {key: cache for key, cache in caches.items() if cache.cells is not None}
+        if not shown:
+            return
+        self._n += 1
+        for key, cache in shown.items():
+            assert cache.cells is not None
+            self._streams[key] = _dated(cache.cells, self._streams.get(key), self._n)
+        latest = max(shown.values(), key=lambda cache: (cache.ubatch, cache.at_line))
+
+        def operation(_last: int, number: int) -> Operation:
+            at = latest.line
+            call = f"find_slot: stream[{at.stream}], n = {at.high_water}, used = {at.used}, head = {at.head}"
+            reason = tr("as printed by the engine at ubatch {n:,}").format(n=latest.ubatch)
+            return Operation(number, time.time(), "decode", call, reason=reason)
+
+        self._views.take(self._n, self._maps(shown), operation)
+
+    def recording(self) -> Recording | None:
+        """What was printed so far; None before the first cells."""
+        return self._views.recording()
+
+    def _maps(self, shown: Mapping[tuple[bool, int], ShownCache]) -> tuple[CacheMap, ...]:
+        maps = []
+        for name in _NAMES:
+            ours = {key[1]: key for key, cache in shown.items() if cache.name == name}
+            if ours:
+                one = shown[next(iter(ours.values()))]
+                streams = tuple(
+                    self._streams[ours[i]] if i in ours else _empty(one.line.size) for i in range(max(ours) + 1)
+                )
+                maps.append(CacheMap(name, streams, one.line.n_swa, "standard" if one.line.n_swa else "none"))
+        return tuple(maps)
+
+
+def _dated(cells: StreamMap, before: StreamMap | None, number: int) -> StreamMap:
+    """The cells with the number of the dump that showed each of them as it is for the first time."""
+    written = np.where(cells.pos != -1, number, 0).astype(np.int64)
+    if before is not None:
+        n = min(len(cells.pos), len(before.pos))
+        same = (cells.pos[:n] == before.pos[:n]) & (cells.seq_bits[:n] == before.seq_bits[:n]).all(axis=1)
+        written[:n][same] = before.written_at_op[:n][same]
+    return replace(cells, written_at_op=written)
+
+
+def _empty(size: int) -> StreamMap:
+    none = np.empty(0, np.int32)
+    return StreamMap(none, np.empty((0, 4), np.uint64), none, np.empty(0, np.int64), size, 0, 0, 0)

@@ -1,0 +1,48 @@
+"""Another program's cache in a window, by a log that grows."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from kvdesk.app import attach
+from kvdesk.cli import attach as command
+from kvdesk.engine_log.lines import read_lines
+from kvdesk.engine_log.live import follow
+from kvdesk.errors import UserError
+from tests.engine_log.test_cells import messages, plain
+from tests.engine_log.test_doctor import LOGS
+
+
+def test_cells_and_requests_are_shown_as_they_come(qtbot: QtBot, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text(plain(messages(40)) + (LOGS / "lru-2026-08.log").read_text())
+    over = threading.Event()
+    window = attach.open_window(log.name, lambda: read_lines(follow(log, lambda: None, over.is_set)), over.set)
+    qtbot.addWidget(window)
+    window.show()
+    qtbot.waitUntil(lambda: "low similarity" in window.requests.toPlainText())
+    assert "not verified" in window.about.full_text
+    assert "40 of 256 cells used" in window.numbers.full_text
+    with log.open("a") as more:
+        more.write(plain(messages(60)) + "x\n")
+    qtbot.waitUntil(lambda: "60 of 256 cells used" in window.numbers.full_text)
+    qtbot.waitUntil(lambda: window.timeline.journals.newest is not None and window.timeline.journals.newest.last == 2)
+    window.timeline.show_operation(2)
+    assert "as printed by the engine at ubatch 2" in window.timeline.details
+    assert not window.grab().isNull()
+    window.close()
+    assert over.is_set()
+    assert window.reading.ended.wait(10)
+
+
+def test_a_log_that_is_not_there_opens_no_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        command.main([str(tmp_path / "none")])
+    monkeypatch.setattr(attach, "has_display", lambda: False)
+    (tmp_path / "a.log").write_text("")
+    with pytest.raises(UserError, match="--text"):
+        command.main([str(tmp_path / "a.log")])
