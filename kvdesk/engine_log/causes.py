@@ -69,7 +69,7 @@ _UNUSED: Final = frozenset(
     {Cause.WINDOW, Cause.RECURRENT, Cause.FORCED, Cause.NO_CHECKPOINT_IN_FILE, Cause.CHECKPOINT, Cause.NOT_CACHED}
 )
 """Causes that lose what was the same; the others lose what was changed too."""
-_ELSEWHERE: Final = frozenset({Cause.BUSY, Cause.LOW_SIMILARITY, Cause.OTHER_SLOT})
+_ELSEWHERE: Final = frozenset({Cause.BUSY, Cause.LOW_SIMILARITY, Cause.OTHER_SLOT, Cause.EVICTED})
 """Causes that lose what one of the slots is known to have had."""
 _CHANGES: Final = {
     Change.TOOLS_GONE: (Cause.TOOLS, (cures.STABLE_TOOLS,)),

@@ -70,7 +70,7 @@ def request_lines(request: Request, finding: Finding) -> Iterator[str]:
         yield from (f"        {printable(note)}" for note in finding.notes)
         return
     if finding.lost:
-        about = "~" if r.is_rounded else ""
+        about = tr("up to ") if finding.cause is Cause.DIVERGED else "~" if r.is_rounded else ""
         yield "        " + tr("Read again: {about}{n:,} tokens, {seconds:,.2f} s").format(
             about=about, n=finding.lost, seconds=finding.lost_s
         )
