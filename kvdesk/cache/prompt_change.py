@@ -62,10 +62,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages in order, and tools as name and definition in order."""
+    """Messages in order, and tools as name and definition in order. `is_rendered`: cut out of a template's text."""
 
     parts: tuple[Part, ...]
     tools: tuple[tuple[str, str], ...] = ()
+    is_rendered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,12 @@ def prompt_of_text(text: str) -> Prompt:
         role = next((name for name in mark.groupdict().values() if name), "assistant").replace("[INST]", "user")
         end = mark.end()
     parts.append(Part(role, text[end:]))
-    return Prompt(tuple(parts))
+    return Prompt(tuple(parts), is_rendered=True)
+
+
+def has_reasoning(text: str) -> bool:
+    """Whether a text has reasoning in the marks of the usual templates."""
+    return _THINKING.search(text) is not None
 
 
 def _tool(tool: object) -> tuple[str, str]:

@@ -56,6 +56,7 @@ class Cause(StrEnum):
     FRONT_CUT = "front cut"
     BLOCK_MOVED = "block moved"
     COMPACTED = "compacted"
+    ANSWER = "answer changed"
     TEMPLATE = "template"
     EDITED = "prompt changed"
     DIVERGED = "diverged"
@@ -84,6 +85,9 @@ _CHANGES: Final = {
     Change.USUAL: (Cause.EDITED, (cures.STABLE_FRONT,)),
     Change.EDITED: (Cause.EDITED, (cures.APPEND_ONLY,)),
 }  # fmt: skip
+
+
+_NO_CHANGE: Final = PromptChange(Change.NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,13 +273,16 @@ def _client_change(r: Request, s: Server) -> _Found | None:
     diverged = r.same >= 0 and r.held > 0 and _is_more(behind, r) and r.same < r.n_prompt - 1
     if not diverged:
         return None
-    change = change_between(r.before, r.prompt) if r.before and r.prompt else PromptChange(Change.NOTHING)
+    has_texts = r.before is not None and r.prompt is not None and r.before.is_rendered == r.prompt.is_rendered
+    change = change_between(r.before, r.prompt) if has_texts and r.before and r.prompt else _NO_CHANGE
     if change.change in _CHANGES:
         cause, helps = _CHANGES[change.change]
         return cause, change.sentence, helps
     if r.old or r.new:
         return _by_text(r)
-    if r.before and r.prompt:
+    if 0 <= r.prompt_before <= r.same + max(FEW, SMALL * r.prompt_before if r.is_rounded else 0):
+        return _answer_changed(r)
+    if has_texts:
         said = tr(
             "The messages go on as before, and the template renders earlier ones differently from token {same:,} "
             "on: usually without their reasoning."
@@ -297,6 +304,18 @@ def _client_change(r: Request, s: Server) -> _Found | None:
     )
     helps = (cures.APPEND_ONLY, cures.PRESERVE_THINKING) if s.can_preserve else (cures.APPEND_ONLY,)
     return Cause.DIVERGED, said.format(held=r.held, same=r.same), helps
+
+
+def _answer_changed(r: Request) -> _Found:
+    """All of the prompt before is there, so what differs is the answer to it."""
+    if r.thought:
+        said = tr("The reasoning of the last answer was left out when it was sent back, from token {same:,} on.")
+        return Cause.THINKING, said.format(same=r.same), (cures.PRESERVE_THINKING,)
+    said = tr(
+        "The last answer came back otherwise than it was generated, from token {same:,} on: without its reasoning, "
+        "or written again by the client or the template."
+    )
+    return Cause.ANSWER, said.format(same=r.same), (cures.PRESERVE_THINKING, cures.APPEND_ONLY)
 
 
 def _by_text(r: Request) -> _Found:
@@ -372,6 +391,6 @@ def _more(r: Request, cause: Cause, s: Server) -> str:
         return ""
     if cause is Cause.FORCED and 4 not in r.levels:
         return cures.LOG_TEXT
-    if cause in (Cause.DIVERGED, Cause.TEMPLATE):
+    if cause in (Cause.DIVERGED, Cause.TEMPLATE, Cause.ANSWER):
         return cures.LOG_BODIES if r.old or 4 in r.levels else cures.LOG_TEXT
     return ""

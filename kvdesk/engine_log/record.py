@@ -50,6 +50,7 @@ class Request:
     prepared     what had happened to the slot before: "" | "cleared" | "purged" | "restored" | "adapters" | "shifted"
     checked, created, invalidated, erased   checkpoints; restored: tokens of the one that was restored, -1 none
     loaded       share of the prompt that a prompt saved in memory brought, -1 none; saved: the slot's was saved first
+    prompt_before  tokens of the prompt before in this slot; thought: the answer to that had reasoning
     old, new     text around the first difference, where the server was asked for it
     """
 
@@ -100,6 +101,8 @@ class Request:
     prompt: Prompt | None = None
     before: Prompt | None = None
     cache_prompt: bool | None = None
+    prompt_before: int = -1
+    thought: bool = False
     levels: set[int] = field(default_factory=set)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kvdesk.cache.prompt_change import Prompt, prompt_of_json, prompt_of_text
+from kvdesk.cache.prompt_change import Prompt, has_reasoning, prompt_of_json, prompt_of_text
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
 from kvdesk.engine_log.record import Request, Server, complete
 from kvdesk.engine_log.sentences import Kind
@@ -32,6 +32,9 @@ class _Slot:
     used: bool = False
     prepared: str = ""
     prompt: Prompt | None = None
+    has_body: bool = False
+    n_prompt: int = -1
+    thought: bool = False
 
 
 @dataclass(slots=True)
@@ -163,8 +166,7 @@ class RequestReader:
         prepared = {Kind.PURGED: "purged", Kind.ADAPTERS: "adapters", Kind.EVICTED: "purged"}.get(event.kind, "cleared")
         slot.prepared = prepared
         if event.kind is not Kind.EVICTED:
-            slot.held = 0
-            slot.prompt = None
+            slot.held, slot.n_prompt, slot.prompt, slot.has_body = 0, -1, None, False
 
     def _on_launching(self, event: Event) -> None:
         """The server prints the slot as its last request left it: that one's text, where no body has come."""
@@ -172,11 +174,11 @@ class RequestReader:
         found = _json(event)
         text = found.get("prompt")
         last = next((r for r in reversed(self._waiting) if r.slot == event.slot), None)
-        if isinstance(text, str) and text and slot.prompt is None:
-            prompt = prompt_of_text(text)
-            slot.prompt = prompt
-            if last is not None and last.prompt is None and last.task == found.get("id_task"):
-                last.prompt = prompt
+        slot.thought |= has_reasoning(str(found.get("generated", "")))
+        if isinstance(text, str) and text and not slot.has_body:
+            slot.prompt = prompt_of_text(text)
+            if last is not None and last.task == found.get("id_task"):
+                last.prompt = slot.prompt
 
     def _on_started(self, event: Event) -> Iterator[Request]:
         slot = self._slot(event.slot)
@@ -189,11 +191,11 @@ class RequestReader:
         request.how, request.sim, request.keep, request.threshold = c.how, c.sim, c.keep, c.threshold
         request.saved, request.loaded, request.dropped = c.saved, c.loaded, c.dropped
         request.prepared, request.held, request.before = slot.prepared, slot.held, slot.prompt
-        request.is_first = not slot.used
+        request.is_first, request.prompt_before, request.thought = not slot.used, slot.n_prompt, slot.thought
         if event.slot in c.same:
             request.same, request.n_prompt = c.same[event.slot]
         if c.loaded >= 0:  # its cells are those of another prompt now
-            request.same = request.held = -1
+            request.same = request.held = request.prompt_before = -1
             request.sim, request.keep, request.before = c.loaded, -1.0, None
         others = [(same, number) for number, (same, _) in c.same.items() if number != event.slot]
         if others and max(others)[0] > max(request.same, 0):
@@ -201,7 +203,7 @@ class RequestReader:
         elif c.busy and c.how == "age":
             request.elsewhere = (min(c.busy), -1, True)
         request.levels.add(event.level)
-        slot.current, slot.prepared, slot.used = request, "", True
+        slot.current, slot.prepared, slot.used, slot.has_body, slot.thought = request, "", True, False, False
 
     def _on_numbers(self, event: Event) -> None:
         request = self._request(event)
@@ -295,7 +297,7 @@ class RequestReader:
         if request is None:
             return
         complete(request, held)
-        slot.held = held
+        slot.held, slot.n_prompt = held, request.n_prompt
         slot.prepared = "shifted" if request.shifted > 0 else ""
         if self._timed is request:
             self._timed = None
@@ -344,7 +346,8 @@ class RequestReader:
         if isinstance(flag := body.get("cache_prompt"), bool):
             request.cache_prompt = flag
         if request.prompt is not None:
-            self._slot(request.slot).prompt = request.prompt
+            slot = self._slot(request.slot)
+            slot.prompt, slot.has_body = request.prompt, True
 
     def _on_response(self, event: Event) -> Iterator[Request]:
         answer = _json(event)
@@ -353,6 +356,8 @@ class RequestReader:
         elif answer.keys() & {"n_saved", "n_erased"} and isinstance(number := answer.get("id_slot"), int):
             self._slot(number).prepared = "cleared" if "n_erased" in answer else ""
         ready = [request for request in self._waiting if request.path]
+        if len(ready) == 1 and '"reasoning_content":"' in event.values["json"]:
+            self._slot(ready[0].slot).thought = True
         self._waiting = deque(request for request in self._waiting if not request.path)
         yield from ready
 

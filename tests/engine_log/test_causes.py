@@ -75,6 +75,8 @@ def test_hits() -> None:
         ({"error": "request (9 tokens) exceeds the available context size"}, Server(), Cause.TOO_LONG, 0, "-c N"),
         ({"cut_from": 9000}, Server(program="Ollama"), Cause.TRUNCATED, 0, "OLLAMA_CONTEXT_LENGTH"),
         ({"same": 200, "reused": 200}, Server(), Cause.DIVERGED, 700, "stable"),
+        ({"same": 700, "reused": 700, "prompt_before": 710}, Server(), Cause.ANSWER, 200, "preserve_thinking"),
+        ({"same": 700, "reused": 700, "prompt_before": 690, "thought": True}, Server(), Cause.THINKING, 200, ""),
         ({"same": 700, "reused": 700}, Server(can_preserve=True), Cause.DIVERGED, 200, "preserve_thinking"),
     ],
 )  # fmt: skip
