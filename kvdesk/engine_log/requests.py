@@ -57,6 +57,7 @@ class _Choice:
 
 _ANSWERS: Final = re.compile(r"completion|/messages$|/responses$|/infill|/api/(?:chat|generate)|embedding|rerank")
 """Paths whose requests get a slot."""
+_REASONED: Final = re.compile(r'"reasoning_content":\s*"[^"]')
 _Handler = Callable[[Event], Iterator[Request] | None]
 
 
@@ -356,7 +357,7 @@ class RequestReader:
         elif answer.keys() & {"n_saved", "n_erased"} and isinstance(number := answer.get("id_slot"), int):
             self._slot(number).prepared = "cleared" if "n_erased" in answer else ""
         ready = [request for request in self._waiting if request.path]
-        if len(ready) == 1 and '"reasoning_content":"' in event.values["json"]:
+        if len(ready) == 1 and _REASONED.search(event.values["json"]):
             self._slot(ready[0].slot).thought = True
         self._waiting = deque(request for request in self._waiting if not request.path)
         yield from ready

@@ -1,0 +1,164 @@
+"""Requests put together from events: slots in parallel, texts that come later, what happened between requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from kvdesk.engine_log.causes import Cause, explain_request
+from kvdesk.engine_log.events import read_events
+from kvdesk.engine_log.lines import read_lines
+from kvdesk.engine_log.record import Request
+from kvdesk.engine_log.requests import MOST_SLOTS, MOST_WAITING, RequestReader, read_requests
+
+
+def srv(text: str) -> str:
+    return f"0.01.000.000 I srv  log_server_r: {text}\n"
+
+
+def slot(number: int, task: int, text: str) -> str:
+    return f"0.01.000.000 I slot update_slots: id  {number} | task {task} | {text}\n"
+
+
+def began(number: int, task: int, n: int, reused: int = 0, how: str = "LRU, t_last = -1") -> str:
+    return (
+        slot(number, -1, f"selected slot by {how}")
+        + slot(number, -1, "launching slot : {}")
+        + slot(number, task, "processing task, is_child = 0")
+        + slot(number, task, f"new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = {n}")
+        + slot(number, task, f"cached n_tokens = {reused}, memory_seq_rm [{reused}, end)")
+    )
+
+
+def ended(number: int, task: int, n: int, read: int, generated: int = 5) -> str:
+    return (
+        slot(number, task, f"prompt eval time =   {read}.00 ms /   {read} tokens (")
+        + slot(number, task, f"       eval time =   10.00 ms /     {generated} tokens (")
+        + slot(number, task, f"stop processing: n_tokens = {n + generated - 1}, truncated = 0")
+    )
+
+
+def sent(body: dict[str, Any], answer: dict[str, Any] | None = None, path: str = "/v1/chat/completions") -> str:
+    return (
+        srv(f"done request: POST {path} 127.0.0.1 200")
+        + srv(f"request:  {json.dumps(body)}")
+        + srv(f"response: {json.dumps(answer or {})}")
+    )
+
+
+def chat(*texts: str) -> dict[str, Any]:
+    roles = ("user", "assistant")
+    return {"messages": [{"role": roles[i % 2], "content": text} for i, text in enumerate(texts)]}
+
+
+def requests(log: str, reader: RequestReader | None = None) -> list[Request]:
+    return list(read_requests(read_events(read_lines([log.encode()])), reader))
+
+
+def causes(log: str) -> list[Cause]:
+    reader = RequestReader()
+    return [explain_request(request, reader.server).cause for request in requests(log, reader)]
+
+
+def similar(sim: float, keep: float) -> str:
+    return f"LCP similarity, f_sim_best = {sim:.3f} (> 0.100 thold), f_keep = {keep:.3f}"
+
+
+def test_slots_in_parallel_keep_their_lines_apart() -> None:
+    log = began(0, 1, 100) + began(1, 2, 300) + ended(1, 2, 300, 300) + ended(0, 1, 100, 100)
+    first, second = requests(log)
+    assert [(r.slot, r.task, r.n_prompt, r.read, r.generated) for r in (first, second)] == [
+        (1, 2, 300, 300, 5),
+        (0, 1, 100, 100, 5),
+    ]
+
+
+def test_bodies_come_after_the_answer_and_name_the_change() -> None:
+    log = began(0, 1, 500) + ended(0, 1, 500, 500) + sent(chat("Beans on 2026-11-25?"))
+    log += began(0, 2, 600, 100, similar(0.167, 0.198)) + ended(0, 2, 600, 500)
+    log += sent(chat("Beans on 2026-11-26?", "Yes.", "And peas?"))
+    first, second = requests(log)
+    assert first.before is None
+    assert second.before == first.prompt
+    assert (second.path, second.status) == ("/v1/chat/completions", 200)
+    assert causes(log) == [Cause.NEW, Cause.EDITED]
+
+
+def test_other_requests_are_no_answers() -> None:
+    log = began(0, 1, 500) + ended(0, 1, 500, 500)
+    log += sent({"content": "x"}, path="/tokenize") + sent(chat("Beans?"))
+    (request,) = requests(log)
+    assert request.path == "/v1/chat/completions"
+    assert request.prompt is not None
+
+
+def test_the_slot_prints_its_last_prompt_where_no_body_came() -> None:
+    def launching(task: int, text: str) -> str:
+        return slot(
+            0, -1, "launching slot : " + json.dumps({"id": 0, "id_task": task, "prompt": text, "generated": ""})
+        )
+
+    def text(day: str, more: str = "") -> str:
+        return f"<|im_start|>system\nToday is {day}.<|im_end|>\n<|im_start|>user\nBeans?<|im_end|>\n{more}"
+
+    log = began(0, 1, 500) + ended(0, 1, 500, 500)
+    log += launching(1, text("2026-11-25")) + began(0, 2, 600, 100, similar(0.167, 0.198)) + ended(0, 2, 600, 500)
+    log += launching(2, text("2026-11-26", "<|im_start|>user\nPeas?")) + began(0, 3, 700, 600, similar(0.857, 0.99))
+    assert causes(log)[:2] == [Cause.NEW, Cause.EDITED]
+
+
+def test_an_answer_that_came_back_otherwise_is_known_from_numbers_alone() -> None:
+    log = began(0, 1, 500) + ended(0, 1, 500, 500, generated=200)
+    log += began(0, 2, 800, 502, similar(502 / 800, 502 / 699)) + ended(0, 2, 800, 298)
+    assert causes(log) == [Cause.NEW, Cause.ANSWER]
+    log = began(0, 1, 500) + ended(0, 1, 500, 500, generated=200)
+    log += sent(chat("Beans?"), {"choices": [{"message": {"reasoning_content": "Beans are plants."}}]})
+    log += began(0, 2, 800, 502, similar(502 / 800, 502 / 699)) + ended(0, 2, 800, 298)
+    assert causes(log) == [Cause.NEW, Cause.THINKING]
+
+
+def test_a_slot_file_is_told_from_the_path_or_the_response() -> None:
+    forced = slot(0, 2, "forcing full prompt re-processing due to lack of cache data")
+    again = began(0, 2, 500, 0, similar(0.9, 0.99)) + forced + ended(0, 2, 500, 500)
+    path = srv("done request: POST /slots/0 127.0.0.1 200")
+    assert causes(path + again) == [Cause.NO_CHECKPOINT_IN_FILE]
+    saved = path + srv("request:  {}") + srv('response: {"id_slot":0,"filename":"a","n_saved":450}')
+    assert causes(saved + again) == [Cause.FORCED]
+    restored = path + srv("request:  {}") + srv('response: {"id_slot":0,"filename":"a","n_restored":450}')
+    assert causes(restored + again) == [Cause.NO_CHECKPOINT_IN_FILE]
+
+
+def test_a_prompt_loaded_from_memory_replaces_what_the_slot_held() -> None:
+    looked = srv(" - looking for better prompt, base f_keep = 0.100, f_sim = 0.100")
+    found = srv(" - found better prompt with f_keep = 0.900, f_sim = 0.800")
+    log = began(0, 1, 500) + ended(0, 1, 500, 500)
+    second = began(0, 2, 600, 480).replace("\n", "\n" + looked + found, 1)
+    first, loaded = requests(log + second + ended(0, 2, 600, 120))
+    assert (loaded.loaded, loaded.same, loaded.held) == (0.8, 480, -1)
+    assert causes(log + second + ended(0, 2, 600, 120)) == [Cause.NEW, Cause.LOADED]
+    assert first.loaded < 0
+
+
+def test_another_model_begins_anew() -> None:
+    reader = RequestReader()
+    log = began(0, 1, 500) + "0.01.000.000 I srv    load_model: loading model 'b.gguf'\n" + began(0, 2, 600)
+    cut, new = requests(log, reader)
+    assert (cut.n_prompt, cut.read) == (500, 500)
+    assert new.is_first
+    assert reader.server.model == "b.gguf"
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    def lines() -> Iterator[str]:
+        yield srv("done request: POST /x 127.0.0.1 200") + srv("request:  {}")
+        for i in range(3000):
+            yield slot(i, i, "processing task, is_child = 0") + slot(
+                i, i, "stop processing: n_tokens = 5, truncated = 0"
+            )
+
+    reader = RequestReader()
+    found = list(read_requests(read_events(read_lines(line.encode() for line in lines())), reader))
+    assert len(found) == 3000
+    assert len(reader._slots) <= MOST_SLOTS
+    assert len(reader._waiting) <= MOST_WAITING
