@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -35,18 +37,25 @@ from kvdesk.viewmodel.cache_state import CacheState
 
 LOOK_MS: Final = 200
 MOST_LINES: Final = 5000
+_REST: Final = 9.0
+"""Times as long as recording took that is waited before the next."""
 
 
 class LogReading:
-    """Reads a log on a thread of its own. What it knows so far may be asked for from the window's."""
+    """Reads a log on a thread of its own. What it knows so far may be asked for from the window's.
 
-    def __init__(self, lines: Iterator[LogLine]) -> None:
-        self._lines = lines
+    A server that is watched shares its processors with us: while the log `is_live`, at most a tenth of the time goes
+    into recording its cells, so that some of its ubatches are left out.
+    """
+
+    def __init__(self, lines: Iterator[LogLine], is_live: Callable[[], bool]) -> None:
+        self._lines, self._is_live = lines, is_live
         self._lock = threading.Lock()
         self._texts: list[str] = []
         self._has_cells = False
         self._live = LiveLog(self._texts.append, with_cells=False)
         self._journal = CellsJournal()
+        self._not_before = 0.0
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self._read, name="kvdesk-log", daemon=True)
         self.thread.start()
@@ -56,14 +65,21 @@ class LogReading:
             for line in self._lines:
                 with self._lock:
                     if self._live.feed(line):
-                        self._has_cells = True
-                        self._journal.take(self._live.caches)
+                        self._record()
         except (OSError, UserError) as error:
             with self._lock:
                 self._texts.append(str(error))
         with self._lock:
             self._live.close()
         self.ended.set()
+
+    def _record(self) -> None:
+        self._has_cells = True
+        began = time.monotonic()
+        if began >= self._not_before or not self._is_live():
+            self._journal.take(self._live.caches)
+            ended = time.monotonic()
+            self._not_before = ended + _REST * (ended - began)
 
     def news(self) -> tuple[list[str], bool]:
         """Lines of text since the last time, and whether cells were printed since."""
@@ -76,22 +92,33 @@ class LogReading:
         """The numbers of each stream as text, and the recording of the cells."""
         with self._lock:
             caches = [cache for _, cache in sorted(self._live.caches.items())]
+            self._journal.take(self._live.caches)
             recording = self._journal.recording()
         return "\n".join(line for cache in caches for line in number_lines(cache)), recording
 
 
-class AttachWindow(QWidget):
-    """Shows what a reading finds; `ended` is called when the window is closed."""
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a window shows. `lines` begins to read; `close` ends it; `is_live`: all that was there has been read."""
 
-    def __init__(self, app: QApplication, name: str, lines: Iterator[LogLine], ended: Callable[[], None]) -> None:
+    name: str
+    lines: Callable[[], Iterator[LogLine]]
+    close: Callable[[], None]
+    is_live: Callable[[], bool] = lambda: True
+
+
+class AttachWindow(QWidget):
+    """Shows a log until it is closed."""
+
+    def __init__(self, app: QApplication, log: Log) -> None:
         super().__init__()
         self.setProperty("pane", "panel")
-        self.setWindowTitle(tr("{name} - kvdesk attach").format(name=name))
+        self.setWindowTitle(tr("{name} - kvdesk attach").format(name=log.name))
         self.setWindowIcon(application_icon())
-        self._name, self._ended = name, ended
+        self._log = log
         theme = Theme(app, self)
         said = tr("{name}  ·  as printed by its engine, not verified  ·  this log may hold prompts")
-        self.about = ElidedLabel(said.format(name=name))
+        self.about = ElidedLabel(said.format(name=log.name))
         self.numbers = ElidedLabel(n_lines=2)
         for line in (self.about, self.numbers):
             line.setProperty("tone", "secondary")
@@ -125,7 +152,7 @@ class AttachWindow(QWidget):
             QShortcut(QKeySequence(keys), self).activated.connect(self.close)
         self.resize(760, 900)
         self.timeline.set_room(700)
-        self.reading = LogReading(lines)
+        self.reading = LogReading(log.lines(), log.is_live)
         self._timer = QTimer(self)
         self._timer.setInterval(LOOK_MS)
         self._timer.timeout.connect(self._look)
@@ -150,17 +177,17 @@ class AttachWindow(QWidget):
 
     @Slot(str, object)
     def _on_export_requested(self, path: str, recording: Recording) -> None:
-        self._saver.save(Path(path), recording, JournalHeader(self._name))
+        self._saver.save(Path(path), recording, JournalHeader(self._log.name))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Whoever made the window ends the log, too."""
         self._timer.stop()
-        self._ended()
+        self._log.close()
         self._saver.wait()
         super().closeEvent(event)
 
 
-def open_window(name: str, lines: Callable[[], Iterator[LogLine]], ended: Callable[[], None]) -> AttachWindow:
+def open_window(log: Log) -> AttachWindow:
     """Raises UserError, before anything is read, where there is no display."""
     if not has_display():
         raise UserError(tr("There is no display to show the log on; --text shows it in the terminal."))
@@ -168,11 +195,11 @@ def open_window(name: str, lines: Callable[[], Iterator[LogLine]], ended: Callab
     assert isinstance(app, QApplication)
     app.setApplicationName("kvdesk")
     app.setApplicationDisplayName("kvdesk")
-    return AttachWindow(app, name, lines(), ended)
+    return AttachWindow(app, log)
 
 
-def run(name: str, lines: Callable[[], Iterator[LogLine]], ended: Callable[[], None]) -> int:
+def run(log: Log) -> int:
     """Show a log until the window is closed. Returns the exit code."""
-    window = open_window(name, lines, ended)
+    window = open_window(log)
     window.show()
     return int(QApplication.exec())

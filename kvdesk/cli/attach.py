@@ -55,13 +55,14 @@ def main(argv: Sequence[str]) -> int:
 
 def _window(file: str) -> int:
     """A window that follows the log."""
-    from kvdesk.app.attach import run
+    from kvdesk.app.attach import Log, run
 
-    over = threading.Event()
+    over, there = threading.Event(), threading.Event()
     if file == "-":
-        return run(tr("standard input"), lambda: read_lines(chunks_of(file)), over.set)
+        return run(Log(tr("standard input"), lambda: read_lines(chunks_of(file)), over.set))
+    path = Path(file)
     try:
-        Path(file).open("rb").close()
+        path.open("rb").close()
     except OSError as error:
         raise unreadable(file, error) from error
-    return run(Path(file).name, lambda: read_lines(follow(Path(file), lambda: None, over.is_set)), over.set)
+    return run(Log(path.name, lambda: read_lines(follow(path, there.set, over.is_set)), over.set, there.is_set))

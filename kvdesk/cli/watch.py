@@ -111,9 +111,10 @@ def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: 
                 live.feed(line)
             live.close()
         else:
-            from kvdesk.app.attach import run
+            from kvdesk.app.attach import Log, run
 
-            run(Path(command[0]).name, lambda: passed.on(read_lines(_output(server, log))), server.terminate)
+            name = Path(command[0]).name
+            run(Log(name, lambda: passed.on(read_lines(_output(server, log))), server.terminate))
         return server.wait()
     finally:
         for number, handler in before.items():

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from kvdesk.cache.dump import DumpReader, SlotDump, read_cells
 from kvdesk.cache.metrics import holders, stream_metrics
-from kvdesk.cache.record import FindSlotLine, SpanLine
+from kvdesk.cache.record import CacheName
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.engine_log.lines import LogLine
 from kvdesk.translation import tr
@@ -26,21 +26,22 @@ _MOST_ROWS: Final = 1 << 14
 _SIGNS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ShownCache:
-    """One stream of one cache as it was printed. `cells`: None where the log has no maps of it.
+    """One stream of one cache as it was printed. Its maps are read when somebody asks for `cells`.
 
     ubatch   number of the ubatch whose slots were searched, from 1; the cells are those before it was placed
     at_line  of the log
     """
 
-    name: str
-    line: FindSlotLine
-    spans: tuple[SpanLine, ...]
-    cells: StreamMap | None
-    ubatch: int
-    at_line: int
-    clock: str
+    def __init__(self, name: CacheName, dump: SlotDump, ubatch: int, at_line: int) -> None:
+        self.name, self.ubatch, self.at_line = name, ubatch, at_line
+        self.line, self.spans = dump.line, dump.spans
+        self._dump = dump
+
+    @cached_property
+    def cells(self) -> StreamMap | None:
+        """None where the log has no maps of it, or maps that contradict its numbers."""
+        return read_cells(self._dump)
 
 
 class CellsReader:
@@ -54,6 +55,11 @@ class CellsReader:
         self._searches: list[SlotDump] = []  # of the ubatch so far
         self._at = LogLine(0, "")
         self._is_apart = True  # whether other lines came since the last search
+
+    @property
+    def in_map(self) -> bool:
+        """Whether the line before was a row of a map: it says nothing else."""
+        return self._messages.has_rows
 
     def feed(self, line: LogLine) -> bool:
         """Whether a dump was completed by this line."""
@@ -85,10 +91,8 @@ class CellsReader:
         if key not in self.caches and len(self.caches) >= MOST_CACHES:
             self.caches.clear()
         has_window = key[0] or any(is_window for is_window, _ in self.caches)
-        name = "window" if key[0] else "base" if has_window else "kv"
-        self.caches[key] = ShownCache(
-            name, dump.line, dump.spans, read_cells(dump), self._ubatch, began.number, began.clock
-        )
+        name: CacheName = "window" if key[0] else "base" if has_window else "kv"
+        self.caches[key] = ShownCache(name, dump, self._ubatch, began.number)
         return True
 
     def _is_new(self, dump: SlotDump) -> bool:
@@ -106,6 +110,10 @@ class _Messages:
     def __init__(self) -> None:
         self._rows: list[str] = []
         self.in_dump = False
+
+    @property
+    def has_rows(self) -> bool:
+        return bool(self._rows)
 
     def feed(self, line: LogLine) -> Iterator[str]:
         text = line.text

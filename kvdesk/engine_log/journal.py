@@ -25,18 +25,20 @@ class CellsJournal:
     def __init__(self) -> None:
         self._views = ViewRecorder()
         self._streams: dict[tuple[bool, int], StreamMap] = {}
+        self._latest: ShownCache | None = None
         self._n = 0
 
     def take(self, caches: Mapping[tuple[bool, int], ShownCache]) -> None:
         """Record what was printed last of each stream; streams whose cells are not known are left out."""
         shown = {key: cache for key, cache in caches.items() if cache.cells is not None}
-        if not shown:
+        latest = max(shown.values(), key=lambda cache: (cache.ubatch, cache.at_line), default=None)
+        if latest is None or latest is self._latest:
             return
+        self._latest = latest
         self._n += 1
         for key, cache in shown.items():
             assert cache.cells is not None
             self._streams[key] = _dated(cache.cells, self._streams.get(key), self._n)
-        latest = max(shown.values(), key=lambda cache: (cache.ubatch, cache.at_line))
 
         def operation(_last: int, number: int) -> Operation:
             at = latest.line

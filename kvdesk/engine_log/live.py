@@ -80,6 +80,8 @@ class LiveLog:
     def feed(self, line: LogLine) -> bool:
         """Say what this line completes. Whether it completed a dump of cells."""
         has_cells = self._cells.feed(line)
+        if self._cells.in_map:
+            return has_cells
         for event in self._joiner.feed(line):
             for request in self._requests.feed(event):
                 self._finished(request)
