@@ -105,7 +105,7 @@ class MapPainter:
             painter.drawText(box.adjusted(4 if pinned else 0, 0, 4, 0), Qt.AlignmentFlag.AlignVCenter, strip.label)
 
     def _draw_row_numbers(self, painter: QPainter, exposed: QRect, strip: Strip, viewport: Viewport) -> None:
-        """The number of the first cell of every so many rows, left of them."""
+        """The number of the first cell of every so many rows, left of them; none that would be cut."""
         size = strip.cell * viewport.zoom
         right = viewport.to_widget(strip.x, 0).x() - NUMBER_GAP_PX
         if right <= max(exposed.left(), 0):
@@ -117,6 +117,8 @@ class MapPainter:
         seen = viewport.visible(strip)
         for row in range(-(-seen.row // step) * step, seen.rows, step):
             y = viewport.to_widget(0, strip.y + row * strip.cell).y() + (size - height) / 2
+            if not 0 <= y <= viewport.height - height:
+                continue
             number = self._static(f"{row * strip.columns:,}")
             painter.drawStaticText(QPointF(right - number.size().width(), y), number)
 

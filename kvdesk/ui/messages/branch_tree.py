@@ -132,7 +132,7 @@ class BranchTree(QFrame):
             who = tr("You") if row.role == "user" else tr("Answer")
             line = cut(" ".join(row.text[: 4 * _TEXT].split()), _TEXT) or "…"
             more = tr("+%n more", len(row.messages) - 1) if len(row.messages) > 1 else ""
-            item.setText(0, f"{who}: {line}" + (f"   {more}" if more else ""))
+            item.setText(0, f"{who}: {line}")
             item.setToolTip(0, plain_tip(cut(row.text, _TIP)))
             is_shown = row.messages[0] in self._shown
             item.setFont(0, self._theme.strong if is_shown else self._theme.text)
@@ -141,10 +141,10 @@ class BranchTree(QFrame):
                 item.setIcon(0, self._dot(branch))
             where = tr("sequence {seq_id}").format(seq_id=seq_id) if branch is not None else tr("not in the cache")
             is_end = not any(other.parent == number for other in self._rows)
-            item.setText(1, where if is_end and branch is not None else "")
+            item.setText(1, "  ·  ".join(filter(None, (more, where if is_end and branch is not None else ""))))
             item.setFont(1, self._theme.small)
             item.setForeground(1, QColor(self._theme.colours.secondary))
-            said = (item.text(0), tr("shown") if is_shown else "", "" if self._ends is None else where)
+            said = (item.text(0), more, tr("shown") if is_shown else "", "" if self._ends is None else where)
             item.setData(0, Qt.ItemDataRole.AccessibleTextRole, ", ".join(part for part in said if part))
         self.tree.ensurePolished()  # rows are as high as the style sheet wants
         self.tree.setFixedHeight(self.tree.sizeHintForRow(0) * min(max(len(self._rows), 2), _ROWS) + 4)

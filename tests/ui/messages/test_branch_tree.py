@@ -36,16 +36,16 @@ def test_a_row_says_whether_it_is_shown_and_in_the_cache(theme: Theme, qtbot: Qt
     tree.show_rows(ROWS, SHOWN, 0)
     assert texts(tree) == [
         "You: Tell me a joke, shown",
-        "Answer: A horse walks into a bar.   +2 more",
+        "Answer: A horse walks into a bar., +2 more",
         "Answer: Knock, knock., shown",
     ], "nobody knows what is in the cache"
     tree.show_cached({M("q2"): (2, 5)})
     assert texts(tree) == [
         "You: Tell me a joke, shown, sequence 5",
-        "Answer: A horse walks into a bar.   +2 more, sequence 5",
+        "Answer: A horse walks into a bar., +2 more, sequence 5",
         "Answer: Knock, knock., shown, not in the cache",
     ]
-    assert [item.text(1) for item in tree._items] == ["", "sequence 5", ""], "at the end of a branch"
+    assert [item.text(1) for item in tree._items] == ["", "+2 more  ·  sequence 5", ""], "at the end of a branch"
     tree.show_cached({})
     assert all(text.endswith("not in the cache") for text in texts(tree))
     current = tree.tree.currentItem()
