@@ -47,6 +47,7 @@ class Attaching(QObject):
         self._window, self._service = window, service
         self._background = Background("attach", self, AT_ONCE)
         self._reading: dict[int, _Reading] = {}
+        self._refused: list[KvdeskError] = []  # of the files that were given together
         self._files: dict[Attachment, tuple[Path, str]] = {}  # that may be read in another encoding than this
         self._n = 0
         window.closing.connect(self.close)
@@ -81,6 +82,8 @@ class Attaching(QObject):
             sentence = tr("{n} files at once are too many: at most {most} can be attached.")
             self._window.show_error(sentence.format(n=len(paths), most=MOST_FILES))
             return
+        if not self._reading:
+            self._refused.clear()
         for path in map(Path, paths):
             self._start(_Reading(ConversationId(conversation), path, Flag()))
 
@@ -103,7 +106,9 @@ class Attaching(QObject):
             return  # cancelled meanwhile
         known = self._service.get(reading.conversation)
         if isinstance(found, KvdeskError):
-            self._window.show_error(str(found), found.detail)
+            self._refused.append(found)
+            details = (error.detail for error in self._refused)
+            self._window.show_error("\n".join(map(str, self._refused)), "\n".join(filter(None, details)))
             announce(self._window.chat, str(found), urgent=True)
         elif known is not None:
             attached = _with(known.draft_attachments, found.attachment, reading.replaced)

@@ -59,11 +59,15 @@ def test_a_pdf_is_read_counted_sent_and_kept(ready: Rig, qtbot: QtBot, tmp_path:
 
 def test_what_cannot_be_read_is_said_and_nothing_is_lost(ready: Rig, qtbot: QtBot, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("good")
-    (tmp_path / "b.pdf").write_bytes(pdf("x", encrypted=True))
+    for name in ("b.pdf", "c.pdf"):
+        (tmp_path / name).write_bytes(pdf("x", encrypted=True))
+    banner = ready.window.chat.banner
     ready.window.chat.composer.set_text("half a thought")
-    ready.window.chat.attachments.give([str(tmp_path / name) for name in ("a.txt", "b.pdf")])
-    said = "b.pdf is protected with a password, so it cannot be read."
-    qtbot.waitUntil(lambda: ready.window.chat.banner.sentence == said and shown(ready) == ["a.txt"], timeout=20_000)
+    ready.window.chat.attachments.give([str(tmp_path / name) for name in ("a.txt", "b.pdf", "c.pdf")])
+    said = [f"{name} is protected with a password, so it cannot be read." for name in ("b.pdf", "c.pdf")]
+    qtbot.waitUntil(lambda: sorted(banner.sentence.splitlines()) == said and shown(ready) == ["a.txt"], timeout=20_000)
+    ready.window.chat.attachments.give([str(tmp_path / "c.pdf")])
+    qtbot.waitUntil(lambda: banner.sentence == said[1], timeout=20_000)
     assert ready.window.chat.composer.text == "half a thought"
 
 

@@ -25,6 +25,7 @@ _TEXT_FROM_PX: Final = 44.0  # cells drawn larger than this show their token's t
 _TEXT_LENGTH: Final = 8
 _SMALLEST_FRAME_PX: Final = 7.0  # head and cursor are to be seen around the smallest cell
 _KEPT_TEXTS: Final = 4096
+_LEADING_PX: Final = 3  # above and below the digits of a row number
 _INKS: Final = ("#000000", "#ffffff")
 
 Outline = NDArray[np.uint8]  # where the outline of the selection runs (`pixels.edges_of`)
@@ -117,7 +118,7 @@ class MapPainter:
         seen = viewport.visible(strip)
         for row in range(-(-seen.row // step) * step, seen.rows, step):
             y = viewport.to_widget(0, strip.y + row * strip.cell).y() + (size - height) / 2
-            if not 0 <= y <= viewport.height - height:
+            if not -_LEADING_PX <= y <= viewport.height - height + _LEADING_PX:
                 continue
             number = self._static(f"{row * strip.columns:,}")
             painter.drawStaticText(QPointF(right - number.size().width(), y), number)
