@@ -161,8 +161,8 @@ class Own:
         journal = OperationJournal(context, lambda _event: None)
         self._saved = SavedStateStore(None, _ANY, _NO_LIMIT)
         swapper = StateSwapper(context, journal, self._saved, lambda _n_tokens, _n_bytes: (1e9, 0.0))
-        self._manager = CacheManager(context, journal, swapper)
         self._costs = Costs(Reads(0, 0, True))
+        self._manager = CacheManager(context, journal, swapper, self._costs)
         self._place()
 
     @property

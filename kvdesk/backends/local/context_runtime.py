@@ -78,12 +78,14 @@ class ContextRuntime:
         self.operation_journal = OperationJournal(context, emit, self._conversation_of)
         self.speed_model = SpeedModel(emit, loaded.costs, context.settings, self._reads())
         swapper = StateSwapper(context, self.operation_journal, saved_states, self.speed_model.costs.again)
-        self.cache_manager = CacheManager(context, self.operation_journal, swapper, eviction_reasons)
+        self.cache_manager = CacheManager(
+            context, self.operation_journal, swapper, self.speed_model.costs, eviction_reasons
+        )
         self.overflow_manager = None
         if loaded.prompts is not None:
             self.overflow_manager = OverflowManager(loaded.prompts, context.n_ctx_seq, abilities(context))
         self.threads = Threads(context, context.settings, emit)
-        self.idle_requests = IdleRequests(context, self.cache_manager, self.speed_model.costs)
+        self.idle_requests = IdleRequests(context, self.cache_manager)
         self.spans = MessageSpanReporter(self.cache_manager, self.overflow_manager, emit)
         self.use(policy)
         self.cache_manager.listen(self._on_decoded)

@@ -22,7 +22,6 @@ from kvdesk.backends.local.cache_manager.sequence_transfer import transferred
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.operations.by_hand import CacheOperations
 from kvdesk.backends.local.prompt.tokenizing import tokenized
-from kvdesk.backends.local.scheduler.cell_order import CellOrder
 from kvdesk.backends.local.scheduler.idle import Idle
 from kvdesk.backends.local.scheduler.jobs import refill, verify
 from kvdesk.backends.local.scheduler.previews import (
@@ -312,20 +311,15 @@ class Engine:
     def _ready(self, *, rebuilt: bool) -> None:
         loaded, runtime = self._require().loaded, self._require().runtime
         context, cache_manager, journal = runtime.context, runtime.cache_manager, runtime.operation_journal
-        costs = runtime.speed_model.costs
-        self._cache_operations = CacheOperations(context, cache_manager, journal, costs, loaded.noise, self._emit)
-        order = CellOrder(context, cache_manager, journal, costs)
-        self._idle = Idle(context, cache_manager, journal, costs, loaded.prompts, order)
+        self._cache_operations = CacheOperations(context, cache_manager, journal, loaded.noise, self._emit)
+        self._idle = Idle(context, cache_manager, loaded.prompts)
         self._scheduler.use(
             context,
             cache_manager,
             runtime.overflow_manager,
-            costs,
             runtime.threads,
             runtime.idle_requests,
             runtime.spans,
-            order,
-            journal,
         )
         self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values())))
         self._told = None

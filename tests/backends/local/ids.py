@@ -14,6 +14,7 @@ from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.experiments.benchmarks.by_ids import ByIds
+from kvdesk.policies.costs import Costs, Reads
 from kvdesk.policies.swap import Limits, StateKind
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import CacheType, ContextSettings
@@ -55,7 +56,7 @@ class Ids(ByIds):
         self.events: list[Event] = []
         operation_journal = OperationJournal(context, self.events.append)
         swapper = StateSwapper(context, operation_journal, saved_states, lambda n_tokens, _: (1e3 * n_tokens, 1.0))
-        super().__init__(context, CacheManager(context, operation_journal, swapper))
+        super().__init__(context, CacheManager(context, operation_journal, swapper, Costs(Reads(1, 1, skips=True))))
 
     def close(self) -> None:
         assert self.context.auditor.audit(whole=True).state in ("verified", "mirrored")

@@ -8,7 +8,6 @@ from typing import Literal
 
 import pytest
 
-from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
@@ -55,7 +54,7 @@ class Program:
 @pytest.fixture
 def dear(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeadlessEngine]:
     """An engine to whom each cell below n_kv costs 0.1 ms a token."""
-    monkeypatch.setattr(idle_requests(headless), "_costs", each_cell_costs(0.1))
+    monkeypatch.setattr(headless.engine.session.runtime.cache_manager, "costs", each_cell_costs(0.1))
     yield headless
     headless.do(UsePolicy(CachePolicy(), None))
 
@@ -67,10 +66,6 @@ def each_cell_costs(ms: float) -> Costs:
         for n_visible in (100, n_kv):
             cost.learn(1, n_kv, n_visible, 10.0 + n_kv * ms)
     return cost
-
-
-def idle_requests(headless: HeadlessEngine) -> IdleRequests:
-    return headless.engine.session.runtime.idle_requests
 
 
 def limit_memory(headless: HeadlessEngine, n_bytes: int) -> None:
@@ -122,7 +117,7 @@ def test_chats_and_cells_that_cost_little_stay(dear: HeadlessEngine, monkeypatch
     agent = Program(dear, Client("agent"), TOWN)
     agent.ask("What is broken?")
     assert used(dear) > before, "a chat keeps its cells"
-    monkeypatch.setattr(idle_requests(dear), "_costs", each_cell_costs(1e-7))
+    monkeypatch.setattr(dear.engine.session.runtime.cache_manager, "costs", each_cell_costs(1e-7))
     Program(dear, Client("editor"), "You are brief.").ask("Name a river.")
     assert sorted(in_cache(dear)) == ["", "agent", "editor"]
     assert saved(dear) == []

@@ -32,7 +32,7 @@ def test_turns_of_several_conversations_run_together(headless: HeadlessEngine) -
         headless.engine.handle(Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), GREEDY))
     while headless.engine.busy:
         headless.engine.step()
-        most = max(most, len(headless.engine._scheduler.running))
+        most = max(most, len(headless.engine._scheduler.running or ()))
     for event in headless.events:
         if isinstance(event, TurnEnded):
             ended[event.conversation] = event
@@ -153,7 +153,7 @@ def test_idle_work_compacts_where_it_pays(headless: HeadlessEngine, monkeypatch:
     dear = Costs(Reads(weights=10**8, cell=10**6, skips=False))
     for seen, n_kv in ((100, 512), (200, 1024), (300, 1024), (100, 256), (400, 1024)):
         dear.learn(1, n_kv, seen, 5.0 + n_kv * 0.05)
-    monkeypatch.setattr(headless.engine._idle, "_costs", dear)
+    monkeypatch.setattr(session.runtime.cache_manager, "costs", dear)
     assert headless.engine.idle_work_due
     headless.events = []
     headless.engine.idle()

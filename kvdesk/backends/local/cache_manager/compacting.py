@@ -9,14 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.costs import Costs
-from kvdesk.protocol.operations import Compact
 
 
 def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] = ()) -> int:
@@ -42,15 +40,3 @@ def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] =
         raise
     costs.learn_state(len(blob), (time.perf_counter() - start) * 1e3)
     return 2 * len(blob)
-
-
-def close_holes(context: Context, journal: OperationJournal, costs: Costs, reason: str) -> bool:
-    """Compact in the order that the cells have, as an operation that nobody asked for. False: llama.cpp does not take
-    it, and the cache is as it was.
-    """
-    try:
-        with journal.operation("compact", None, reason, call=Compact(Layout.KEEP_ORDER).call()):
-            compact(context, costs, Layout.KEEP_ORDER)
-    except KvdeskError:
-        return False
-    return True

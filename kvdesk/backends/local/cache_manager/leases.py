@@ -23,6 +23,7 @@ from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.chat import ConversationId
 from kvdesk.errors import PromptError
+from kvdesk.policies.costs import Costs
 from kvdesk.policies.swap import eviction_order
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client
@@ -33,6 +34,7 @@ class Leases:
     """The sequences of one context. `eviction_reasons`: of conversations that lost their cells with the last one.
 
     one_buffer  all sequences have cells of the same buffer (no streams)
+    costs       what batches and states take with these settings
     to_refill   what conversations had in the last context and get again, the last used first; what is deleted leaves
     """
 
@@ -41,12 +43,14 @@ class Leases:
         context: Context,
         operation_journal: OperationJournal,
         swapper: StateSwapper,
+        costs: Costs,
         eviction_reasons: Mapping[ConversationId, str] | None = None,
     ) -> None:
         self._context = context
         self._memory = context.memory
         self._operation_journal = operation_journal
         self.swapper = swapper
+        self.costs = costs
         self._pool = SequencePool(context.n_seq_max)
         self.prefixes = PrefixLookup(context, self._pool)
         self.probe = Probe(context, self._pool)

@@ -9,7 +9,9 @@ engine's thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 
+from kvdesk.backends.local.cache_manager.compacting import compact
 from kvdesk.backends.local.cache_manager.held import Held, held_by
 from kvdesk.backends.local.cache_manager.leases import Leases, own
 from kvdesk.backends.local.cache_manager.saved_states import SavedState
@@ -21,10 +23,12 @@ from kvdesk.backends.local.cache_manager.sequences import (
 from kvdesk.backends.local.llama.decodes import DecodeKind, MirroredDecode, PendingDecode
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import Blob
+from kvdesk.cache.compaction import Layout
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS
+from kvdesk.protocol.operations import Compact
 from kvdesk.translation import marked, tr
 
 _NO_ROOM = marked("The cache has no room for the saved conversation.")
@@ -101,6 +105,37 @@ class CacheManager(Leases):
         else:
             self._append_placed(parts)
         return decoded
+
+    def purpose(self, conversation: ConversationId | None, reason: str) -> AbstractContextManager[None]:
+        """Decodes that are made meanwhile are recorded with this reason."""
+        return self._operation_journal.purpose(conversation, reason)
+
+    # --- the order of cells: changes the cache ------------------------------------------------------------------------
+
+    def compact(self, layout: Layout, hot: Sequence[int] = ()) -> int:
+        """See `compacting.compact`."""
+        return compact(self._context, self.costs, layout, hot)
+
+    def close_holes(self, reason: str) -> bool:
+        """Compact in the order that the cells have, as an operation that nobody asked for. False: llama.cpp does not
+        take it, and the cache is as it was.
+        """
+        try:
+            with self._operation_journal.operation("compact", None, reason, call=Compact(Layout.KEEP_ORDER).call()):
+                self.compact(Layout.KEEP_ORDER)
+        except KvdeskError:
+            return False
+        return True
+
+    def keep_order(self) -> None:
+        """With exact answers: no used cell is behind a hole afterwards, unless llama.cpp does not take the new layout.
+
+        Attention adds up over cells in their order (ggml-cpu, flash attention), and llama.cpp takes the first free ones
+        (`find_slot`): a token in a hole before the cells of earlier positions gives sums in another order than a fresh
+        start.
+        """
+        if self._context.settings.exact and self._context.can("compaction") and self.has_hole:
+            self.close_holes(tr("exact answers: new tokens must not come before older ones"))
 
     # --- the beginning of a prompt ------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from kvdesk.backends.local.cache_manager.compacting import compact
 from kvdesk.backends.local.cache_manager.hand_cells import HandCells
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
@@ -22,7 +21,6 @@ from kvdesk.cache.compare import compare_logits, compare_snapshots
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
-from kvdesk.policies.costs import Costs
 from kvdesk.protocol.cache import TokenTexts
 from kvdesk.protocol.operations import (
     TO_COMPARE,
@@ -84,14 +82,12 @@ class CacheOperations:
         context: Context,
         cache_manager: CacheManager,
         journal: OperationJournal,
-        costs: Costs,
         noise: tuple[float, float],
         emit: Emit,
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
         self._journal = journal
-        self._costs = costs
         self._noise = noise
         self._emit = emit
         self._cells = HandCells(context, cache_manager)
@@ -154,7 +150,7 @@ class CacheOperations:
                 cells.clear()
                 return _Done(emptied=True)
             case Compact(layout, hot):
-                n_bytes = compact(self._context, self._costs, layout, hot)
+                n_bytes = self._cache_manager.compact(layout, hot)
                 return _Done(bytes_moved=n_bytes)
             case SwapOut(conversation):
                 sequence = self._leased(conversation)

@@ -24,7 +24,6 @@ from kvdesk.backends.local.scheduler.request_overflow import RequestOverflow
 from kvdesk.backends.local.scheduler.reuse_reason import reuse_reason
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.errors import PromptError
-from kvdesk.policies.costs import Costs
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS
 from kvdesk.protocol.chat import Generate
@@ -40,14 +39,12 @@ class Admission:
         cache_manager: CacheManager,
         overflow_manager: OverflowManager,
         overflow: RequestOverflow,
-        costs: Costs,
         idle_requests: IdleRequests,
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
         self._overflow_manager = overflow_manager
         self._overflow = overflow
-        self._costs = costs
         self._idle_requests = idle_requests
 
     def admit(
@@ -78,7 +75,7 @@ class Admission:
         n_new = len(prompt) - acquired.n_tokens
         clocks.acquired(
             saved=acquired.saved,
-            usual_tok_s=self._costs.usual_tok_s(n_new, acquired.n_tokens, self._context.n_batch),
+            usual_tok_s=cache_manager.costs.usual_tok_s(n_new, acquired.n_tokens, self._context.n_batch),
         )
         self._idle_requests.save(sequence, prompt, lenders=True)
         keep_to_share(self._context, cache_manager, sequence, n_new)

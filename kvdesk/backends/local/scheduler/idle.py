@@ -6,12 +6,9 @@ Owns when something is due. The judgement is `kvdesk.policies.compaction_gain`. 
 
 from __future__ import annotations
 
-from kvdesk.backends.local.cache_manager.compacting import close_holes
 from kvdesk.backends.local.cache_manager.manager import CacheManager
-from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
-from kvdesk.backends.local.scheduler.cell_order import CellOrder
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, plan_compaction
@@ -19,29 +16,22 @@ from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
-from kvdesk.policies.costs import Costs
 from kvdesk.settings import CachePolicy
 from kvdesk.translation import tr
 
 
 class Idle:
-    """The idle work on one context. `costs`: of reading and moving cells; `prompts`: None without a tokenizer."""
+    """The idle work on one context. `prompts`: None without a tokenizer."""
 
     def __init__(
         self,
         context: Context,
         cache_manager: CacheManager,
-        journal: OperationJournal,
-        costs: Costs,
         prompts: PromptBuilder | None,
-        order: CellOrder,
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
-        self._journal = journal
-        self._costs = costs
         self._prompts = prompts
-        self._order = order
         self._judged_at = -1  # operation at which compaction was judged last
         self._ahead: Request | None = None
 
@@ -71,10 +61,10 @@ class Idle:
         plan = plan_compaction(self._cache_manager.snapshot(), Layout.KEEP_ORDER)
         n_visible = max((len(s.tokens) for s in self._cache_manager.pool), default=0)
         cache = Fragmented(plan.n_kv_before, plan.n_kv_after, n_visible, context.states.size())
-        verdict = judge_compaction(self._costs, cache)
+        verdict = judge_compaction(self._cache_manager.costs, cache)
         if not verdict.compact:
             return False
-        return close_holes(context, self._journal, self._costs, verdict.reason)
+        return self._cache_manager.close_holes(verdict.reason)
 
     def _read_ahead(self, request: Request) -> bool:
         """Decode what follows the answer in every prompt: the template's end of a message, and how the next begins."""
@@ -97,7 +87,7 @@ class Idle:
         fits = held + len(more) <= context.n_ctx_seq and self._cache_manager.has_room(sequence, len(more))
         if first[:held] != sequence.tokens or not more or not fits or len(more) > context.n_batch:
             return False
-        self._order.keep()
-        with self._journal.purpose(who, tr("prefilled ahead, between answers")):
+        self._cache_manager.keep_order()
+        with self._cache_manager.purpose(who, tr("prefilled ahead, between answers")):
             self._cache_manager.decode([(sequence, Batch.of(sequence.seq_id, held, more))], "prefill")
         return True

@@ -12,19 +12,16 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
-from kvdesk.policies.costs import Costs
 from kvdesk.policies.swap import place, room_in_memory
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS
 from kvdesk.translation import tr
 
 
 class IdleRequests:
-    """Those of one context. `costs`: of reading and moving cells; `enabled`: the person may want to see them stay."""
+    """Those of one context. `enabled`: the person may want to see them stay."""
 
-    def __init__(self, context: Context, cache_manager: CacheManager, costs: Costs) -> None:
-        self._context = context
+    def __init__(self, context: Context, cache_manager: CacheManager) -> None:
         self._cache_manager = cache_manager
-        self._costs = costs
         self.enabled = True
         self._possible = cache_manager.one_buffer and context.can("swap")
 
@@ -57,7 +54,7 @@ class IdleRequests:
         if sum(r.state_bytes for _, r in leaving if not r.has_saved_state) > room_in_memory(states, limits):
             return
         n_bytes = sum(r.state_bytes for _, r in leaving)
-        verdict = judge_compaction(self._costs, Fragmented(now, after, len(prompt), n_bytes), noticed=0.0)
+        verdict = judge_compaction(manager.costs, Fragmented(now, after, len(prompt), n_bytes), noticed=0.0)
         if verdict.compact:
             for sequence, _ in leaving:
                 manager.evict(sequence, tr("saved to memory while it is not used. {why}").format(why=verdict.reason))

@@ -10,7 +10,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator
 
-from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
+from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.errors import UserError
 from kvdesk.policies.tuned import LEAST_CHUNK, LONGEST_GAP_MS, TILE
 from kvdesk.protocol.cache import VerifyConversation
@@ -69,7 +70,7 @@ class JobTurns:
         """The job of this command begins once those before it have ended."""
         self._waiting.append((command, job))
 
-    def work(self, journal: OperationJournal) -> None:
+    def work(self, cache_manager: CacheManager) -> None:
         """One chunk of the job, or the end of it."""
         start, self._is_measured = time.perf_counter(), False
         if self._running is None:
@@ -78,7 +79,7 @@ class JobTurns:
         conversation = command.conversation if isinstance(command, VerifyConversation) else None
         reason = tr("to verify the conversation") if conversation else tr("read again after a rebuild")
         try:
-            with journal.purpose(conversation, reason):
+            with cache_manager.purpose(conversation, reason):
                 progress = None if self._cancelled or self._closed else next(job, None)
         except Exception as error:  # noqa: BLE001 - it costs this job, never the engine
             self._fail(command, error)

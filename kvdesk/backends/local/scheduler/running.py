@@ -18,7 +18,6 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import DecodeKind
 from kvdesk.backends.local.scheduler.admission import Admission
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
-from kvdesk.backends.local.scheduler.cell_order import CellOrder
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import ContextFull
@@ -30,7 +29,6 @@ from kvdesk.cache.batch import Batch
 from kvdesk.chat import LIMIT_NOTE, ConversationId, FinishReason, MessageState
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, unexpected
 from kvdesk.policies.batching import ChunkSize, Want, compose
-from kvdesk.policies.costs import Costs
 from kvdesk.policies.prompt_piece import piece
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
@@ -66,9 +64,7 @@ class Running:
         self,
         context: Context,
         cache_manager: CacheManager,
-        costs: Costs,
         threads: Threads,
-        order: CellOrder,
         spans: MessageSpanReporter,
         admission: Admission | None,
         overflow: RequestOverflow | None,
@@ -80,9 +76,7 @@ class Running:
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
-        self._costs = costs
         self._threads = threads
-        self.order = order
         self._spans = spans
         self._admission = admission
         self._overflow = overflow
@@ -113,7 +107,7 @@ class Running:
         n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
         if n_beside is not None and self._requests:
             return n_beside(n_batch)
-        return piece(n_batch, n_ubatch, self._costs.reading_ms(n_ubatch, 0, n_ubatch))
+        return piece(n_batch, n_ubatch, self._cache_manager.costs.reading_ms(n_ubatch, 0, n_ubatch))
 
     def start(self, waiting: Waiting, load_s: float = 0.0, *, beside_job: bool = False) -> bool:
         """Begin the request, or end it where that fails. load_s: of the time since it was submitted a model was loaded.
@@ -173,7 +167,7 @@ class Running:
         batches = self._fitting()
         if not batches:
             return None
-        self.order.keep()
+        self._cache_manager.keep_order()
         n_tokens = sum(len(batch.tokens) for _, batch in batches)
         self._threads.choose(n_tokens)
         if not self._stops.may_decode(may_abort=self._aborts_tokens or n_tokens > len(batches)):

@@ -12,11 +12,10 @@ from collections import deque
 from collections.abc import Callable
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
-from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
+from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.scheduler.admission import Admission
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
-from kvdesk.backends.local.scheduler.cell_order import CellOrder
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.job_turns import JobTurns
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
@@ -27,7 +26,6 @@ from kvdesk.backends.local.scheduler.running import Running
 from kvdesk.backends.local.scheduler.stops import Stops
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.chat import ConversationId, MessageId, MessageState
-from kvdesk.policies.costs import Costs
 from kvdesk.protocol.chat import NO_MODEL, Generate
 from kvdesk.protocol.messages import Command
 from kvdesk.translation import tr
@@ -51,7 +49,7 @@ class Scheduler:
         self.events = AnswerEvents(emit, self.stops)
         self.running: Running | None = None
         self.loaded = (0.0, 0.0)
-        self._journal: OperationJournal | None = None
+        self._cache_manager: CacheManager | None = None
         self._waiting: deque[Waiting] = deque()
         self._blocked = False  # the first that waits found no room; it is tried again when something has ended
 
@@ -77,26 +75,21 @@ class Scheduler:
         context: Context,
         cache_manager: CacheManager,
         overflow_manager: OverflowManager | None,
-        costs: Costs,
         threads: Threads,
         idle_requests: IdleRequests,
         spans: MessageSpanReporter,
-        order: CellOrder,
-        journal: OperationJournal,
     ) -> None:
         """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer."""
         overflow = admission = None
         if overflow_manager is not None:
             overflow = RequestOverflow(cache_manager, overflow_manager, spans, self._emit)
-            admission = Admission(context, cache_manager, overflow_manager, overflow, costs, idle_requests)
+            admission = Admission(context, cache_manager, overflow_manager, overflow, idle_requests)
         self.stops.use(context.stop)
-        self._journal = journal
+        self._cache_manager = cache_manager
         self.running = Running(
             context,
             cache_manager,
-            costs,
             threads,
-            order,
             spans,
             admission,
             overflow,
@@ -110,7 +103,7 @@ class Scheduler:
     def leave(self) -> None:
         """There is no context any more."""
         self.stops.use(None)
-        self.running = self._journal = None
+        self.running = self._cache_manager = None
 
     @property
     def busy(self) -> bool:
@@ -136,8 +129,8 @@ class Scheduler:
         """Begin a request, go on with a job, or decode the next batch of all requests. Whether something has ended."""
         if self._waiting:
             self._end_stopped_waiting()
-        running, jobs, journal = self.running, self.jobs, self._journal
-        if running is None or journal is None:
+        running, jobs, cache_manager = self.running, self.jobs, self._cache_manager
+        if running is None or cache_manager is None:
             while self._waiting:
                 self.events.never_began(self._waiting.popleft().command, "failed", tr(NO_MODEL))
             return False
@@ -146,8 +139,8 @@ class Scheduler:
             self._begin_next(running)
         elif jobs and (not n_running or (jobs.due and self.stops.may_decode(may_abort=False))):
             works = True
-            running.order.keep()
-            jobs.work(journal)
+            cache_manager.keep_order()
+            jobs.work(cache_manager)
         elif n_running:
             running.step()
         else:
