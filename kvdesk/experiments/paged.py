@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.cache.recording import Recording
@@ -22,6 +21,7 @@ from kvdesk.experiments.statistics import figure
 from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass, fields
 
 BLOCK_SIZES = (8, 16, 32, 64, 128)
 USUAL = 16
@@ -119,8 +119,8 @@ def _samples(recording: Recording, number: int) -> Iterator[Sample]:
 
 
 def _told(rule: str, size: int, row: Row, number: int) -> Iterator[Sample]:
-    for name, value in zip(NAMES, astuple(row), strict=True):
-        yield Sample(f"{rule}: {name}", size, value, number)
+    for name in NAMES:
+        yield Sample(f"{rule}: {name}", size, getattr(row, name), number)
 
 
 def _row(outcome: Outcome) -> Row:

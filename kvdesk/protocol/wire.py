@@ -11,7 +11,6 @@ unknown field and an unknown message are errors.
 from __future__ import annotations
 
 import collections.abc
-import dataclasses
 import math
 import struct
 import types
@@ -27,6 +26,7 @@ import numpy as np
 
 from kvdesk.codec import CodecError, decode, encode, from_builtins, to_builtins
 from kvdesk.settings.table import Table
+from kvdesk.values import dataclass, fields, is_dataclass, replace, required
 
 MOST_ARRAY_BYTES: Final = 64 << 20
 """Of one array: the cells of a context of 131,072 take 3 MB."""
@@ -45,7 +45,7 @@ Buffers = list[bytes | memoryview] | None
 """Where the bytes of arrays go, one after another; None: into the JSON."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Form:
     """How the values of a type are written and read.
 
@@ -116,8 +116,8 @@ def _form(hint: Any) -> _Form:
         return _rows(_form(args[0]), frozenset if origin is frozenset else tuple)
     if origin is collections.abc.Mapping:
         pairs = _rows(_row((_form(args[0]), _form(args[1]))), dict)
-        return dataclasses.replace(pairs, write=lambda value, buffers: _write(pairs, value.items(), buffers))
-    if dataclasses.is_dataclass(hint):
+        return replace(pairs, write=lambda value, buffers: _write(pairs, value.items(), buffers))
+    if is_dataclass(hint):
         return _dataclass(typing.cast(type, hint))
     if isinstance(hint, type) and issubclass(hint, Table):
         return _table(hint)
@@ -224,14 +224,9 @@ def _array(dtype: np.dtype[Any]) -> _Form:
 def _dataclass(kind: type, tag: str | None = None) -> _Form:
     """It is read as a struct with the same fields, which is checked. tag: its `type`."""
     hints = typing.get_type_hints(kind)
-    fields = dataclasses.fields(kind)
-    forms = [(field.name, _form(hints[field.name])) for field in fields]
+    forms = [(field.name, _form(hints[field.name])) for field in fields(kind)]
     writers, readers = [(name, form.write) for name, form in forms], [(name, form.read) for name, form in forms]
-    needed = {
-        field.name
-        for field in fields
-        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    }
+    needed = required(kind)
     members = [(name, form.raw) if name in needed else (name, form.raw, msgspec.UNSET) for name, form in forms]
     raw = msgspec.defstruct(
         kind.__name__, members, kw_only=True, forbid_unknown_fields=True, tag=tag, tag_field=tag and "type"
@@ -263,7 +258,7 @@ def _union(members: tuple[Any, ...]) -> _Form:
             form.write and (lambda value, buffers: None if value is None else _write(form, value, buffers)),
             form.read and (lambda value, buffers: None if value is None else _read(form, value, buffers)),
         )
-    if not all(map(dataclasses.is_dataclass, members)):
+    if not all(map(is_dataclass, members)):
         forms = [_form(member) for member in members]
         if any(form.write or form.read for form in forms):
             raise TypeError(f"{members} cannot be told apart on the wire")
