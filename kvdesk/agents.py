@@ -10,11 +10,11 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from kvdesk.translation import marked
+from kvdesk.values import dataclass
 
 Where = Literal["env", "option", "config", "json"]
 HIDDEN: Final = "…"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
 from kvdesk.reasoning import MARK
+from kvdesk.values import dataclass, replace
 
 ID: Final = "\x00"
 """In a literal: where the id of the call is."""

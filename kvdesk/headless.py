@@ -6,7 +6,6 @@ import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from kvdesk.backends.base import Backend, Emit
@@ -38,6 +37,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.settings import ContextSettings, Overflow, Sampling, Settings
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 
 class HeadlessEngine:

@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, NewType
 
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass, replace
 
 ConversationId = NewType("ConversationId", str)
 MessageId = NewType("MessageId", str)

@@ -22,8 +22,9 @@ other texts, such as imported ones, there is a table. The families that are know
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kvdesk import call_text
 from kvdesk.call_format import ID, INDEX, KEY, CallFormat, NamedArguments, Pair, json_value, takes_text
 from kvdesk.call_text import KEY_CHARS, No, Wait, after, blanks, held_back, loosely, value_end
+from kvdesk.values import dataclass
 
 _NAME_FIELDS: Final = ("name", "tool_name", "function")
 _ARGUMENT_FIELDS: Final = ("arguments", "parameters", "args")

@@ -11,7 +11,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from itertools import cycle
@@ -41,6 +40,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.markdown.prose import markdown_parser
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.painted import when_painted
+from kvdesk.values import dataclass
 
 GC_INTERVAL_MS = 5_000
 _GENERATIONS = (1,) * 11 + (2,)  # old objects, 15 ms to look at, once a minute: two decoding threads wait for it

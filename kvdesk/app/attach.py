@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +32,7 @@ from kvdesk.ui.widgets.controls import ElidedLabel
 from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.cache_state import CacheState
 
 LOOK_MS: Final = 200

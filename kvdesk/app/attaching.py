@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event as Flag
@@ -22,6 +21,7 @@ from kvdesk.errors import KvdeskError
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.announce import announce
+from kvdesk.values import dataclass
 
 AT_ONCE = 2
 MOST_FILES = 20

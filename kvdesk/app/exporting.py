@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 
 There = tuple[Conversation, tuple[Message, ...] | None]
 """A conversation and its messages; None: they are only in the database."""

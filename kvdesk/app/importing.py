@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,6 +23,7 @@ from kvdesk.store.addition import Addition
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.palette import N_COLOURS
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +28,7 @@ from kvdesk.protocol.operations import Capability
 from kvdesk.settings import Settings
 from kvdesk.translation import tr
 from kvdesk.ui.shell.report_dialog import ReportChoice
+from kvdesk.values import asdict, dataclass, field
 from kvdesk.whole_file import replacing
 
 _LOG_BYTES: Final = 512 << 10  # of each log file, its end

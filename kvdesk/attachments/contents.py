@@ -6,12 +6,12 @@ into a sentence.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from kvdesk.attachments import found
 from kvdesk.attachments.found import Contents, Unreadable
 from kvdesk.paths import open_regular
+from kvdesk.values import replace
 
 MOST_BYTES = 200_000_000
 _MOST_RTF_BYTES = 50_000_000

@@ -9,13 +9,13 @@ import time
 import zipfile
 import zlib
 from collections import Counter
-from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from kvdesk.attachments.found import MOST_CHARACTERS, Contents, Part, Unreadable
 from kvdesk.attachments.limits import READ_S
 from kvdesk.attachments.numbering import Numbering
 from kvdesk.attachments.xml_parts import Element, Stopped, parse, parse_within
+from kvdesk.values import dataclass
 
 MOST_XML_BYTES: Final = 50_000_000
 """Of the parts that hold text, unpacked."""

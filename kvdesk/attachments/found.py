@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from kvdesk.chat import AttachmentKind
+from kvdesk.values import dataclass, field
 
 MOST_CHARACTERS = 500_000
 """What is more of a text is left out. No context that fits into a laptop holds as much."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
 
 from kvdesk.attachments.xml_parts import Element
+from kvdesk.values import dataclass, field
 
 _LEVELS: Final = 9
 _LARGEST: Final = 1 << 31

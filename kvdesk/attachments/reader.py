@@ -5,7 +5,6 @@ and files come from strangers. Whatever a file does to its reader, it costs one 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from kvdesk.attachments import limits
@@ -15,6 +14,7 @@ from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import UserError
 from kvdesk.graphemes import boundary, cut
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 MOST_NAME = 100
 _NAME_END = 19  # characters of its end, with the ending, that stay where a name is cut

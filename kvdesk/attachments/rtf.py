@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import Final
 
 from kvdesk.attachments.found import MOST_CHARACTERS, Contents, Part, Unreadable
+from kvdesk.values import dataclass, replace
 
 _DEEPEST: Final = 1_000
 """Groups within groups; word processors need about twenty."""

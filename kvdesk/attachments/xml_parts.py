@@ -6,11 +6,11 @@ Names are local: the namespaces of OOXML, of which there are two for everything,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import IO, Final
 from xml.parsers import expat
 
 from kvdesk.attachments.found import Unreadable
+from kvdesk.values import dataclass, field
 
 DEEPEST: Final = 500
 """Elements within elements: Word needs about forty."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kvdesk.backends.base import Backend, Elsewhere, Emit
 from kvdesk.chat import MessageId
@@ -18,6 +17,7 @@ from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, ModelSource
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 Maker = Callable[[Emit], Backend]
 _log = logging.getLogger(__name__)

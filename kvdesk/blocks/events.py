@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+
+from kvdesk.values import dataclass
 
 BlockHash = str
 """What names a block, in hexadecimal digits: servers send an integer of 64 bits or the bytes of a SHA-256."""

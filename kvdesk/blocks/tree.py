@@ -7,13 +7,13 @@ them as its parent; messages that were missed are counted, and what they changed
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.blocks.events import AllBlocksCleared, Batch, BlockHash, BlockRemoved, BlockStored
+from kvdesk.values import dataclass, replace
 
 BlockKey = tuple[int, BlockHash]
 """Group and hash: groups of layers have caches, and names, of their own."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from kvdesk.cache.cells import Index, SavedCells, StreamCells, clip_range
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.record import CacheName, FindSlotLine, Placement, SlotState, SpanLine
 from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.values import dataclass, field, replace
 
 _NONE: Index = np.empty(0, dtype=np.int64)
 

@@ -7,13 +7,13 @@ All `file:line` references are llama.cpp 0c1e57098.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 LogitsOf = Literal["none", "last", "all"]
 _YES, _NO = (True,), (False,)

@@ -8,7 +8,6 @@ BlobError after time proportional to its size. Must never know the mirror. Littl
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from kvdesk.cache.geometry import MAX_SEQ, Geometry
 from kvdesk.errors import KvdeskError
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 SEQ_MAGIC = 0xAF143CD8  # llama-context.cpp:3189
 _MAX_ARCH = 256

@@ -7,13 +7,13 @@ know batches, other streams or other caches. All `file:line` references are llam
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.geometry import CTX_PAD, SwaType, pad
 from kvdesk.cache.snapshot import StreamMap
+from kvdesk.values import dataclass
 
 POS_MAX = 2**31 - 1  # what a negative p1 means: std::numeric_limits<llama_pos>::max()
 _FIRST_CHUNK = 32  # cells looked at in the first step of a slot search; doubles from there

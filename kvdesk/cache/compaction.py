@@ -9,7 +9,6 @@ first (a blob does not carry them), and keeps the old blob until the new one has
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -21,6 +20,7 @@ from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.metrics import holders, n_kv, scatter
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 _TENSORS_HEAD = 8  # v_trans, number of layers: all there is where no layer uses the cache
 _EXT_WORDS = 3  # 2D position of a cell (M-RoPE)

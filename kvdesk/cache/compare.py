@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -18,6 +17,7 @@ from kvdesk.cache.difference import StreamDifference, map_difference
 from kvdesk.cache.metrics import StreamMetrics, holders, stream_metrics
 from kvdesk.cache.snapshot import CacheSnapshot, Columns, StreamMap
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 ROUNDING = 3e-3
 """Largest |difference| of logits, relative to the largest |logit| (at least 1), that is put down to rounding.

@@ -6,12 +6,12 @@ Pure functions on frozen views. Must never know which operation lies between the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.snapshot import CacheMap, Columns, StreamMap
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from kvdesk.cache.cells import seq_members
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
 from kvdesk.cache.snapshot import StreamMap
+from kvdesk.values import dataclass
 
 _SLOT = re.compile(
     r"find_slot: stream\[(\d+)\], n = +(\d+), used = +(\d+), head = +(\d+), size = +(\d+), n_swa = +(\d+)\s*$"

@@ -7,12 +7,12 @@ how facts are found out; the engine tells them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.graphemes import cut
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 Text = Callable[[int], str]
 

@@ -7,7 +7,6 @@ files, or how the mirror works: cells come in as `StreamCells` or patches and go
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +16,7 @@ from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.record import CacheName
 from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ Must never know the engine: numbers come in, numbers go out. All `file:line` ref
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from kvdesk.errors import ContextError
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 
 MemoryKind = Literal["attention", "iswa", "recurrent", "hybrid", "hybrid_iswa", "unknown"]
 SwaType = Literal["none", "standard", "chunked", "symmetric"]

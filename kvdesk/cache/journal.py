@@ -8,7 +8,6 @@ reads it. Must never know the engine, clocks or files (`kvdesk.cache.journal_fil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from kvdesk.cache.packing import Entry, Operation, Patches, alone
 from kvdesk.cache.record import DecodeRecord
 from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.cache.snapshot import CacheMap
+from kvdesk.values import replace
 
 __all__ = ["Entry", "Journal", "Operation", "mirror_shape"]
 

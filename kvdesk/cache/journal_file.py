@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, get_args
 
@@ -47,6 +46,7 @@ from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.errors import UserError
 from kvdesk.graphemes import cut
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass, field
 from kvdesk.whole_file import replacing
 
 FORMAT, VERSION = "kvdesk-journal", 1

@@ -5,14 +5,13 @@ Pure functions on frozen views, vectorised. Must never know the engine or time; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.cells import masked_swa
 from kvdesk.cache.geometry import CTX_PAD, SwaType, pad
 from kvdesk.cache.snapshot import CacheSnapshot, Columns, StreamMap
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

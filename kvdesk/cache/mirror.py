@@ -7,12 +7,12 @@ All `file:line` references are llama.cpp 0c1e57098.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk import values
 from kvdesk.cache.attention import AttentionCache, Prepared
 from kvdesk.cache.batch import (
     Batch,
@@ -179,7 +179,7 @@ class Mirror:
             return DecodeRecord(self.operation, rc, -1 if problem else 0, problem, mismatch=mismatch)
         n_shifted = sum(cache.update() for cache in self.caches)
         record = self._decode_settled(batch, rc, pos_max)
-        return dataclasses.replace(record, n_shifted=n_shifted)
+        return values.replace(record, n_shifted=n_shifted)
 
     def decode_each(self, batch: Batch) -> Iterator[DecodeRecord]:
         """Follow a llama_decode call for each token of `batch`, all of which returned 0. Changes the cache.

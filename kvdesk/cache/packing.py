@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.flat import Patch, join_patches
+from kvdesk.values import dataclass
 
 _LEVEL = 4  # of zlib: higher gains 3 % and costs twice the time
 

@@ -8,13 +8,12 @@ frozen views. Must never know the engine: this is a simulation, and whoever show
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.metrics import holders
 from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.values import dataclass
 
 PAGE_SIZES = (16, 32, 64)
 _NO_PAGES = np.empty(0, dtype=np.int32)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from kvdesk.cache.usual_causes import AROUND, cause_in_answer, usual_cause
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 LONGEST: Final = 1 << 20
 """Characters of a prompt that are kept."""

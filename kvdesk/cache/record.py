@@ -5,7 +5,6 @@ Plain frozen values; must never know how they were found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.batch import BatchProblem
 from kvdesk.cache.snapshot import StreamMap
+from kvdesk.values import dataclass
 
 CacheName = Literal["kv", "base", "window"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from kvdesk.cache.difference import StreamDifference, map_difference
 from kvdesk.cache.flat import Flat, Patch, Shape
@@ -17,6 +16,7 @@ from kvdesk.cache.packing import Chunk, Entry, Group, Operation, Patches, alone,
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 MAX_BYTES = 64_000_000  # everything that a recorder keeps, the cells as they are now included
 _CHUNK_OPERATIONS = 1024

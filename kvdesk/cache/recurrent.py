@@ -7,10 +7,10 @@ attention cells. All `file:line` references are llama-memory-recurrent.cpp of ll
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from kvdesk.cache.batch import Ubatch
 from kvdesk.cache.cells import clip_range
+from kvdesk.values import dataclass, field
 
 
 @dataclass(slots=True)

@@ -5,14 +5,14 @@ Owns the words of operations and the layout of the report. Must never know the e
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from kvdesk import values
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.verify import Difference
+from kvdesk.values import dataclass
 
 HISTORY = 200  # operations
 _MANY = 16  # tokens written out in full
@@ -34,7 +34,7 @@ class AuditReport:
         value = {
             "what": str(self.difference),
             "operation": self.operation,
-            "difference": dataclasses.asdict(self.difference),
+            "difference": values.asdict(self.difference),
             "versions": dict(self.versions),
             "model": dict(self.model),
             "settings": dict(self.settings),

@@ -7,13 +7,13 @@ held; new text is none, nor is the first request of a conversation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvdesk.cache.explain import Cause
 from kvdesk.cache.usual_causes import UsualCause
 from kvdesk.message import TurnStats
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass, field
 
 NOT_SHARED: Final = "not shared"
 """The client wanted nothing of the cache (`cache_prompt`)."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NewType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.geometry import SwaType
+from kvdesk.values import dataclass
 
 SeqId = NewType("SeqId", int)
 

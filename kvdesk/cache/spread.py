@@ -7,7 +7,6 @@ the fillers and the moving of bytes. Must never know the engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from kvdesk.cache.cells import Index
 from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.snapshot import CacheMap, StreamMap
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 
 _EXT_WORDS = 3  # 2D position of a cell (M-RoPE)
 _TENSORS_HEAD = 8  # v_trans, number of layers: all there is where no layer uses the cache

@@ -7,7 +7,6 @@ engine is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
 from kvdesk.cache.snapshot import CacheMap, Columns, StreamMap
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from collections.abc import Sequence
 
+from kvdesk import values
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.open_model import open_model
 from kvdesk.cli import options
@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
             "model": path.name,
             "architecture": model.facts.architecture,
             "memory": model.facts.kind,
-            "capabilities": [dataclasses.asdict(row) for row in rows],
+            "capabilities": [values.asdict(row) for row in rows],
         }
         print(json.dumps(value, indent=2))
     else:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from collections.abc import Sequence
 
+from kvdesk import values
 from kvdesk.chat import TurnStats
 from kvdesk.cli import options, sampling_options
 from kvdesk.cli.parser import Parser
@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
             ended = chat.answer(prompt, preset.sampling)
             stats = ended.stats
             if args.json:
-                figures = dataclasses.asdict(stats)
+                figures = values.asdict(stats)
                 for name in ("why", "vocab", "earlier_prefilled", "earlier_generated"):
                     del figures[name]
                 answer = {"text": chat.messages[-1].text, "state": ended.state, "note": ended.note}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from kvdesk.conversations.porting import export
 from kvdesk.errors import UserError
 from kvdesk.store.store import Store
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 
 def main(argv: Sequence[str]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import sys
@@ -10,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from kvdesk import values
 from kvdesk.cli.parser import Parser
 from kvdesk.translation import tr
 
@@ -48,7 +48,7 @@ def _run(folder: Path, *, as_json: bool) -> int:
             "engine": str(version),
             "processor": version.system,
             "passed": passed,
-            "steps": [dataclasses.asdict(outcome) for outcome in outcomes],
+            "steps": [values.asdict(outcome) for outcome in outcomes],
         }
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     if not passed:

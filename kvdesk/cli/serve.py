@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from kvdesk.protocol.cache import ContextInfo, ContextReady, UsePolicy
 from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, ModelLoaded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 if TYPE_CHECKING:
     from kvdesk.server.config import ServerConfig

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 
 from kvdesk.chat import ConversationId, Message, MessageId, TurnStats
 from kvdesk.protocol.chat import TextDelta, TurnStarted
 from kvdesk.reasoning import ThoughtClock
+from kvdesk.values import dataclass, field, replace
 
 
 @dataclass(slots=True)

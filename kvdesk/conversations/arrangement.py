@@ -5,10 +5,9 @@ A folder is a name that conversations have in common: it begins with the first o
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.conversations.state import ConversationState
+from kvdesk.values import replace
 
 
 class Arrangement:

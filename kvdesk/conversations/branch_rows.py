@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk.chat import Message, MessageId, Role
 from kvdesk.conversations.tree import Tree
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import KvdeskError
+from kvdesk.values import dataclass
 
 QueueState = Literal[
     "answer", "model", "stopped", "failed", "interrupted", "kvdesk closed", "load failed", "engine ended"

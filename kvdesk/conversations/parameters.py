@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from kvdesk.chat import Conversation
 from kvdesk.settings import Sampling, Settings
+from kvdesk.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ Owns when the next one goes. Which queues stand still, and why, is in `queues`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from kvdesk.chat import Conversation, ConversationId, MessageState, QueuedMessage
 from kvdesk.conversations.changes import QueuesChanged, QueueState
@@ -14,6 +13,7 @@ from kvdesk.conversations.queues import Queues
 from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.turns import Turns
 from kvdesk.protocol.chat import TurnEnded
+from kvdesk.values import replace
 
 _HOLDS: Mapping[MessageState, QueueState] = {"stopped": "stopped", "failed": "failed"}
 

@@ -7,7 +7,6 @@ removal is remembered for as long as kvdesk runs, and undoing it stores them aga
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
 from kvdesk.conversations.changes import MessagesChanged, MessagesDeleted
@@ -15,6 +14,7 @@ from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.tree import Tree
 from kvdesk.protocol.cache import DropMessages
 from kvdesk.protocol.messages import Command
+from kvdesk.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kvdesk.chat import (
     Conversation,
@@ -18,6 +17,7 @@ from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
 from kvdesk.protocol.prompt import PreviewPrompt
 from kvdesk.settings import Overflow, Sampling, Settings
+from kvdesk.values import replace
 
 
 def overflow_of(conversation: Conversation, settings: Settings) -> Overflow:

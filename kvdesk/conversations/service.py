@@ -13,7 +13,6 @@ end's events. Must never know: Qt, the database and the cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 
 from kvdesk.chat import (
@@ -59,6 +58,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.messages import Command, CommandFailed, Event, SubscriptionDropped
 from kvdesk.settings import Overflow, Settings
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 ReadTree = Callable[[ConversationId, MessageId | None], None]
 """Asks for the messages of a conversation (and the leaf of its shown branch); `tree_read` or `tree_failed` answers."""

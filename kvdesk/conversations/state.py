@@ -5,7 +5,6 @@ Every change goes through here, so that listeners are told of each after it is s
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
@@ -13,6 +12,7 @@ from kvdesk.conversations.answers import RunningAnswers
 from kvdesk.conversations.changes import BranchChanged, Change, ConversationChanged, Listener
 from kvdesk.conversations.collection import Collection
 from kvdesk.errors import guarded
+from kvdesk.values import replace
 
 
 class ConversationState:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from kvdesk.chat import Message, MessageId, Role
+from kvdesk.values import replace
 
 
 class Tree:

@@ -6,7 +6,6 @@ Owns what a person does with messages. Must never know: when a queued message is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from kvdesk.chat import (
     Conversation,
@@ -30,6 +29,7 @@ from kvdesk.protocol.chat import Generate, TurnEnded, TurnStarted
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command
 from kvdesk.settings import Settings
+from kvdesk.values import replace
 
 
 class Turns:

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
@@ -50,6 +49,7 @@ from kvdesk.ui.models.page import ModelsPage
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.icons import application_icon, line_icon
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.models import Machine, row_of
 

@@ -5,7 +5,6 @@ Pure. Owns the causes and their words. Must never know lines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -16,6 +15,7 @@ from kvdesk.engine_log import cures
 from kvdesk.engine_log.cures import Cure
 from kvdesk.engine_log.record import Request, Server
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 FEW: Final = 16
 """Tokens that may be read again without a cause: the last block, the beginning of an answer."""

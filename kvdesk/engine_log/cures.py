@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Final
 
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kvdesk.engine_log.lines import LogLine
 from kvdesk.engine_log.sentences import ENGINE, OLLAMA, SERVER, Kind, compiled, first_words
+from kvdesk.values import dataclass, field, replace
 
 DEFAULT_LEVEL: Final = 3
 """What llama-server prints without `-lv`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from kvdesk.cache.snapshot import CacheMap, StreamMap
 from kvdesk.cache.view_recorder import ViewRecorder
 from kvdesk.engine_log.cells import ShownCache
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 _NAMES: tuple[CacheName, ...] = ("kv", "base", "window")
 

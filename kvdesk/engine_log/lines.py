@@ -9,8 +9,9 @@ import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from kvdesk.values import dataclass
 
 LONGEST: Final = 4 << 20
 """Characters of a line that are kept: a dump of 131,072 cells in one JSON line has 700,000."""

@@ -5,9 +5,8 @@ Doctor, attach and watch read it; must never know how it was put together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from kvdesk.cache.prompt_change import Prompt
+from kvdesk.values import dataclass, field
 
 
 @dataclass(slots=True)

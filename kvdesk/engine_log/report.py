@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from kvdesk.engine_log.causes import HITS, Cause, Finding
 from kvdesk.engine_log.cures import Cure
 from kvdesk.engine_log.record import Request, Server
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field
 
 
 @dataclass(slots=True)

@@ -9,13 +9,13 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvdesk.cache.prompt_change import Prompt, has_reasoning, prompt_of_json, prompt_of_text
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
 from kvdesk.engine_log.record import Request, Server, complete
 from kvdesk.engine_log.sentences import Kind
+from kvdesk.values import dataclass, field
 
 MOST_SLOTS: Final = 256
 """Slots that are remembered: llama.cpp has no more sequences."""

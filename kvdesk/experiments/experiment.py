@@ -6,7 +6,6 @@ One file each; `kvdesk.experiments` has the tuple of all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kvdesk.cache.geometry import ModelFacts
@@ -16,6 +15,7 @@ from kvdesk.experiments.statistics import uncertain
 from kvdesk.protocol.experiment import Parameter, Progress, Result, Sample, Values
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 
 
 class Work(NamedTuple):

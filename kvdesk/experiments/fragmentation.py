@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -29,6 +28,7 @@ from kvdesk.protocol.experiment import (
 )
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 
 SLOWER = 1.5
 """Time of a token over that in a compact cache from which attention of a kind is said to be slower."""

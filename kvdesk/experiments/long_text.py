@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -17,6 +16,7 @@ from kvdesk.policies.overflow import Abilities, Situation, Span, plan_overflow
 from kvdesk.policies.tuned import RESERVE
 from kvdesk.settings import Overflow
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass, field, replace
 
 
 class Policy(StrEnum):

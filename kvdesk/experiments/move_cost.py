@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kvdesk.backends.local.llama.context import Context
@@ -39,6 +38,7 @@ from kvdesk.protocol.experiment import (
 )
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 
 NEAR: Final = 0.7
 """Time of the parts over that of kvdesk's whole operation from which it is said to be near the limit. The sentence and

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from kvdesk.experiments.raw_context import Answer, RawContext
 from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 
 DIFFERENCE = marked("difference of logits after removal")
 CELLS = marked("cells after removal")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.cache.prefix import common_prefix
@@ -17,6 +16,7 @@ from kvdesk.experiments.statistics import figure, median, ratios
 from kvdesk.protocol.experiment import Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict, at_least
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 
 WHOLE, SHARED = marked("each prompt read whole"), marked("common prefix shared")
 WAYS = (WHOLE, SHARED)

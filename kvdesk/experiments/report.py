@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html import escape
 from pathlib import Path
@@ -19,6 +18,7 @@ from kvdesk.experiments.plot import svg
 from kvdesk.experiments.statistics import median
 from kvdesk.protocol.experiment import Record, Sample, Table, series_title
 from kvdesk.translation import installed, tr
+from kvdesk.values import replace
 from kvdesk.viewmodel.lab import conditions, figures_table
 
 _TIME, _STAMP, _STAMP_LENGTH = "%Y%m%d-%H%M%S", re.compile(r"\d{8}-\d{6}", re.ASCII), 15

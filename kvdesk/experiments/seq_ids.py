@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
@@ -26,6 +25,7 @@ from kvdesk.protocol.experiment import (
 )
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 
 DIFFERS = 1.25
 """Seconds of a request over those with one id from which ids are said to make a difference."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from kvdesk.experiments.bench import Bench
@@ -33,6 +32,7 @@ from kvdesk.protocol.experiment import (
 )
 from kvdesk.settings import ContextSettings, default_threads
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass, replace
 
 STORY_S = (0.9, 2.7, 3.5, 5.0, 6.6, 8.3)
 """Seconds of the six requests in the story."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work
@@ -26,6 +25,7 @@ from kvdesk.protocol.experiment import (
 )
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 
 NEAR = 0.02
 """Share by which a formula may miss what was allocated and still be called right."""

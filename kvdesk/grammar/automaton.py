@@ -6,8 +6,9 @@ A grammar made from one is never ambiguous, whatever the regular expression behi
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+from kvdesk.values import dataclass
 
 Ranges = tuple[tuple[int, int], ...]
 """Characters: ranges in ascending order, apart from each other, ends included."""

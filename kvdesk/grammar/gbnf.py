@@ -8,12 +8,12 @@ that may be empty (llama.cpp sees it only where an alternate is written empty), 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field
 
 ROOT: Final = "root"
 MOST_REPEATED: Final = 2000

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from kvdesk.grammar.automaton import EVERY, LAST, Automaton, Ranges, TooLarge, Work, explored, joined, others
 from kvdesk.grammar.gbnf import MOST_REPEATED
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field
 
 MOST_PATTERN: Final = 1000
 """Characters of a regular expression."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 from kvdesk.errors import SchemaError
 from kvdesk.grammar.gbnf import MOST_REPEATED
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field
 
 TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
 HINTS: Final[dict[str, tuple[str, ...]]] = {

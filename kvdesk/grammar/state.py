@@ -9,7 +9,6 @@ grammar the paths can double with every character.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heappop, heappush
 from typing import Final
@@ -17,6 +16,7 @@ from typing import Final
 from kvdesk.errors import UserError
 from kvdesk.grammar.gbnf import Chars, Grammar, RuleRef, Symbol, TokenRef, parsed
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 MOST_STACKS: Final = 500
 MOST_STEPS: Final = 20_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.host.joining import join_text
@@ -23,6 +22,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Event
+from kvdesk.values import dataclass, field
 
 MOST_CONVERSATIONS = 64
 """Of so many conversations it is remembered what was told last."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kvdesk.errors import ContextError, KvdeskError
 from kvdesk.library.estimate import estimate, largest_n_ctx
@@ -17,6 +16,7 @@ from kvdesk.library.gguf_header import GgufHeader, Tensor, read_any_header, read
 from kvdesk.library.hyper import read_hyper
 from kvdesk.paths import model_name
 from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.values import dataclass
 
 ENOUGH = 4096
 """Tokens of context that one wants at least; less is offered where there is no memory for more."""

@@ -14,7 +14,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +22,7 @@ from kvdesk import paths
 from kvdesk.errors import UserError
 from kvdesk.library.hub import Hub, HubError, HubUnreachable, RemoteFile, RemoteModel
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field, replace
 from kvdesk.whole_file import write_whole
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Final
 from kvdesk.errors import KvdeskError, unexpected
 from kvdesk.library.download import Stopped, Transfer, discard, unfinished
 from kvdesk.library.hub import Hub, RemoteModel
+from kvdesk.values import dataclass, field
 
 INTERVAL_S: Final = 0.25
 """Progress is told at most so often."""

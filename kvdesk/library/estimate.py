@@ -7,7 +7,6 @@ Allocates nothing, and never asks the engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -19,6 +18,7 @@ from kvdesk.library.gguf_header import GgufHeader, read_any_header
 from kvdesk.library.hyper import Hyper, Layer, read_hyper
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 F32 = 4  # bytes
 CGROUP = Path("/sys/fs/cgroup")

@@ -13,11 +13,11 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kvdesk import paths
+from kvdesk.values import dataclass
 
 MAX_DEPTH = 8
 MAX_ENTRIES = 50_000

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +21,7 @@ from kvdesk import paths
 from kvdesk.errors import UserError
 from kvdesk.library.find import FIRST_PART, LATER_PART
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 if TYPE_CHECKING:
     from httpx2 import Response

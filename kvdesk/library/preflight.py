@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from kvdesk.library.estimate import estimate
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 from kvdesk.whole_file import write_whole
 
 TIME_LIMIT_S = 60.0

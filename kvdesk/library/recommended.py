@@ -5,9 +5,8 @@ Sizes are those of November 2026; the hub is asked again before a download, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kvdesk.policies.tuned import LEAST_CHUNK, LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, MOST_GAPS, SCATTER, TILE
+from kvdesk.values import dataclass
 
 AIM = 1 / SCATTER
 """Share of the longest gap that a chunk and a step may take. A tile may take all of it."""

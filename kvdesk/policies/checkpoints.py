@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from kvdesk.policies.tuned import (
     CHECKPOINT_EVERY,
@@ -18,6 +17,7 @@ from kvdesk.policies.tuned import (
     CHECKPOINT_SHARE,
     MIN_REUSE_TOKENS,
 )
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

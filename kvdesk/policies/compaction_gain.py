@@ -6,11 +6,10 @@ cells, and compaction buys little. Pure. Must never know the engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk.policies.costs import Costs
 from kvdesk.policies.tuned import EXPECTED, NOTICED, PAYS
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

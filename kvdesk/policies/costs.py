@@ -11,9 +11,9 @@ from __future__ import annotations
 import statistics
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from kvdesk.policies.tuned import BYTES_A_MS, KEPT, SKIPPED, TILE
+from kvdesk.values import dataclass
 
 _SPAN = 256  # cells that are not told apart, as llama.cpp pads n_kv
 

@@ -6,12 +6,12 @@ measured; where none was, the sentence has the numbers alone. Pure: clocks and c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from kvdesk.message import FEW_TOKENS
 from kvdesk.policies.tuned import HALF_A_CORE, NOTICED, SCATTER
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,9 @@ Pure: measured times come in (`Costs`). Must never know the engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk.policies.costs import Costs
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

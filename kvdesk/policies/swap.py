@@ -10,11 +10,11 @@ import hashlib
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from kvdesk.policies.tuned import LATELY_S, PAYS
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 
 Tier = Literal["memory", "disk"]
 Destination = Literal["memory", "disk", "nowhere"]

@@ -7,11 +7,11 @@ holds up all others, so that fewer threads are faster. Pure: the load comes in a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from kvdesk.policies.load import STALE_S
 from kvdesk.policies.tuned import HALF_A_CORE, TILE
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 LARGE_BATCH = 2 * TILE
 """Tokens from which a batch is prefill: its operations are long, so threads seldom wait and more are never slower."""

@@ -5,8 +5,9 @@ A number belongs here when another value would work too. What llama.cpp or the a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
+
+from kvdesk.values import dataclass
 
 Number = TypeVar("Number", int, float)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk.blocks.tree import EMPTY, BlockMap
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

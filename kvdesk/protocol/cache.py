@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -14,6 +13,7 @@ from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.chat import Client
 from kvdesk.protocol.operations import BatchRefused, Capability, CompactionPreview, Effect, Operate, PreviewCompaction
 from kvdesk.settings import CachePolicy, ContextSettings
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ Stop is not among the commands: it must work while the back end is busy, so it i
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
@@ -26,6 +25,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.settings import ContextSettings, Overflow, Sampling
 from kvdesk.translation import marked
+from kvdesk.values import dataclass, field
 
 NO_MODEL: Final = marked("No model is loaded: open a GGUF file first.")
 """Why nothing can be asked yet: the note of an answer that failed, in the person's language."""

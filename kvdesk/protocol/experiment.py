@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from kvdesk.codec import decode_one_of
 from kvdesk.errors import UserError
 from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field, replace
 
 Values = Mapping[str, float]
 """The value of each parameter by its key; whole numbers where the parameter is whole."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import zlib
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

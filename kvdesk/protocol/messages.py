@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
 
 from kvdesk.protocol.blocks import BlockMapView
@@ -33,6 +32,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import Operate, PreviewCompaction
 from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PromptCommand, PromptEvent, Tokenize
+from kvdesk.values import dataclass
 
 Command = ChatCommand | CacheCommand | PromptCommand
 

@@ -10,7 +10,6 @@ operation names, -1 while it has no sequence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
@@ -18,6 +17,7 @@ from kvdesk.cache.compare import Comparison
 from kvdesk.chat import ConversationId
 from kvdesk.protocol import calls
 from kvdesk.translation import marked
+from kvdesk.values import dataclass
 
 TO_COMPARE: Final = marked("to compare the next token")
 """Why the journal has calls before and after an operation by hand: its effect on the next token is measured."""

@@ -5,10 +5,9 @@ Frozen values, as all of the protocol. Needs `Feature.PROMPT_VIEW`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.chat import Generate, PreviewTurn
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
 from kvdesk.errors import UserError
 from kvdesk.protocol.features import Feature
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 ServerKind = Literal["kvdesk", "llama-server", "vLLM", "SGLang", "other"]
 MOST_URL = 500

@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kvdesk.call_format import CallFormat
 from kvdesk.call_text import held_back
 from kvdesk.reasoning import ReasoningMarks, SaidStart, parts_of
 from kvdesk.tool_calls import CallReader, ToolCall
+from kvdesk.values import dataclass
 
 _LETTERS: Final = string.ascii_letters + string.digits
 

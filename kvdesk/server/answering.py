@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from kvdesk.chat import FinishReason, TurnStats
@@ -24,6 +23,7 @@ from kvdesk.server.bridge import AnswerEvent, HostBridge
 from kvdesk.server.errors import ApiError
 from kvdesk.server.state import decode_ms, prefill_ms
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field
 
 NO_STATS = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
 

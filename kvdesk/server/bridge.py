@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from typing import Any, Final, cast
 
@@ -21,6 +20,7 @@ from kvdesk.protocol.messages import CommandFailed, Event, SubscriptionDropped
 from kvdesk.protocol.prompt import Detokenize, Tokenize, Tokenized
 from kvdesk.server.errors import ApiError
 from kvdesk.server.state import ServerState
+from kvdesk.values import replace
 
 WATCHER: Final = "server"
 _ANSWER_S: Final = 60.0

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from kvdesk.server.responses import read_body
 from kvdesk.server.schemas import B, read
 from kvdesk.server.state import NAME_MARK, ServerState
 from kvdesk.settings import Sampling
+from kvdesk.values import dataclass, field
 
 _log = logging.getLogger(__name__)
 FINGERPRINT = f"kvdesk-{__version__}"

@@ -12,13 +12,13 @@ import re
 import sys
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
 from kvdesk.server.errors import ApiError
 from kvdesk.tool_calls import ToolCall, told_calls
+from kvdesk.values import dataclass, replace
 
 MOST_BYTES: Final = 16_000_000
 """Of all answers that are remembered. The oldest go first."""

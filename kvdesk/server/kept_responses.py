@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kvdesk.protocol.cache import LedgerRow
 from kvdesk.server.config import Key
 from kvdesk.server.errors import ApiError
+from kvdesk.values import dataclass
 
 MOST_RESPONSE_BYTES: Final = 16_000_000
 """Of all that are kept, estimated. The oldest go first."""

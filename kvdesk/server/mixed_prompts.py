@@ -6,13 +6,13 @@ As `tokenize_input_prompts` (server-common.cpp): a list that has a number is one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kvdesk.chat import storable
 from kvdesk.protocol.prompt import Detokenize, Tokenize
 from kvdesk.server.bridge import HostBridge
 from kvdesk.server.errors import ApiError
+from kvdesk.values import dataclass
 
 Part = str | tuple[int, ...]
 _MOST_TOKEN: Final = 1 << 31

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from kvdesk.server.schemas import ChatRequest
+from kvdesk.values import dataclass
 
 _MOST = (1 << 31) - 1
 """Tokens of the largest budget: no context has more."""

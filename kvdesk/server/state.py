@@ -6,7 +6,6 @@ One reducer, `apply`. Changed on the server's event loop alone.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from typing import Final
 
 from kvdesk.cache.score import Score, total
@@ -25,6 +24,7 @@ from kvdesk.protocol.chat import (
     TurnStarted,
 )
 from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.values import dataclass, field
 
 NAME_MARK: Final = " · "
 """Between a program and the label of its key, in the name of a client."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -18,6 +17,7 @@ import apsw
 from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.conversations.porting.adding import renamed
 from kvdesk.store import rows
+from kvdesk.values import replace
 
 PIECE: Final = 100
 """Conversations and messages in one step: some 20 ms."""

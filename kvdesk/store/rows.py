@@ -11,7 +11,6 @@ import json
 import sys
 from array import array
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, get_args
@@ -35,6 +34,7 @@ from kvdesk.chat import (
 from kvdesk.codec import CodecError, decode, encode
 from kvdesk.settings import Sampling
 from kvdesk.translation import marked, tr
+from kvdesk.values import asdict
 
 Row = Sequence[Any]
 

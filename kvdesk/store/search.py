@@ -6,7 +6,6 @@ Owns the quoting and the excerpt; must never know: FTS syntax typed by a person,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import apsw
@@ -15,6 +14,7 @@ from kvdesk.chat import ConversationId, MessageId
 from kvdesk.folding import fold, fold_words, holds_all, places
 from kvdesk.graphemes import boundary
 from kvdesk.store import rows
+from kvdesk.values import dataclass
 
 SHORTEST_INDEXED = 3  # the index holds trigrams; shorter words are looked for in the text itself
 MOST_HITS = 200

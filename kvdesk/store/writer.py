@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import StoreError
 from kvdesk.store.store import Store
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 INTERVAL_S = 0.1  # a crash loses at most this, a frame of the window and the writing itself: under 250 ms
 INDEX_PAUSE_S = 0.05  # between two steps of the index: others come first

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from kvdesk.chat import Attachment, attachment_as_read
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 
 def attachment_facts(attachment: Attachment, n_tokens: int = 0, seconds: float | None = None) -> str:

@@ -7,7 +7,6 @@ application does. Everything else reads it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from typing import Final
 
@@ -38,6 +37,7 @@ from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Capability
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field, replace
 from kvdesk.viewmodel.palette import branch_index, request_index
 from kvdesk.viewmodel.readout import cells_of_owners, totals
 

@@ -7,12 +7,12 @@ too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from kvdesk.cache import metrics
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.translation import marked
+from kvdesk.values import dataclass
 from kvdesk.viewmodel import palette
 
 USED: Final = marked("Cells in use")

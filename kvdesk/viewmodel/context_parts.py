@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from kvdesk.protocol.chat import ContextUse, TurnPreview
+from kvdesk.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ A pinned chat in a folder comes first there.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from kvdesk.chat import Conversation
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from kvdesk.library.download_queue import Download, State
 from kvdesk.library.hub import RemoteModel, Repo, quantization_of
 from kvdesk.library.recommended import Recommended
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.models import Cell, Machine
 
 USUAL_LAYERS: Final = 28

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from kvdesk.cache.compare import Comparison, LogitsComparison, SequenceChange, Verdict
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 from kvdesk.viewmodel.readout import visible
 

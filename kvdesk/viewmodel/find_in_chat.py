@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kvdesk import folding
 from kvdesk.chat import Message, MessageId
+from kvdesk.values import dataclass
 
 SEARCHED: Final = 30_000
 """Characters of an attachment that are searched: all of a long one would be laid out to mark what is found in it."""

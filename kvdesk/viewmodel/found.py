@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kvdesk.chat import ConversationId, MessageId
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from kvdesk.folding import Folded, fold
+from kvdesk.values import dataclass
 
 _LETTER: Final = 1
 _NEXT: Final = 10  # more for a letter right after the one before it

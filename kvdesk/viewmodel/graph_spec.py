@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.series import Series
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from kvdesk.cache.metrics import holders, snapshot_n_kv
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, StreamMap, Verification
 from kvdesk.protocol.cache import CacheView
+from kvdesk.values import replace
 
 
 def view_of(maps: tuple[CacheMap, ...], operation: int) -> CacheView:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final, overload
 
 import numpy as np
 
+from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.series import FloatArray
 
 IDLE_S: Final = 15.0

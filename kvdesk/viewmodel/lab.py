@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from kvdesk.protocol.experiment import (
     series_title,
 )
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 
 REPORT = "report.html"
 RESULT = "result.json"

@@ -7,7 +7,6 @@ one, or a control token) counts as part of the next character.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from kvdesk.cache.metrics import holders
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kvdesk.cache.metrics import n_kv
@@ -23,6 +22,7 @@ from kvdesk.protocol.cache import (
     SpeedSample,
 )
 from kvdesk.translation import marked
+from kvdesk.values import dataclass
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.cell_metrics import DRAWN
 from kvdesk.viewmodel.graph_spec import Curve, GraphSpec

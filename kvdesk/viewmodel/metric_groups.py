@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kvdesk.cache.metrics import SequenceMetrics, sequence_metrics
@@ -11,6 +10,7 @@ from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
 from kvdesk.chat import FEW_TOKENS
 from kvdesk.protocol.cache import CacheView
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.cell_metrics import CELL_METRICS, HIGH_WATER, READ, CellMetric
 from kvdesk.viewmodel.measurements import CacheBytes, Measurements
 from kvdesk.viewmodel.percentiles import ROLLING, Percentiles

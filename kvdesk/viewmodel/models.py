@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,6 +12,7 @@ from kvdesk.folding import holds_all
 from kvdesk.library.catalogue import Fit, ModelFacts, expected_tok_s, layer_seconds
 from kvdesk.settings import CacheType, UsedModel
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 MOST_REMEMBERED: Final = 200
 """Models that were opened: the oldest is forgotten then. Favourites stay."""

@@ -8,7 +8,6 @@ affects are declared with its type in `kvdesk.protocol.operations`; one function
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Literal
 
@@ -28,6 +27,7 @@ from kvdesk.protocol.operations import (
     Undo,
 )
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.cache_state import CacheState, Target
 
 

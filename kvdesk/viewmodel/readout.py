@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from kvdesk.chat import ConversationId, TurnStats
 from kvdesk.graphemes import cut
 from kvdesk.protocol.cache import CacheView, ContextInfo
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
 
 from kvdesk.cache.score import Score
@@ -14,6 +13,7 @@ from kvdesk.protocol.cache import CacheView, ClientShare
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import Event
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass, replace
 from kvdesk.viewmodel.readout import reasons
 
 MOST_ROWS: Final = 200

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 _MOST_RANGES: Final = 6  # that are written
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from kvdesk.chat import TurnStats
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.readout import seconds
 
 _PASSAGE: Final = marked(

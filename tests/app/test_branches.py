@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from functools import partial
 
 from pytestqt.qtbot import QtBot
@@ -12,6 +11,7 @@ from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_
 from kvdesk.protocol.chat import ModelLoaded, PreviewTurn, TextDelta, TurnEnded, TurnPreview, TurnStarted
 from kvdesk.store.listener import read_tree
 from kvdesk.ui.messages.message_editor import MessageEditor
+from kvdesk.values import replace
 from tests.app.conftest import Rig, over_both
 from tests.app.test_controller import STATS, answer, say, stored
 from tests.ui.samples import MODEL

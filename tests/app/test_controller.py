@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +33,7 @@ from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store
 from kvdesk.ui.widgets.controls import ElidedButton
+from kvdesk.values import replace
 from tests.app.conftest import Rig, over_both
 from tests.ui.samples import MODEL
 

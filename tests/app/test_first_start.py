@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from kvdesk.app.model_downloads import ModelDownloads
 from kvdesk.chat import ConversationId
 from kvdesk.library.find import FoundModel
 from kvdesk.protocol.chat import Generate, LocalFile, ModelInfo, ModelLoaded, TurnEnded
+from kvdesk.values import replace
 from kvdesk.viewmodel.starters import STARTERS, TWICE
 from tests.app.conftest import Rig
 from tests.ui.samples import MODEL, STATS

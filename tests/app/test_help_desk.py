@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from kvdesk.protocol.chat import LocalFile, LogLine, ModelLoaded
 from kvdesk.protocol.operations import Capability
 from kvdesk.settings import Settings
 from kvdesk.ui.shell.report_dialog import ReportChoice
+from kvdesk.values import replace
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say
 from tests.cache.journals import FACTS, Player

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from kvdesk import paths
 from kvdesk.chat import ConversationId, MessageId, TurnStats
 from kvdesk.protocol.chat import LocalFile, ModelInfo, ModelLoaded, TurnEnded
 from kvdesk.ui.models.page import ModelsPage
+from kvdesk.values import replace
 from tests.app.conftest import Rig
 
 TIMEOUT_MS = 20_000

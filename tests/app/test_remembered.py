@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from kvdesk.protocol.chat import Endpoint, LocalFile, ModelLoaded
 from kvdesk.settings import KnownServer, Settings, ThemeChoice, WindowPlace
 from kvdesk.store.settings_file import load_settings
 from kvdesk.ui.models.get_models import GetModels
+from kvdesk.values import replace
 from tests.app.conftest import Rig
 from tests.ui.samples import CONTEXT, MODEL
 

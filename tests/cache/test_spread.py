@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from kvdesk.cache.blob import BlobError
 from kvdesk.cache.spread import spread_blob, spread_size
 from kvdesk.settings import ContextSettings
+from kvdesk.values import replace
 from tests.cache.contexts import opened
 from tests.cache.journals import assert_same_maps
 from tests.cache.test_compaction import CASES, file_of, fill, logits, played, snapshot_of

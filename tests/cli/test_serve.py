@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from kvdesk.server.config import ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
+from kvdesk.values import replace
 from tests.backends.scripted import ScriptedBackend
 
 CHOSEN = CachePolicy(save_idle_requests=False, memory_mb=8, follow_load=False)

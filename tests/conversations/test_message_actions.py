@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +27,7 @@ from kvdesk.reasoning import ReasoningMarks
 from kvdesk.store.listener import StoreListener
 from kvdesk.store.store import INTERRUPTED_NOTE, Store
 from kvdesk.store.writer import StoreWriter
+from kvdesk.values import replace
 from tests.conversations.conftest import STATS, Held
 
 NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +40,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.messages import SubscriptionDropped
 from kvdesk.settings import Overflow, Settings
+from kvdesk.values import replace
 from tests.conversations.conftest import STATS, Held
 
 MODEL = ModelInfo(LocalFile(Path("tiny.gguf")), "Tiny", "llama", "llama 1M F16", 1, 1, 256, 1, 99, True, True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -25,6 +24,7 @@ from kvdesk.experiments.experiment import Experiment
 from kvdesk.experiments.six_requests import EXPERIMENT as SIX_REQUESTS
 from kvdesk.protocol.experiment import Result, Sample, chosen
 from kvdesk.settings import CacheType
+from kvdesk.values import replace
 
 
 def concluded(experiment: Experiment, samples: list[Sample]) -> Result:

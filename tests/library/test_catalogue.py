@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from kvdesk.library.estimate import estimate
 from kvdesk.library.find import FoundModel, files_of
 from kvdesk.library.gguf_header import read_header
 from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.values import replace
 from tests.places import SHARED_MODELS
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +16,7 @@ from kvdesk.policies.swap import (
     place,
     state_key,
 )
+from kvdesk.values import replace
 
 KIND = StateKind("ab", "0.3.36 0c1e570", "f16", "f16", True, (10000.0, 1.0))
 ALICE = Resident(0, 2000, 2000, 46_000_000, 60.0, 9000.0, 10.0)

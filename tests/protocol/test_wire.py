@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import random
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvdesk import values
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap, Verification
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.codec import CodecError
@@ -71,9 +71,9 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
         return st.lists(values_of(args[0]), max_size=2).map(tuple)
     if origin is Mapping:
         return st.dictionaries(values_of(args[0]), values_of(args[1]), max_size=2)
-    if dataclasses.is_dataclass(hint):
+    if values.is_dataclass(hint):
         hints = typing.get_type_hints(hint)
-        names = [field.name for field in dataclasses.fields(hint)]
+        names = [field.name for field in values.fields(hint)]
         return st.builds(typing.cast(type, hint), **{name: values_of(hints[name]) for name in names})
     if hint in TABLES:
         return TABLES[hint]
@@ -99,8 +99,8 @@ def same(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, np.ndarray):
         return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
-    if dataclasses.is_dataclass(a):
-        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a))
+    if values.is_dataclass(a):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in values.fields(a))
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from kvdesk.reasoning import ReasoningMarks
 from kvdesk.server.config import ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings
+from kvdesk.values import replace
 from tests.backends.scripted import ScriptedBackend
 
 WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}

@@ -6,7 +6,6 @@ import json
 import random
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,6 +46,7 @@ from kvdesk.protocol.wire import to_json
 from kvdesk.server.config import ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.values import replace
 from kvdesk.viewmodel.readout import verification_line
 from tests.server.conftest import INSPECT, KEY, Running
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
 from kvdesk.server.config import Limits, ServerConfig
 from kvdesk.server.gate import Gate
+from kvdesk.values import replace
 
 
 def test_more_requests_than_are_answered_at_once_are_refused_in_the_protocols_form() -> None:

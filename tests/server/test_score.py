@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import Any
 
 import httpx2 as httpx
@@ -14,6 +13,7 @@ from kvdesk.cache.usual_causes import UsualCause
 from kvdesk.protocol.chat import Asked, TurnEnded, TurnStarted
 from kvdesk.server.config import Key, ServerConfig
 from kvdesk.server.server import Server
+from kvdesk.values import replace
 from tests.server.conftest import INSPECT, KEY, WAIT_S, Running
 
 SYSTEM = "The time is {}. You are a careful assistant of a small library by the sea, and answer in one short sentence."

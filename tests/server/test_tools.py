@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import openai
@@ -13,6 +12,7 @@ import pytest
 from kvdesk.backends.local.prompt.templates import ChatTemplate
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.protocol.chat import Generate, ToolChoice
+from kvdesk.values import replace
 from tests.server.scripted import CALLING, WEATHER, Calling, serving
 
 TEMPLATE = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -15,6 +14,7 @@ from hypothesis import given
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.errors import StoreError
 from kvdesk.store import Store, addition, schema
+from kvdesk.values import replace
 from tests.conversations.porting.strategies import several
 from tests.store.values import conversation, message
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -13,6 +12,7 @@ from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, MessageId, Que
 from kvdesk.errors import StoreError
 from kvdesk.settings import Sampling
 from kvdesk.store import Store, schema
+from kvdesk.values import replace
 from tests.store.values import conversation, message
 
 

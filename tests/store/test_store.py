@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal
 from unicodedata import normalize
@@ -24,6 +23,7 @@ from kvdesk.message import TurnStats
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.store import Store, rows, schema
 from kvdesk.store.rows import DAMAGED_NOTE, pack_stats, pack_tokens, unpack_stats, unpack_tokens
+from kvdesk.values import asdict, replace
 from tests.places import ROOT
 from tests.store.values import PAPER, STATS, conversation, message
 

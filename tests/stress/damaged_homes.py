@@ -10,7 +10,7 @@ import json
 import os
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.store import Store
+from kvdesk.values import replace
 
 CONTEXT: Final = ContextSettings(n_ctx=2048, n_seq_max=1, n_batch=512, n_threads=1, n_threads_batch=1)
 WORDS: Final = ("amber", "birch", "cedar", "delta")

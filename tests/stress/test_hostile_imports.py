@@ -9,7 +9,6 @@ import random
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from kvdesk.conversations.porting.summary import rows, summary_of
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
 from kvdesk.store import Store
+from kvdesk.values import replace
 from tests.conversations.porting.samples import (
     chatgpt_conversation,
     dexie_dump,

@@ -6,18 +6,16 @@ photographed, and everything measured ends in a report.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from kvdesk import paths
+from kvdesk import paths, values
 from kvdesk.app.controller import Controller
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import ConversationId, Message, MessageId, new_message_id
@@ -28,6 +26,7 @@ from kvdesk.protocol.operations import Compact, HandOperation, Operate, RemoveRa
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from tests.tour import sample_answer
 from tests.tour.serving_steps import Condition, serving
 
@@ -170,7 +169,7 @@ class Tour(QObject):
         yield lambda: answer in self._ended
         ended = self._ended[answer]
         self._expect(ended.state == "complete", f"the answer to {text!r} is {ended.state}: {ended.note}")
-        stats = dataclasses.asdict(ended.stats)
+        stats = values.asdict(ended.stats)
         self._report["turns"].append({"conversation": conversation, "prompt": text, **stats})
         yield lambda: self._used() == ended.stats.cells_used
 

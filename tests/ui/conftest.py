@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 
 import pytest
 from PySide6.QtCore import QEvent, QObject
@@ -18,6 +17,7 @@ from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets import announce as announcing
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import fields
 from kvdesk.viewmodel.cache_state import CacheState
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE

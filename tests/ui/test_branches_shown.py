@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -14,6 +13,7 @@ from kvdesk.ui.map.colour_tables import colour_table
 from kvdesk.ui.map.colours import N_PAGE_OWNERS, ColourBy
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
+from kvdesk.values import replace
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
 from tests.ui.samples import CONVERSATIONS, ONE, TWO, cache_view

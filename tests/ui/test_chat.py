@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -18,6 +16,7 @@ from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import IconButton
+from kvdesk.values import replace
 from tests.ui.samples import MODEL, ONE, STATS, TWO, message
 
 ANSWER = MessageId("a")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from kvdesk.protocol.chat import EngineDied, ModelLoaded, TurnEnded
 from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
+from kvdesk.values import replace
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]

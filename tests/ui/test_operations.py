@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, Qt
@@ -51,6 +50,7 @@ from kvdesk.protocol.operations import (
 from kvdesk.settings import ContextSettings
 from kvdesk.ui.operations.panel import OperationsPanel
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from kvdesk.viewmodel import operation_specs as specs
 from kvdesk.viewmodel.effect_text import logits_sentence
 from kvdesk.viewmodel.operation_specs import OperationSpec

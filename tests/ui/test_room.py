@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnPreview
 from kvdesk.settings import Overflow
 from kvdesk.ui.messages.room_help import room_words
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from tests.ui.samples import CONTEXT, ONE, STATS, message
 
 Record = Callable[[object], list[tuple[object, ...]]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE
 from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.timeline.rows import Shown, TimelineRows
 from kvdesk.ui.widgets.controls import IconButton
+from kvdesk.values import replace
 from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.history import view_of
 from tests.cache.journals import FACTS, Player

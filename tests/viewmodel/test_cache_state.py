@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import fields, replace
 from pathlib import Path
 
 import kvdesk
@@ -26,6 +25,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import Capability, Effect
 from kvdesk.settings import Sampling
+from kvdesk.values import fields, replace
 from kvdesk.viewmodel.cache_state import MAX_EFFECTS, CacheState, Changed
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from kvdesk.values import replace
 from kvdesk.viewmodel import measurements
 from kvdesk.viewmodel.cell_metrics import CELL_METRICS, DRAWN, GAPS, USED
 from kvdesk.viewmodel.measurements import Measurements

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from kvdesk.chat import Attachment, Message, MessageId
+from kvdesk.values import replace
 from kvdesk.viewmodel.find_in_chat import MOST, SEARCHED, Finder, Hit, nearest
 from tests.ui.samples import message
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from kvdesk.cache.compare import compare_snapshots
 from kvdesk.chat import FEW_TOKENS
 from kvdesk.protocol.cache import LoadSample, OperationDone, SpeedSample
 from kvdesk.protocol.operations import Effect
+from kvdesk.values import replace
 from kvdesk.viewmodel.cell_metrics import HIGH_WATER, USED
 from kvdesk.viewmodel.measurements import MAX_MARKS, Measurements
 from tests.ui.samples import CONTEXT, STATS, cache_view

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from kvdesk.library.catalogue import Fit, ModelFacts, expected_tok_s, layer_seconds
 from kvdesk.library.find import FoundModel
 from kvdesk.settings import CacheType, UsedModel
+from kvdesk.values import replace
 from kvdesk.viewmodel.models import (
     MOST_REMEMBERED,
     Machine,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -11,6 +10,7 @@ from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import TurnStarted
 from kvdesk.protocol.operations import Compact, HandOperation
+from kvdesk.values import replace
 from kvdesk.viewmodel.cache_state import CacheState, Target
 from kvdesk.viewmodel.operation_specs import (
     CLEAR,

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
+from kvdesk.values import replace
 from kvdesk.viewmodel.readout import (
     describe_cell,
     positions_of,

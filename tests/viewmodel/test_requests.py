@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.chat import ConversationId, MessageId, TurnStats
 from kvdesk.protocol.cache import CacheView, ClientShare
 from kvdesk.protocol.chat import Asked, EngineRestarted, TextDelta, TurnEnded, TurnStarted
 from kvdesk.reasoning import ReasoningMarks
+from kvdesk.values import replace
 from kvdesk.viewmodel.palette import N_COLOURS, request_index
 from kvdesk.viewmodel.requests import MOST_ROWS, RequestLog
 

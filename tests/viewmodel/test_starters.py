@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from kvdesk import translation
+from kvdesk.values import replace
 from kvdesk.viewmodel.starters import STARTERS, TWICE, compared
 from tests.ui.samples import STATS
 

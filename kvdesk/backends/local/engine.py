@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from dataclasses import replace
 from functools import partial
 
 from kvdesk.backends.base import CLOSED
@@ -73,6 +72,7 @@ from kvdesk.protocol.operations import Operate, PreviewCompaction
 from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PromptPreview, Tokenize
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.values import replace
 
 VIEW_INTERVAL_S = 0.04
 """At most so often; one token after another is told of, and shown, every `answer_events.TELL_S`."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from kvdesk.errors import KvdeskError, ModelFileError, TemplateError
 from kvdesk.library.preflight import LONG_LINE, Answer
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 if TYPE_CHECKING:
     from kvdesk.backends.local.llama.context import Context

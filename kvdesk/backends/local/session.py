@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
@@ -22,6 +21,7 @@ from kvdesk.policies.swap import Limits
 from kvdesk.protocol import calls
 from kvdesk.settings import CachePolicy, ContextSettings
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

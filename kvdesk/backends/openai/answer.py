@@ -9,7 +9,6 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kvdesk.backends.openai.problems import Broken, Nonsense, ServerError, said_by
@@ -17,6 +16,7 @@ from kvdesk.chat import LIMIT_NOTE, FinishReason, MessageState, TurnStats, stora
 from kvdesk.policies.first_token import Delay, first_token_reason
 from kvdesk.reasoning import BEGINNING, END
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field
 
 MOST_TEXT: Final = 16 << 20
 """Characters of an answer."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kvdesk.backends.base import CLOSED, Emit
@@ -34,6 +33,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.servers import ServerFound, ServerKind
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 
 if TYPE_CHECKING:
     import httpx2

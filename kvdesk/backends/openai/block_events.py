@@ -14,13 +14,13 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kvdesk.blocks.events import BadEvents, decode
 from kvdesk.blocks.tree import BlockMap, BlockTree
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 END: Final = (-1).to_bytes(8, "big", signed=True)
 TOLD_S: Final = 0.2

@@ -10,7 +10,6 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from typing import Final
 
 import httpx2
@@ -41,6 +40,7 @@ from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.protocol.wire import from_json
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 SILENT_S: Final = 30.0
 """The other side says every ten seconds that it is there."""

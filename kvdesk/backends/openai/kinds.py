@@ -7,7 +7,6 @@ that asks for more.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import httpx2
@@ -18,6 +17,7 @@ from kvdesk.backends.openai.problems import KeyRefused, Nonsense, ServerError
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.servers import ServerFound, ServerKind
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 CHAT: Final = frozenset({Feature.CHAT, Feature.CONTINUE})
 MOST_MODELS: Final = 1000

@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from kvdesk import translation
 from kvdesk.backends.base import CLOSED, Emit
@@ -27,6 +26,7 @@ from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed, Event, is_wish
 from kvdesk.protocol.wire import frame, read_frame
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 
 FLAG = "--engine"
 CLOSE_S = 3.5

@@ -6,11 +6,10 @@ writes. It costs nothing that shows: text goes up some 16 times a second, and th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk import translation
 from kvdesk.chat import MessageId
 from kvdesk.protocol.messages import Command, Event
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

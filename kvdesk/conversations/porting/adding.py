@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from kvdesk.chat import Conversation, ConversationId, MessageId, new_conversation_id, new_message_id
+from kvdesk.values import fields, is_dataclass, replace
 
 _GOOD_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 """Ids of kvdesk are hexadecimal. Those of a file may name anything, also a way to another folder."""

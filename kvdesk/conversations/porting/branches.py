@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId, Role
 from kvdesk.conversations.porting.values import circle, items, message_id, obj
 from kvdesk.conversations.titles import propose_title
 from kvdesk.graphemes import cut
+from kvdesk.values import dataclass, field
 
 TO_BE_CHOSEN = -1
 """The colour of a conversation that another program wrote: `adding` chooses one."""

@@ -10,7 +10,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from kvdesk.chat import Conversation, Role
@@ -27,6 +26,7 @@ from kvdesk.conversations.porting.values import (
     title_in,
 )
 from kvdesk.reasoning import written
+from kvdesk.values import replace
 
 SECOND_MS: Final = 1000.0
 _CITATION: Final = re.compile("\ue200[^\ue200\ue201]*\ue201")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +13,7 @@ from kvdesk.conversations.porting import html_file, json_file
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 from kvdesk.whole_file import replacing
 
 Lines = Callable[[Iterable[Conversation], int], Iterator[str]]

@@ -9,7 +9,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -29,6 +28,7 @@ from kvdesk.conversations.porting.values import (
 )
 from kvdesk.paths import open_regular
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 Progress = Callable[[int, int], None]
 """Hears how many bytes of JSON were read, and how many there are. May raise to end the reading."""

@@ -9,7 +9,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -30,6 +29,7 @@ from kvdesk.conversations.porting.values import (
 from kvdesk.graphemes import cut
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError

@@ -6,11 +6,11 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn, Protocol
 
 from kvdesk.conversations.porting.values import LARGEST_VALUE, Malformed
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 CHUNK: Final = 4 << 20
 _BLANK: Final = re.compile("[ \t\n\r\ufeff]*")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvdesk.chat import Conversation, Message
@@ -16,6 +15,7 @@ from kvdesk.conversations.porting import json_file
 from kvdesk.conversations.porting.values import Found
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

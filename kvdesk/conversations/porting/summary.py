@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from kvdesk.chat import Conversation, ConversationId
@@ -12,6 +11,7 @@ from kvdesk.conversations.porting.adding import is_empty
 from kvdesk.conversations.porting.formats import FORMATS
 from kvdesk.conversations.porting.values import Found, Kind, LeftOut
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

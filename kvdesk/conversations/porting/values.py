@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final, Literal
@@ -14,6 +13,7 @@ from kvdesk.chat import Conversation, ConversationId, MessageId, storable
 from kvdesk.errors import UserError
 from kvdesk.graphemes import cut
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field
 
 LARGEST_FILE: Final = 512 << 20
 """Most bytes of JSON in one file, in a ZIP those of its JSON files together."""

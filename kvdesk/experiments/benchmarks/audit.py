@@ -10,7 +10,6 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from kvdesk.backends.local.llama.binding import CountdownFlag, engine_version
@@ -22,6 +21,7 @@ from kvdesk.cache.blob import Blob
 from kvdesk.errors import DecodeError, RefusedCall
 from kvdesk.experiments.benchmarks.random_operations import Operation, RandomOperations, Range
 from kvdesk.settings import ContextSettings
+from kvdesk.values import dataclass, field, fields
 
 LAST_CHUNK = 8150
 """First position where a window is a chunk of 8192 (llama4), so that a chunk ends early."""

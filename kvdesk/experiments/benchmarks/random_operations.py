@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.mirror import Mirror
+from kvdesk.values import dataclass
 
 Kind = Literal[
     "decode", "bad", "illegal", "rm", "cp", "keep", "add", "clear", "save", "load", "save_seq", "load_seq"

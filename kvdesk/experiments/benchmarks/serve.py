@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -32,6 +31,7 @@ from kvdesk.protocol.experiment import Figure, at_least
 from kvdesk.server.config import Key, ServerConfig, new_key
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.values import replace
 
 TURNS: Final = 10
 MAX_TOKENS: Final = 48

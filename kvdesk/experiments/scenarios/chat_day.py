@@ -14,12 +14,12 @@ leaves, and is read again when it comes back, as where no state was saved.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.experiments.scenarios.history import Copied, Event, History, Kept, Loaded, Paused, Read, Wrote
+from kvdesk.values import dataclass, field
 
 SIGMA = 0.5
 STAYS, BACK, NEW = 0.7, 0.15, 0.1  # of the turns; the others branch

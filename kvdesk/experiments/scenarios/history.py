@@ -7,7 +7,8 @@ played with llama.cpp or put to a simulated cache.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

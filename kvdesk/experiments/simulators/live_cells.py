@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from kvdesk.cache.flat import Flat
 from kvdesk.cache.metrics import free_runs, hole_ratio, n_kv, scatter
 from kvdesk.cache.recording import Recording
 from kvdesk.cache.snapshot import StreamMap
+from kvdesk.values import dataclass
 
 MOST_LOOKS = 1000
 """Moments of a recording that are looked at, evenly apart."""

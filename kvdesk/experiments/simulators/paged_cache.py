@@ -10,11 +10,11 @@ write is the rule of the PagedAttention paper and of vLLM v0, where a sequence i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
 from kvdesk.experiments.simulators.block_pool import BlockPool, NoRoom
+from kvdesk.values import dataclass, field
 
 
 class Use(NamedTuple):

@@ -11,12 +11,12 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.experiments.simulators.block_pool import NoRoom
 from kvdesk.experiments.simulators.paged_cache import Use
+from kvdesk.values import dataclass, field
 
 
 @dataclass(slots=True, eq=False)

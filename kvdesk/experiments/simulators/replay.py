@@ -9,7 +9,6 @@ and a copy shares blocks until one of both writes into them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from kvdesk.experiments.scenarios.history import (
@@ -25,6 +24,7 @@ from kvdesk.experiments.scenarios.history import (
 )
 from kvdesk.experiments.simulators.block_pool import NoRoom
 from kvdesk.experiments.simulators.paged_cache import PagedCache, Use
+from kvdesk.values import dataclass, field
 
 
 class PrefixCache(Protocol):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kvdesk.policies.tuned import N_SINKS, RESERVE
 from kvdesk.protocol.operations import OperationName
 from kvdesk.settings import Overflow
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ is. Owns what only the window knows: files that are being read, and the whole of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -15,6 +14,7 @@ from kvdesk.chat import Attachment, Conversation, ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.composer.composer import Composer
 from kvdesk.ui.widgets.choose_file import ask_for_files
+from kvdesk.values import replace
 from kvdesk.viewmodel.attachment_facts import shortened
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
@@ -14,6 +13,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.graphs.time_axis import TimeAxis
 from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import dataclass
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graph_spec import GraphSpec
 from kvdesk.viewmodel.idle import Fold

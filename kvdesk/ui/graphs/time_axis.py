@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
+from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.idle import Fold
 
 LEAST_S = 1.0

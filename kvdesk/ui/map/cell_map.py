@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -46,6 +45,7 @@ from kvdesk.ui.map.pixels import edges_of
 from kvdesk.ui.map.selection import MapSelection, mask_of
 from kvdesk.ui.map.viewport import Viewport
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import replace
 from kvdesk.viewmodel.links import CellRun
 from kvdesk.viewmodel.recency import Recency
 

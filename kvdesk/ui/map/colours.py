@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -15,6 +14,7 @@ from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.protocol.cache import MessageSpans
 from kvdesk.translation import marked, tr
 from kvdesk.ui.map.raster import NO_SEQUENCE, PARTIAL, Runs, second_sequence
+from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.palette import N_COLOURS
 
 N_STEPS: Final = 48  # groups of a continuous scale

@@ -7,9 +7,10 @@ and a cell is never too small for the gap beside it. A map that is higher than i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
+
+from kvdesk.values import dataclass
 
 LABEL_PX: Final = 18  # height of a strip's name, drawn only when there are several
 GAP_PX: Final = 8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from kvdesk.cache.snapshot import CacheSnapshot
@@ -10,6 +9,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import HOLDER_WORDS, N_MESSAGE_COLOURS, N_STEPS, ColourBy, page_words
 from kvdesk.ui.map.frame import MapFrame
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.palette import N_COLOURS
 
 Kind = Literal["colour", "split", "ramp", "mark", "head", "n_kv"]

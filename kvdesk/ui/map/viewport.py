@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from math import ceil, floor, inf
 from typing import Final
 
@@ -10,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF
 
 from kvdesk.ui.map.layout import Strip
 from kvdesk.ui.map.pixels import Part
+from kvdesk.values import dataclass, field, replace
 
 LARGEST_CELL_PX: Final = 96
 

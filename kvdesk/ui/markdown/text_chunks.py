@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.ui.markdown.segments import Segment, Splitter, split_segments
+from kvdesk.values import replace
 
 PIECE_CHARS: Final = 4_000  # laying out one unbroken run and parsing hostile Markdown are quadratic in its length
 PIECE_LINES: Final = 150

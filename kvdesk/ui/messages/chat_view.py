@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from itertools import takewhile
 from math import ceil
 from typing import Final, cast
@@ -20,6 +19,7 @@ from kvdesk.ui.messages.message_list import GAP_PX, MessageList
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
+from kvdesk.values import replace
 
 RENDER_INTERVAL_MS: Final = 100  # at most 10 renderings a second
 _LINE_CHARS: Final = 80  # of a line, where a height is estimated

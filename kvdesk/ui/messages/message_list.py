@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
@@ -14,6 +13,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from kvdesk.chat import MessageId
+from kvdesk.values import dataclass
 
 SIDE_PX: Final = 24
 TOP_PX: Final = 16

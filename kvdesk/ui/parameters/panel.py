@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
@@ -31,6 +30,7 @@ from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import replace
 
 LEAST_PX: Final = 350
 _ASK_MS: Final = 300  # after the last keystroke

@@ -5,7 +5,6 @@ groups that can be folded, and found by a few letters.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -22,6 +21,7 @@ from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label
 from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import dataclass, field
 
 _FIELD_PX: Final = 176  # every choice in full
 

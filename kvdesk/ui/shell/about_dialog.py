@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
@@ -25,6 +24,7 @@ from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

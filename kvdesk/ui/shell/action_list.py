@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
@@ -13,6 +12,7 @@ from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOpti
 from kvdesk.translation import tr
 from kvdesk.ui.shell.actions import Action, ActionGroup
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.fuzzy import match
 
 Index = QModelIndex | QPersistentModelIndex

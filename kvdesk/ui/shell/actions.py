@@ -7,7 +7,6 @@ and the list of shortcuts are made from the same values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt
@@ -15,6 +14,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from kvdesk.ui.widgets.controls import plain_tip
+from kvdesk.values import dataclass
 
 
 def _always() -> str:

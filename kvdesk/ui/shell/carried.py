@@ -6,7 +6,6 @@ What is stored or known (chats, settings, the cache) is shown again by its owner
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
@@ -25,6 +24,7 @@ from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_place import WindowPlacement
 from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.timeline.page import Journals
+from kvdesk.values import dataclass
 
 if TYPE_CHECKING:
     from kvdesk.ui.settings.page import Edits

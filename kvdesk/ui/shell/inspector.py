@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
@@ -27,6 +26,7 @@ from kvdesk.ui.shell.log_panel import LogPanel
 from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.measurements import Measurements
 

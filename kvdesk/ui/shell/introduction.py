@@ -5,7 +5,6 @@ meanwhile; Esc leaves it. (`kvdesk demo` is another thing: it drives the window 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -18,6 +17,7 @@ from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import dataclass
 
 _FOLLOW_MS: Final = 150  # panes are moved and answers grow under the card
 _WIDTH_PX: Final = 340

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
@@ -12,6 +10,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import fit_to_screen, label
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.activity_strip import ActivityStrip
@@ -17,6 +15,7 @@ from kvdesk.ui.shell.status_bar import StatusBar
 from kvdesk.ui.shell.unsaved_strip import UnsavedStrip
 from kvdesk.ui.shell.window_signals import WindowSignals
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import dataclass
 from kvdesk.viewmodel.cache_state import CacheState
 
 

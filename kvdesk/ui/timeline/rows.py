@@ -9,13 +9,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from kvdesk.cache.packing import Entry
 from kvdesk.protocol.operations import TO_COMPARE
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 
 DECODE: Final = "decode"
 _ONE_LINE: Final = 34

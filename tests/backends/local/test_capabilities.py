@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from dataclasses import replace
 
 import pytest
 
@@ -19,6 +18,7 @@ from kvdesk.cache.mirror import Mirror
 from kvdesk.errors import RefusedCall
 from kvdesk.protocol.operations import OperationName
 from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.values import replace
 
 MADE = Creation((CreatedCache(256, 4, 4, 1, "f16", "f16"),), 0)
 

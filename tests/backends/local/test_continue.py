@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,6 +19,7 @@ from kvdesk.protocol.chat import Generate, Overflowed, TextDelta, TurnEnded, Tur
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.settings import Overflow, Sampling
+from kvdesk.values import replace
 from tests.backends.local.conftest import NARROW, SMALL, opened_with
 from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
 from tests.backends.local.test_checkpoints import open_ids

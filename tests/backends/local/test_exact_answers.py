@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TokenLo
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import Compact, Operate
 from kvdesk.settings import Sampling
+from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, emptied, empty, opened_with
 from tests.backends.local.tiny_models import written
 

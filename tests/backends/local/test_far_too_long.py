@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -11,6 +10,7 @@ from kvdesk.chat import Message, Role, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessEngine
 from kvdesk.protocol.chat import Generate, Overflowed, TurnEnded
 from kvdesk.settings import Overflow, Sampling
+from kvdesk.values import replace
 from tests.backends.local.test_turns import of
 
 LONG = "word " * 4_000  # 20,000 characters; 256 tokens hold 16,384 at most

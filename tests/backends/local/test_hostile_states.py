@@ -9,7 +9,6 @@ import os
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from kvdesk.protocol.cache import CacheView, UsePolicy, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.tiny_models import written
 

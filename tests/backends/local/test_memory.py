@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,7 @@ from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.dump import parse_log
 from kvdesk.errors import ContextError, EngineError
 from kvdesk.settings import CacheType, ContextSettings, Sampling
+from kvdesk.values import replace
 from tests.backends.local.tiny_models import N_VOCAB, written
 
 SMALL = ContextSettings(n_ctx=512, n_seq_max=4, n_batch=64, n_ubatch=8, n_threads=1, n_threads_batch=1)

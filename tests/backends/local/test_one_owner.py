@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import kvdesk
 from kvdesk.backends.local.cache_manager.sequences import LeasedSequence
+from kvdesk.values import fields
 
 PACKAGE = Path(kvdesk.__file__).parent
 OWNER = PACKAGE / "backends" / "local" / "cache_manager"

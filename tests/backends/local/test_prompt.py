@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded
 from kvdesk.settings import Sampling
+from kvdesk.values import replace
 
 SHORT = Sampling(temperature=0.0, max_tokens=6)
 

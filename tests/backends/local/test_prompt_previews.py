@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from kvdesk.protocol.cache import Forget
 from kvdesk.protocol.chat import PreviewTurn
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview
 from kvdesk.settings import Sampling
+from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_turns import LONG, of
 from tests.backends.local.tiny_models import written

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from kvdesk.backends.local.prompt.templates import ChatTemplate
 from kvdesk.call_format import GENERIC, ID, INDEX, KEY, KNOWN, CallFormat, NamedArguments, Pair
 from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.values import replace
 
 _TURNS = (
     "{% if tools %}{{ tools | tojson }}{% endif %}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import gguf
@@ -15,6 +14,7 @@ from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
 from kvdesk.backends.local.prompt.text_ids import plain_tokens
 from kvdesk.message import ConversationId, Message, MessageId, Role, TurnStats
+from kvdesk.values import replace
 from tests.backends.local import tiny_models
 
 CONTROL, USER_DEFINED = 3, 4

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -33,6 +32,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.values import replace
 from tests.backends.openai.scripted_server import DONE, ScriptedServer, chunk, event
 
 E = TypeVar("E", bound=Event)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
 from kvdesk.settings import Overflow
+from kvdesk.values import fields, is_dataclass, replace
 
 SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "overflow": st.sampled_from(("", *(overflow.value for overflow in Overflow))),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +13,7 @@ from markdown_it import MarkdownIt
 from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId
 from kvdesk.conversations.porting import export
 from kvdesk.errors import UserError
+from kvdesk.values import replace
 
 JSON, MARKDOWN, HTML = export.EXPORT_FORMATS
 C = ConversationId("c")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import given
 from kvdesk.chat import Conversation, Message
 from kvdesk.conversations.porting import export, formats, json_file
 from kvdesk.errors import UserError
+from kvdesk.values import fields
 from tests.conversations.porting.strategies import conversations, several
 
 JSON = export.EXPORT_FORMATS[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QToolButton
@@ -14,6 +13,7 @@ from kvdesk.protocol.chat import BackendReady, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import Feature
 from kvdesk.settings import Settings
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.settings import ThemeChoice
 from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from kvdesk.viewmodel.downloads import Offer
 from kvdesk.viewmodel.palette import contrast
 from kvdesk.viewmodel.starters import STARTERS

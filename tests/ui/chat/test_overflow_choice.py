@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -14,6 +12,7 @@ from kvdesk.protocol.chat import MessageRetention, Overflowed, TurnEnded
 from kvdesk.protocol.operations import Capability
 from kvdesk.settings import CachePolicy, Overflow, Settings
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, STATS, TWO, message
 
 ANSWER = MessageId("a2")

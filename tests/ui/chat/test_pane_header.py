@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu
@@ -14,6 +12,7 @@ from kvdesk.conversations.titles import propose_title
 from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from tests.ui.samples import MODEL, ONE
 
 TITLE = propose_title("Please explain to me how a KV cache shares the beginnings of prompts between several chats")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
@@ -14,6 +12,7 @@ from kvdesk.protocol.chat import Endpoint, LoadModel, LocalFile, ModelLoaded, Tu
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import ContextSettings
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from tests.ui.samples import MODEL, ONE, STATS, message
 
 SERVER = Endpoint("http://bigbox:8080", "tiny", "bigbox")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QMimeData, QModelIndex, Qt
@@ -14,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import Conversation, ConversationId, MessageId
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from kvdesk.viewmodel.found import FoundRow
 from tests.ui.samples import CONVERSATIONS, ONE, TWO
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.attachment_cards import AttachmentCard
 from kvdesk.ui.messages.message_edit import LONG_PASTE
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from kvdesk.viewmodel.attachment_facts import shortened
 from tests.ui.samples import ONE, TWO, message
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
@@ -11,6 +9,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import Attachment, Conversation
 from kvdesk.protocol.chat import ContextUse, TurnPreview
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from kvdesk.viewmodel.context_parts import ContextParts, DraftEstimate, parts_of_preview, parts_of_use
 from tests.ui.samples import ONE
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +32,7 @@ from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.ui.lab.page import LabPage
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import replace
 from kvdesk.viewmodel.lab import ModelChoice, Needs, PastResult, Question
 
 ONE = Question(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.map.layout import TOP_PX
 from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import replace
 from kvdesk.viewmodel.links import CellRun
 from kvdesk.viewmodel.palette import ramp_colour
 from tests.ui.samples import ONE, Run, cache_view, spans, stream

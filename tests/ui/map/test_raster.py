@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +12,7 @@ from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import Scales, Scene, groups_of
 from kvdesk.ui.map.pixels import Part, picture
 from kvdesk.ui.map.raster import FADING, FIRST_GROUP, FRESH, HIDDEN, N_SHADES, SHARED, SHIFTED
+from kvdesk.values import replace
 from tests.ui.placing import place
 from tests.ui.samples import stream
 

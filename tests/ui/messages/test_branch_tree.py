@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
@@ -14,6 +13,7 @@ from kvdesk.protocol.cache import Lease
 from kvdesk.ui.messages.branch_tree import BranchTree
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import replace
 from tests.ui.samples import ONE, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]

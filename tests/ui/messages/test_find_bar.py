@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
@@ -13,6 +11,7 @@ from kvdesk.chat import MessageId
 from kvdesk.ui.messages.find_bar import FindBar
 from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from tests.ui.samples import ONE, message
 
 LONG = "Much about nothing.\n\n" * 60

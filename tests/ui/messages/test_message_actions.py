@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
@@ -29,6 +28,7 @@ from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.pinned_bar import MOST_LISTED, one_line
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
+from kvdesk.values import replace
 from kvdesk.viewmodel.readout import stats_parts, stats_tip
 from tests.ui.samples import MODEL, ONE, STATS, message
 

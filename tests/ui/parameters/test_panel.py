@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -24,6 +23,7 @@ from kvdesk.settings.preset import built_in
 from kvdesk.ui.parameters.panel import ParametersPanel
 from kvdesk.ui.settings.text_field import TextField
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from tests.ui.samples import CONVERSATIONS, ONE, STATS, TWO
 
 Record = Callable[[object], list[tuple[object, ...]]]

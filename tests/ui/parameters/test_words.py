@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.prompt import PromptPreview, PromptToken
 from kvdesk.settings import Sampling, Settings
 from kvdesk.ui.parameters.words import button_text, changes, cost, is_changed, template_prompt
+from kvdesk.values import replace
 
 SETTINGS = Settings(system_prompt="Be kind.", sampling=Sampling(temperature=0.5))
 DEFAULT = Parameters.default(SETTINGS)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +43,7 @@ from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from kvdesk.ui.widgets.reading_order import in_reading_order
+from kvdesk.values import replace
 from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, USED
 from kvdesk.viewmodel.readout import stats_parts
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message

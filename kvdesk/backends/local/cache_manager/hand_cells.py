@@ -5,8 +5,6 @@ Knows no reports, measurements and events of operations (`operations.by_hand`). 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama import state
@@ -17,6 +15,7 @@ from kvdesk.cache.snapshot import CacheMap
 from kvdesk.cache.spread import spread_blob, spread_size
 from kvdesk.errors import KvdeskError
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

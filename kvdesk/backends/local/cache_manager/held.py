@@ -5,14 +5,13 @@ Runs on the engine's thread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kvdesk.backends.local.llama.context import Context
@@ -20,6 +19,7 @@ from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import Effect
+from kvdesk.values import dataclass, field
 
 Emit = Callable[[Event], None]
 

@@ -7,7 +7,6 @@ engine's thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from kvdesk.cache.batch import Batch
 from kvdesk.errors import DecodeError, RefusedCall, UserError
 from kvdesk.policies.prompt_piece import end_of_piece
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 Logits = NDArray[np.float32]
 

@@ -17,7 +17,6 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +30,7 @@ from kvdesk.policies.checkpoints import Checkpoint
 from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, over_limit_at_the_end, state_key
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client
+from kvdesk.values import dataclass, replace
 from kvdesk.whole_file import write_whole
 
 _log = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ import copy
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal, NamedTuple, Protocol
 
@@ -19,6 +18,7 @@ from kvdesk.errors import RefusedCall
 from kvdesk.protocol.cache import Lease, MessageSpan
 from kvdesk.protocol.chat import Client
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, field
 
 ALL_EXACT = 1 << 30
 """`CacheSequence.exact` where no token was moved."""

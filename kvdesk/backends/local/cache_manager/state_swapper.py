@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
@@ -24,6 +23,7 @@ from kvdesk.policies.swap import Resident, over_share, place
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS, PAYS, TILE
 from kvdesk.protocol import calls
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 
 class Offer(NamedTuple):

@@ -6,11 +6,10 @@ conversations, prompts or Qt.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk import values
 from kvdesk.backends.local.llama.auditor import Auditor
 from kvdesk.backends.local.llama.binding import (
     MIRRORED_BINDING,
@@ -205,6 +204,6 @@ def _subject(model: Model, settings: ContextSettings) -> Subject:
     version = engine_version()
     return Subject(
         versions={"llama-cpp-python": version.binding, "llama.cpp": version.commit, "system": version.system},
-        model={"file": model.path.name, **dataclasses.asdict(model.facts)},
+        model={"file": model.path.name, **values.asdict(model.facts)},
         settings=settings.model_dump(mode="json"),
     )

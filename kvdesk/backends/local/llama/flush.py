@@ -6,10 +6,9 @@ Pure: looks at the mirror, must never call the engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.mirror import Mirror
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +21,7 @@ from kvdesk.grammar.gbnf import ROOT, Grammar
 from kvdesk.grammar.state import GrammarState, Position
 from kvdesk.reasoning import SaidStart
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 _TRIES: Final = 16
 """Tokens that llama.cpp allows and then would not take (a token named after text in the same token)."""

@@ -6,7 +6,6 @@ Every command that takes a model file goes through here. Knows nothing of contex
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from kvdesk.backends.local.llama.model import Model
@@ -15,6 +14,7 @@ from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.preflight import run_preflight
 from kvdesk.settings import ContextSettings
+from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from kvdesk.backends.local.llama.binding import engine_log, free_context, lib
@@ -18,6 +17,7 @@ from kvdesk.cache.geometry import ContextParams, Geometry, plan
 from kvdesk.errors import ContextError
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 _GGML_TYPE = {
     CacheType.F32: lib.GGML_TYPE_F32,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kvdesk.backends.local.llama.binding import lib
@@ -21,6 +20,7 @@ from kvdesk.protocol.chat import TokenLogprobs
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.settings import RANDOM_SEED, Mirostat, SamplerName, Sampling
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 _MIROSTAT_M: Final = 100
 """Tokens that Mirostat 1 estimates with, as in common/sampling.cpp."""

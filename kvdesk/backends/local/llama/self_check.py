@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.context import MAPS, Context
@@ -18,6 +17,7 @@ from kvdesk.cache.geometry import CTX_PAD
 from kvdesk.errors import ContextError
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 BUDGET_S = 0.25
 """No step is begun after this time: a large model proves fewer of them, and the proof says so."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from kvdesk.cache.creation import Creation, parse_creation
 from kvdesk.cache.geometry import Geometry
 from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.values import dataclass
 
 FLOAT_TYPES = frozenset({CacheType.F32, CacheType.F16, CacheType.BF16})
 

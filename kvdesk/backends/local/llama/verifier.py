@@ -6,12 +6,12 @@ Owns the verification state, the history of operations and the report of a misma
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.report import AuditReport, History
 from kvdesk.cache.snapshot import Verification, VerificationState
 from kvdesk.cache.verify import Difference
+from kvdesk.values import dataclass, replace
 
 MAX_REBUILDS = 3
 """A map that had to be taken from the engine this often follows rules that are wrong: it then stays marked."""

@@ -7,7 +7,6 @@ an operation (`ends`). Runs on the engine's thread.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
 
 from kvdesk.backends.local.cache_manager.hand_cells import HandCells
@@ -42,6 +41,7 @@ from kvdesk.protocol.operations import (
     Undo,
 )
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
 
 BY_HAND = marked("by hand")
 MOST_MEASURED = 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
@@ -25,6 +24,7 @@ from kvdesk.message import Message, MessageId
 from kvdesk.protocol.chat import RawPrompt
 from kvdesk.reasoning import TOKENS, ReasoningMarks, parts_of
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 
 ANSWERS_KNOWN = 1000
 """Answers whose ids were compared with their text, remembered: a preview asks again at every keystroke."""

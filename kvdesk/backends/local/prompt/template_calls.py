@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from kvdesk.backends.local.prompt.template_traits import (
@@ -22,6 +21,7 @@ from kvdesk.backends.local.prompt.template_traits import (
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.call_format import GENERIC, ID, INDEX, KEY, KNOWN, NAME, CallFormat, NamedArguments, Pair, json_value
 from kvdesk.reasoning import MARK
+from kvdesk.values import replace
 
 Arguments = Mapping[str, Any]
 

@@ -6,7 +6,6 @@ Owns nothing that outlives it; may be killed at any moment. `template_process` s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -15,6 +14,7 @@ from kvdesk.backends.local.prompt.templates import ChatTemplate, Rendering
 from kvdesk.children.entry import Parent, limit
 from kvdesk.errors import TemplateError
 from kvdesk.message import Message
+from kvdesk.values import dataclass
 
 MEMORY_LIMIT = 1 << 30  # bytes of address space; Python and Jinja2 need a fifth of it
 

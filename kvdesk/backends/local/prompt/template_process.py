@@ -15,7 +15,6 @@ next rendering. Knows nothing of Jinja2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kvdesk.backends.local.prompt.template_child import Answer, Compile, Render
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
@@ -24,6 +23,7 @@ from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import TemplateError
 from kvdesk.message import Message
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 TIME_LIMIT_S = 2.0  # for everything one rendering does
 START_LIMIT_S = 30.0  # for the start of the process on a busy machine

@@ -19,8 +19,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from kvdesk.values import dataclass
 
 Render = Callable[[Sequence[str]], str]
 PRIVATE_USE = range(0xF0000, 0xFFFFE)  # Unicode's supplementary private use area A: 65,534 characters

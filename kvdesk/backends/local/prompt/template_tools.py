@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from kvdesk.call_format import RESULT, TOLD, CallFormat
 from kvdesk.message import Message, MessageId
+from kvdesk.values import replace
 
 _RESULT_END: Final = RESULT.rpartition("}")[2]
 

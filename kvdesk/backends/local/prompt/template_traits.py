@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.call_format import GENERIC, CallFormat
 from kvdesk.reasoning import MARK, ReasoningMarks
+from kvdesk.values import dataclass, replace
 
 Render = Callable[
     [Sequence[Mapping[str, Any]], bool, Sequence[Mapping[str, Any]] | None, Mapping[str, Any]],

@@ -14,7 +14,6 @@ import re
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -32,6 +31,7 @@ from kvdesk.errors import TemplateError
 from kvdesk.message import Message, MessageId
 from kvdesk.reasoning import AnswerParts, parts_of, written
 from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass, field, replace
 
 MAX_SOURCE = 1 << 20  # characters of a template; the longest known ones have about 20,000
 OWN_TEXT = 100_000

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise, takewhile
 
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
@@ -24,6 +23,7 @@ from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.template_spans import ControlTexts, Span
 from kvdesk.backends.local.prompt.templates import AnswerTokens, Segment, TemplateText
 from kvdesk.message import MessageId
+from kvdesk.values import dataclass
 
 _LEADS = ("\n", "/", "a")
 """Beginnings to put before a text that is none; one of them does not grow together with it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from kvdesk.backends.local.llama.sampler import SamplingPlan, Trigger
 from kvdesk.backends.local.prompt.prompt import Prompt
@@ -12,6 +11,7 @@ from kvdesk.grammar.calls import grammar_of_calls
 from kvdesk.grammar.state import checked
 from kvdesk.protocol.chat import Generate
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 
 def with_calls(plan: SamplingPlan, command: Generate, prompt: Prompt) -> SamplingPlan:

@@ -9,7 +9,6 @@ thread.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kvdesk.backends.local.prompt.prompt import Place, Prompt, PromptBuilder
@@ -32,6 +31,7 @@ from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
 from kvdesk.reasoning import ENDS
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 
 Asked = Generate | PreviewTurn | MeasureContext
 

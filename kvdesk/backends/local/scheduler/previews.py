@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
@@ -32,6 +31,7 @@ from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview, PromptToken
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
+from kvdesk.values import dataclass, replace
 
 MOST_PREVIEWED = 200_000
 """Characters of a conversation whose prompt is previewed: answers wait meanwhile, 0.3 s for each 100,000 (one core)."""

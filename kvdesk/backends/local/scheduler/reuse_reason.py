@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
@@ -19,6 +18,7 @@ from kvdesk.chat import Message
 from kvdesk.protocol.chat import Generate
 from kvdesk.reasoning import parts_of
 from kvdesk.translation import tr
+from kvdesk.values import dataclass
 
 FEW_ALIKE: Final = 5
 """Tokens at the beginning that two prompts of one program have in common, beside what a template writes, where one is

@@ -12,7 +12,6 @@ import itertools
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from kvdesk.errors import UserError
@@ -31,6 +30,7 @@ from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnd
 from kvdesk.protocol.experiment import Figure, at_least, at_most
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.values import asdict, dataclass
 
 ANSWER = Sampling(temperature=0.0, max_tokens=96)
 LONG_ANSWER = Sampling(temperature=0.0, max_tokens=3000)
