@@ -9,6 +9,7 @@ import re
 import stat
 import sys
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -136,6 +137,11 @@ def resources_dir() -> Path:
     """
     if bundle := bundle_dir():
         return bundle / "resources"
+    return _resources_beside()
+
+
+@cache
+def _resources_beside() -> Path:
     package = Path(__file__).resolve().parent
     installed = package / "resources"
     return installed if installed.is_dir() else package.parent / "resources"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
@@ -80,6 +79,8 @@ class CacheIntents(QObject):
 
 def _versions() -> dict[str, str]:
     """The versions and the model that a journal is of."""
+    from importlib.metadata import PackageNotFoundError, version  # late: they import the package email
+
     found = {"kvdesk": __version__}
     for name in ("llama-cpp-python", "PySide6-Essentials"):
         try:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 LATE = (
+    *("pydantic", "importlib.metadata", "email", "kvdesk.ui.timeline.page", "kvdesk.ui.blocks.page"),
     *("pyqtgraph", "ziamath", "pypdfium2", "llama_cpp", "huggingface_hub", "httpx2"),
     *("pygments", "markdown_it", "jinja2", "kvdesk.experiments.benchmarks", "kvdesk.library"),
     *("kvdesk.ui.settings.page", "kvdesk.ui.parameters.panel", "kvdesk.ui.shell.command_palette"),

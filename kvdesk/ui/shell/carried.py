@@ -23,11 +23,11 @@ from kvdesk.ui.shell.window_help import WindowHelp
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_place import WindowPlacement
 from kvdesk.ui.shell.window_settings import WindowSettings
-from kvdesk.ui.timeline.page import Journals
 from kvdesk.values import dataclass
 
 if TYPE_CHECKING:
     from kvdesk.ui.settings.page import Edits
+    from kvdesk.ui.timeline.page import Journals
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Carried:
     room: str
     page: str
     log: tuple[LogLine, ...]
-    journals: Journals
+    journals: Journals | None
     search: str
     scrolled: int
     writing: Writing
@@ -66,13 +66,14 @@ class Carried:
         """What is to be carried over. Drafts are told before."""
         parts, tour = made.parts, made.help.introduction
         page = parts.rooms.settings if parts.rooms.shows_settings else None
+        timeline = parts.inspector.made_timeline
         parts.chat.tell_draft()
         return cls(
             place=made.placement.now(),
             room=_room(parts.rooms),
             page=parts.inspector.tab,
             log=parts.inspector.log.lines,
-            journals=parts.inspector.timeline.journals,
+            journals=None if timeline is None else timeline.journals,
             search=parts.conversations.search.text(),
             scrolled=parts.conversations.view.verticalScrollBar().value(),
             writing=parts.chat.writing,
@@ -88,7 +89,8 @@ class Carried:
         made.placement.give_widths(self.place)
         for line in self.log:
             inspector.log.append(line)
-        inspector.timeline.show_journals(self.journals)
+        if self.journals is not None:
+            inspector.timeline.show_journals(self.journals)
         if inspector.shows_all:
             inspector.show_tab(self.page)
         conversations.search.setText(self.search)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -16,14 +16,12 @@ from kvdesk.protocol.chat import LogLine
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.translation import tr
-from kvdesk.ui.blocks.page import BlocksPage
 from kvdesk.ui.cache.cache_page import CachePage
 from kvdesk.ui.cache.numbers_panel import NumbersPanel
 from kvdesk.ui.cache.rulers import Rulers
 from kvdesk.ui.map.bar import MapBar
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.shell.log_panel import LogPanel
-from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
@@ -31,7 +29,9 @@ from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.measurements import Measurements
 
 if TYPE_CHECKING:
+    from kvdesk.ui.blocks.page import BlocksPage
     from kvdesk.ui.graphs.graphs_page import GraphsPage
+    from kvdesk.ui.timeline.page import TimelinePage
 
 PageT = TypeVar("PageT", bound=QWidget)
 
@@ -56,7 +56,7 @@ class Page:
     label       on its tab
     needs       the feature of the back end without which it has nothing to show; None: it always has
     make        makes its widget
-    late        made when it is first shown
+    late        made, and its modules imported, when it is first shown or has something to keep
     instead_of  the page whose place it takes where the back end has what it needs; else it has no tab
     """
 
@@ -73,11 +73,23 @@ def _make_graphs(parts: PageParts) -> QWidget:
     return GraphsPage(parts.theme, parts.measured)
 
 
+def _make_blocks(parts: PageParts) -> QWidget:
+    from kvdesk.ui.blocks.page import BlocksPage
+
+    return BlocksPage(parts.theme)
+
+
+def _make_timeline(parts: PageParts) -> QWidget:
+    from kvdesk.ui.timeline.page import TimelinePage
+
+    return TimelinePage(parts.theme, parts.state, parts.texts)
+
+
 PAGES: Final = (
     Page("Cache", Feature.CACHE_VIEW, lambda parts: CachePage(parts.theme, parts.measured)),
-    Page("Blocks", Feature.BLOCK_MAP, lambda parts: BlocksPage(parts.theme), instead_of="Cache"),
+    Page("Blocks", Feature.BLOCK_MAP, _make_blocks, late=True, instead_of="Cache"),
     Page("Graphs", Feature.CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
-    Page("Timeline", Feature.CACHE_VIEW, lambda parts: TimelinePage(parts.theme, parts.state, parts.texts)),
+    Page("Timeline", Feature.CACHE_VIEW, _make_timeline, late=True),
     Page("Log", None, lambda parts: LogPanel(parts.theme)),
 )
 """In the order of the tabs; the first is shown at first."""
@@ -104,6 +116,9 @@ class Inspector(QWidget):
     close_clicked = Signal()
     tab_shown = Signal(str)
     all_wanted = Signal(bool)  # all of it, or only the map and four numbers
+    undo_clicked = Signal(int)  # on the time line, as the next two
+    recording_wanted = Signal()
+    export_requested = Signal(str, object)  # path, Recording
 
     def __init__(
         self,
@@ -124,7 +139,8 @@ class Inspector(QWidget):
         self.measured = Measurements() if measured is None else measured
         self._parts = PageParts(theme, state, self.measured, self._texts)
         self._made = [None if page.late else page.make(self._parts) for page in PAGES]
-        self._cache, self._timeline = self._page(CachePage), self._page(TimelinePage)
+        self._cache = self._page(CachePage)
+        self._timeline: TimelinePage | None = None
         self._cache.map.show_token_texts(self._texts)
         self._cache.forget_clicked.connect(self.forget_clicked)
         self._cache.rebuild_clicked.connect(self.rebuild_clicked)
@@ -236,7 +252,21 @@ class Inspector(QWidget):
         return self._page(GraphsPage)
 
     @property
+    def blocks(self) -> BlocksPage:
+        from kvdesk.ui.blocks.page import BlocksPage
+
+        self._make(LABELS.index("Blocks"))
+        return self._page(BlocksPage)
+
+    @property
     def timeline(self) -> TimelinePage:
+        self._make(LABELS.index("Timeline"))
+        assert self._timeline is not None
+        return self._timeline
+
+    @property
+    def made_timeline(self) -> TimelinePage | None:
+        """The time line if it has been made: it need not be for what it would only forget."""
         return self._timeline
 
     @property
@@ -325,7 +355,7 @@ class Inspector(QWidget):
             case LogLine():
                 self.log.append(event)
             case BlockMapView():
-                self._page(BlocksPage).show_view(event)
+                self.blocks.show_view(event)
             case TokenTexts():
                 self._texts.update(event.texts)
 
@@ -360,7 +390,16 @@ class Inspector(QWidget):
                 self._stack.removeWidget(empty)
                 empty.deleteLater()
             self._stack.insertWidget(index, made)
+            if PAGES[index].label == "Timeline":
+                self._connect_timeline(cast("TimelinePage", made))
             QTimer.singleShot(0, self, self._fit)  # when it has its fonts and its numbers
+
+    def _connect_timeline(self, timeline: TimelinePage) -> None:
+        self._timeline = timeline
+        timeline.undo_clicked.connect(self.undo_clicked)
+        timeline.recording_wanted.connect(self.recording_wanted)
+        timeline.export_requested.connect(self.export_requested)
+        timeline.set_room(self.height())
 
     def _page(self, kind: type[PageT]) -> PageT:
         """The page of this class, which has been made."""
@@ -393,7 +432,8 @@ class Inspector(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._share_room()
-        self._timeline.set_room(self.height())
+        if self._timeline is not None:
+            self._timeline.set_room(self.height())
 
     @Slot()
     def _fit(self) -> None:

@@ -327,7 +327,7 @@ class Intents(QObject):
         inspector.cache.question.chosen.connect(self._on_rebuild_chosen)
         for card in (inspector.cache.question, inspector.cache.compaction):
             card.cancelled.connect(self._parts.chat.composer.focus_edit)
-        inspector.timeline.export_requested.connect(window.journal_save_requested)
+        inspector.export_requested.connect(window.journal_save_requested)
         self._parts.activity.cancel_clicked.connect(window.cancel_requested)
         operations.command.connect(window.command_requested)
         operations.fork_requested.connect(window.fork_requested)

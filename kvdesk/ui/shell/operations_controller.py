@@ -63,33 +63,44 @@ class OperationsController(QObject):
         inspector.cache.compaction.asked.connect(self.command)
         inspector.cache.compaction.operated.connect(self._operate)
         inspector.cache.effect.undo_clicked.connect(self._on_undo_clicked)
-        inspector.timeline.undo_clicked.connect(self._on_undo_clicked)
-        inspector.timeline.recording_wanted.connect(lambda: self.command.emit(TakeRecording()))
+        inspector.undo_clicked.connect(self._on_undo_clicked)
+        inspector.recording_wanted.connect(lambda: self.command.emit(TakeRecording()))
 
     def apply(self, event: Event) -> None:
         """Show what concerns operations by hand."""
+        self._tell_timeline(event)
         match event:
             case OperationDone():
                 self._show_operation(event)
             case CacheView():
-                self._changed()
+                self._show_state()
             case SpeedSample():
-                self._inspector.timeline.note_change()
                 self._inspector.cache.effect.add_speed(event)
             case ContextReady():
                 self._inspector.cache.question.forget()
                 self._inspector.cache.effect.forget()
                 self._inspector.cache.compaction.forget()
-                self._inspector.timeline.reset()
             case Audited():
                 tone = {"verified": "good", "mirrored": "", "mismatch": "danger"}[event.state]
                 self._strip.show_result(tr("Audit at {at}: {result}").format(at=event.at, result=event.sentence), tone)
             case ContextPreview():
                 self._inspector.cache.question.show_preview(event)
-            case ModelLoaded():
-                self._inspector.timeline.forget_past()
             case CompactionPreview() | RecordingTaken() | Working() | Verified() | Refilled() | BatchRefused():
                 self._show_answer(event)
+            case _:
+                pass
+
+    def _tell_timeline(self, event: Event) -> None:
+        """One that is not made yet reads everything when it is."""
+        if (timeline := self._inspector.made_timeline) is None:
+            return
+        match event:
+            case SpeedSample() | CacheView() | OperationDone():
+                timeline.note_change()
+            case ContextReady():
+                timeline.reset()
+            case ModelLoaded():
+                timeline.forget_past()
             case _:
                 pass
 
@@ -203,7 +214,7 @@ class OperationsController(QObject):
         action.triggered.connect(lambda: self.request(spec, conversation, p0, p1))
 
     def _show_operation(self, done: OperationDone) -> None:
-        self._changed()
+        self._show_state()
         if done.note and done.effect is None:  # else it stands with the effect
             title = self._state.title(done.conversation, -1)
             said = tr("“{title}” {what}") if done.emptied else tr("A branch of “{title}” {what}")
@@ -267,6 +278,5 @@ class OperationsController(QObject):
         self._inspector.cache.effect.show_sentences(tr("rebuild of the context"), *said)
         self._inspector.cache.reveal(self._inspector.cache.effect)
 
-    def _changed(self) -> None:
-        self._inspector.timeline.note_change()
+    def _show_state(self) -> None:
         self._inspector.cache.compaction.show_state()
