@@ -326,9 +326,10 @@ def _by_text(r: Request) -> _Found:
     if ATTRIBUTION_TEXT.search(r.old) or ATTRIBUTION_TEXT.search(r.new):
         return Cause.ATTRIBUTION, sentence, (cures.ATTRIBUTION,)
     usual = usual_cause(r.old, r.new)
+    said = f"{sentence} {usual.sentence}" if usual is not None else sentence
     if "think" in r.old + r.new:
-        return Cause.THINKING, " ".join((sentence, usual)).strip(), (cures.PRESERVE_THINKING,)
-    return Cause.EDITED, " ".join((sentence, usual)).strip(), (cures.STABLE_FRONT if usual else cures.APPEND_ONLY,)
+        return Cause.THINKING, said, (cures.PRESERVE_THINKING,)
+    return Cause.EDITED, said, (cures.STABLE_FRONT if usual else cures.APPEND_ONLY,)
 
 
 def _one_line(text: str) -> str:

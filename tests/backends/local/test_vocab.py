@@ -11,8 +11,8 @@ from tests.backends.local import tiny_models
 def test_marks_of_reasoning_are_kept_where_other_control_tokens_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokens = [*tiny_models._bytes()[:-2], "[THINK]", "<|im_end|>"]
-    monkeypatch.setattr(tiny_models, "_bytes", lambda: tokens)
+    tokens = [*tiny_models.byte_tokens()[:-2], "[THINK]", "<|im_end|>"]
+    monkeypatch.setattr(tiny_models, "byte_tokens", lambda: tokens)
     model = Model(tiny_models.write(tmp_path / "model.gguf", "llama", text=True))
     try:
         vocab = model.vocab
