@@ -33,6 +33,8 @@ SHARING = frozenset(
     {"test_alternatives", "test_chat", "test_command_palette", "test_conversation_list"}
     | {"test_main_window", "test_message_actions", "test_operations"}
     | {"test_overflow_choice", "test_timeline"}
+    | {"test_focus", "test_input_methods", "test_introduction", "test_selection_links"}
+    | {"test_empty_pane", "test_unreachable"}
 )
 """Modules of these whose tests use one `window`, emptied before each, but for those that use `fresh`."""
 

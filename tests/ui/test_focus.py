@@ -25,6 +25,7 @@ def settings_page(window: MainWindow) -> SettingsPage:
     return page
 
 
+@pytest.mark.usefixtures("fresh")
 def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
     window.show_messages(ONE, BRANCH)
     window.show_branches(ONE, BOTH)

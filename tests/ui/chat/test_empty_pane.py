@@ -65,6 +65,7 @@ def test_the_cards_go_with_the_first_message(window: MainWindow, pane: EmptyPane
     assert all(card.isVisible() for card in pane.cards)
 
 
+@pytest.mark.usefixtures("fresh")
 def test_only_of_the_embedded_model_it_is_said_that_it_is_a_toy(window: MainWindow, pane: EmptyPane) -> None:
     assert not pane.toy.isVisible()
     window.show_better(True)
