@@ -80,7 +80,8 @@ class Score:
             return tr("{reused}; no misses").format(reused=reused)
         named = ", ".join(f"{label_of(cause)} ({found.n})" for cause, found in self._sorted)
         n = sum(found.n for found in self.misses.values())
-        return f"{reused}; {tr('1 miss') if n == 1 else tr('%n misses', n)}: {named}"
+        misses = tr("1 miss") if n == 1 else tr("%n misses", n)
+        return f"{reused}; {misses}: {named}"
 
     @property
     def lines(self) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.backends.local.tiny_models import N_EMBD, N_FF, add_tokenizer, byte_tokens
 
-N_CTX = 128
+N_CTX = 1024
 
 
 def write_encoder(path: Path, pooling: gguf.PoolingType) -> Path:

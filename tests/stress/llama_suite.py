@@ -1,7 +1,8 @@
 """A pytest plugin for llama.cpp's own tests of its server (`tools/server/tests`): they ask `kvdesk serve` instead.
 
 Only their fixture is adapted: how a server starts, and what follows from the embedded model answering in place of
-stories260K (its texts and counts of tokens). A test that cannot apply is left out, with the reason (`NOT_APPLYING`).
+stories260K (its texts and counts of tokens), and tiny models in place of those that are downloaded. A test that cannot
+apply is left out, with the reason (`NOT_APPLYING`).
 """
 
 from __future__ import annotations
@@ -10,18 +11,22 @@ import importlib
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import types
 from pathlib import Path
 from typing import Any, Final
 
+import gguf
 import pytest
 
+from kvdesk import paths
+from tests.backends.local.talking import write_talking
 from tests.places import ROOT
+from tests.server.encoder import write_encoder
 
 NOT_APPLYING: Final = {
     "test_server_multiple_addresses": "kvdesk serve listens at one address",
-    "test_server_props": "/props belongs to llama-server's own endpoints, which kvdesk serve lacks",
     "test_server_slots": "/slots cannot be switched off",
     "test_load_split_model": "downloads a model",
     "test_no_ui": "kvdesk serve has no pages",
@@ -30,7 +35,44 @@ NOT_APPLYING: Final = {
     "test_chat_template": "needs --chat-template and the prompt in the answer (__verbose)",
     "test_chat_template_assistant_prefill": "needs --chat-template-file and __verbose",
     "test_chat_template_continue_final_message_vllm_compat": "needs --chat-template-file and __verbose",
-    "test_apply_chat_template": "/apply-template belongs to llama-server's own endpoints",
+    "test_apply_chat_template": "needs --chat-template",
+    "test_completion[Write": "the embedded model ends before 64 tokens",
+    "test_completion_stream[Write": "the embedded model ends before 64 tokens",
+    "test_completion_response_fields": "the embedded model's vocabulary adds no BOS",
+    "test_completion_stream_with_openai_library_stops": "downloads a model",
+    "test_n_probs_post_sampling": "kvdesk serve gives probabilities before sampling",
+    "test_n_probs_post_backend_sampling": "kvdesk serve gives probabilities before sampling",
+    "test_nocache_long_input_prompt": "counts of stories260K's tokens",
+    "test_completion_prompt_cache": "counts of stories260K's tokens",
+    "test_with_qwen_model": "downloads a model",
+    "test_slot_save_restore": "id_slot is passed over: the cache chooses the sequence of a request",
+    "test_slot_restore_legacy_token_list": "counts of stories260K's tokens",
+    **dict.fromkeys(
+        (
+            *("test_slot_save_restore_text_only_on_multimodal", "test_slot_save_restore_with_image"),
+            *("test_slot_save_restore_with_two_images", "test_slot_save_restore_with_image_across_restart"),
+            *(
+                "test_slot_save_restore_image_payload_larger_than_context",
+                "test_slot_restore_media_file_without_mmproj",
+            ),
+        ),
+        "downloads a model that sees pictures",
+    ),
+    **dict.fromkeys(
+        (
+            "test_reasoning[deepseek-ai-DeepSeek-R1-Distill-Qwen-32B-on",
+            "test_reasoning[deepseek-ai-DeepSeek-R1-Distill-Qwen-32B-auto",
+            "test_reasoning[Qwen-QwQ-32B-auto",
+            "test_reasoning[CohereForAI-c4ai-command-r7b-12-2024-tool_use-auto",
+        ),
+        "llama-server gives every template enable_thinking, kvdesk only where a request says so",
+    ),
+    "test_date_inside_prompt": "kvdesk gives templates strftime_now, as transformers does, and no date of its own",
+    "test_embedding_mixed_input[-": "the tiny encoder has no token for an empty text",
+    "test_embedding_pooling_none": "counts of BERT's tokens",
+    "test_embedding_usage_multiple": "counts of BERT's tokens",
+    "test_rerank": "random weights rank by chance",
+    "test_rerank_tei_format": "random weights rank by chance",
     "test_chat_completions_token_count": "/chat/completions/input_tokens belongs to llama-server's own endpoints",
     "test_tokenize_with_bos": "the embedded model's vocabulary adds no BOS",
     "test_verbose_debug": "the prompt in the answer (__verbose)",
@@ -43,8 +85,13 @@ NOT_APPLYING: Final = {
     "test_responses_stream_with_llama_telemetry": "timings of each token",
 }
 """Tests that ask for what kvdesk serve does not have, by name: each with the reason."""
+_PARTS: Final = tuple(name for name in NOT_APPLYING if "[" in name)
+"""Of some tests only a part does not apply: how its name begins."""
 _TEMPLATES: Final = "needs --chat-template"
-_TEXTS: Final = ("content", "couldn't", "Suddenly", "blue", "Aside", "Whillicter", "John")
+_TEXTS: Final = (
+    *("content", "couldn't", "Suddenly", "blue", "Aside", "Whillicter", "John"),
+    *("going", "princesses", "Ann|", "Dad|", "Whiskers", "Jack"),
+)
 """By these a pattern is known that stories260K's text matches; any text does here."""
 _BEGINS_S: Final = 120.0
 _SERVE: Final = """
@@ -55,6 +102,10 @@ from kvdesk.__main__ import main
 sys.exit(main(["serve", *sys.argv[1:]]))
 """
 _left_out: list[str] = []
+_MADE: Final = Path(os.environ.get("KVDESK_HOME") or tempfile.mkdtemp(prefix="kvdesk-suite-"))
+"""Where tiny models are written."""
+_INSPECT_KEY: Final = "sk-suite-inspect-key"
+_COUNTS: Final = ("n_saved", "n_restored", "prompt_n")
 _running: dict[tuple[str, ...], Any] = {}
 """The server of the last test by its options: the next one with the same options asks it too."""
 
@@ -79,10 +130,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         params: dict[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
         name = item.name.partition("[")[0]
+        name = next((start for start in _PARTS if item.name.startswith(start)), name)
         if name in NOT_APPLYING or params.get("chat_template") is not None:
             left_out.append(item)
             _left_out.append(f"not applying: {item.name}: {NOT_APPLYING.get(name, _TEMPLATES)}")
-        params.update({name: _Counted(params[name]) for name in ("n_prompt", "batch_count") if name in params})
+        names = ("n_prompt", "batch_count", "n_tokens")
+        params.update({name: _Counted(params[name]) for name in names if name in params})
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
 
@@ -101,7 +154,13 @@ def _start(server: Any, timeout_seconds: float = _BEGINS_S) -> None:
         "--n-seq-max": server.n_slots,
         "--max-tokens": server.n_predict,
         "--api-key": server.api_key,
-        "--model": os.environ.get("KVDESK_LLAMA_MODEL"),
+        "--model": _model(server),
+        "--slot-save-path": server.slot_save_path,
+        "--inspect-key": _INSPECT_KEY if server.slot_save_path else None,
+        "--pooling": server.pooling,
+        "--embedding-model": _encoder(gguf.PoolingType.MEAN) if server.server_embeddings else None,
+        "--reranking-model": _encoder(gguf.PoolingType.RANK) if server.server_reranking else None,
+        "--reasoning-budget": 0 if server.reasoning == "off" else None,
     }
     given = tuple(str(part) for pair in options.items() if pair[1] is not None for part in pair)
     given += () if server.kv_unified else ("--streams",)
@@ -118,6 +177,26 @@ def _start(server: Any, timeout_seconds: float = _BEGINS_S) -> None:
         except OSError:  # of requests: it does not listen yet
             time.sleep(0.05)
     raise TimeoutError("kvdesk serve did not start")
+
+
+def _model(server: Any) -> str | None:
+    """The file of a model: with tokens to fill a text in, with a chat template, or where it must not end its answers at
+    once, a tiny one with random weights.
+    """
+    template = server.chat_template_file
+    if template is None and "infill" not in str(server.model_hf_repo) and not server.slot_save_path:
+        return os.environ.get("KVDESK_LLAMA_MODEL")
+    made = _MADE / f"{Path(template or 'talking').stem}.gguf"
+    if not made.exists():
+        embedded = paths.embedded_model()
+        assert embedded is not None, "the embedded model belongs to the set-up"
+        write_talking(made, embedded, template=Path(template).read_text("utf-8") if template else None)
+    return str(made)
+
+
+def _encoder(pooling: gguf.PoolingType) -> Path:
+    made = _MADE / f"{pooling.name}.gguf"
+    return made if made.exists() else write_encoder(made, pooling)
 
 
 def _end() -> None:
@@ -138,6 +217,18 @@ def _adapt() -> None:
     sys.modules.setdefault("wget", types.ModuleType("wget"))
     utils: Any = importlib.import_module("utils")
     utils.ServerProcess.start = _start
+    ask = utils.ServerProcess.make_request
+
+    def with_key(server: Any, *arguments: Any, **named: Any) -> Any:
+        if server.slot_save_path:
+            named.setdefault("headers", {"Authorization": f"Bearer {_INSPECT_KEY}"})
+        answer = ask(server, *arguments, **named)
+        if server.slot_save_path and isinstance(answer.body, dict):
+            for counts in (answer.body, answer.body.get("timings", {})):
+                counts.update({name: _Counted(counts[name]) for name in _COUNTS if name in counts})
+        return answer
+
+    utils.ServerProcess.make_request = with_key
     utils.ServerProcess.stop = lambda _server: None
     utils.ServerPreset.load_all = staticmethod(lambda: None)
     matches = utils.match_regex

@@ -22,9 +22,12 @@ INFILL = {"pre": 8, "suf": 9, "mid": 10}
 """Control tokens that the embedded model has for something else."""
 
 
-def write_talking(path: Path, like: Path) -> Path:
-    """Write the model to `path`, with all keys of the tokenizer of the file `like`."""
+def write_talking(path: Path, like: Path, template: str | None = None) -> Path:
+    """Write the model to `path`, with all keys of the tokenizer of the file `like`, or another chat `template`."""
     tokenizer = _tokenizer(like.read_bytes()[: 8 << 20])
+    if template is not None:
+        data = template.encode()
+        tokenizer["tokenizer.chat_template"] = Raw(STRING, struct.pack("<Q", len(data)) + data)
     (n_vocab,) = struct.unpack_from("<Q", tokenizer["tokenizer.ggml.tokens"].data, 4)
     metadata: dict[str, Value] = {
         **llama(
