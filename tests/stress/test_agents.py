@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -83,7 +83,9 @@ def forced(command: Generate, folder: Path) -> Generate:
         if any(tool["function"]["name"] in READS for tool in tools):
             text = GENERIC.written([call_of(tools, n_done, folder)])
     grammar = f"root ::= {json.dumps(text, ensure_ascii=False)}"
-    return replace(command, sampling=command.sampling.model_copy(update={"grammar": grammar, "json_schema": ""}))
+    sampling = command.sampling.model_copy(update={"grammar": grammar, "json_schema": ""})
+    given = {name: getattr(command, name) for name in Generate.__annotations__}
+    return Generate(**{**given, "sampling": sampling})
 
 
 @dataclass
