@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.compacting import compact
-from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
@@ -162,7 +162,7 @@ class Own:
         self._saved = SavedStateStore(None, _ANY, _NO_LIMIT)
         swapper = StateSwapper(context, journal, self._saved, lambda _n_tokens, _n_bytes: (1e9, 0.0))
         self._costs = Costs(Reads(0, 0, True))
-        self._manager = CacheManager(context, journal, swapper, self._costs)
+        self._manager = Cache(context, journal, swapper, self._costs)
         self._place()
 
     @property

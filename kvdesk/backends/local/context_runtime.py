@@ -10,8 +10,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.client_share import client_shares
-from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
@@ -78,9 +78,7 @@ class ContextRuntime:
         self.operation_journal = OperationJournal(context, emit, self._conversation_of)
         self.speed_model = SpeedModel(emit, loaded.costs, context.settings, self._reads())
         swapper = StateSwapper(context, self.operation_journal, saved_states, self.speed_model.costs.again)
-        self.cache_manager = CacheManager(
-            context, self.operation_journal, swapper, self.speed_model.costs, eviction_reasons
-        )
+        self.cache_manager = Cache(context, self.operation_journal, swapper, self.speed_model.costs, eviction_reasons)
         self.overflow_manager = None
         if loaded.prompts is not None:
             self.overflow_manager = OverflowManager(loaded.prompts, context.n_ctx_seq, abilities(context))

@@ -1,6 +1,6 @@
 """Greedy answers to prompts of token ids through the cache: for experiments on models that need not have any text.
 
-Owns the loop over `llama_decode`; what is in the cache is the cache manager's.
+Owns the loop over `llama_decode`; what is in the cache is the cache's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.batch import Batch
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
 class ByIds:
     """Conversations of token ids, by name, in the cache of one context."""
 
-    def __init__(self, context: Context, cache_manager: CacheManager) -> None:
+    def __init__(self, context: Context, cache_manager: Cache) -> None:
         self.context = context
         self.cache_manager = cache_manager
 

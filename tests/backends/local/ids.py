@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
@@ -56,7 +56,7 @@ class Ids(ByIds):
         self.events: list[Event] = []
         operation_journal = OperationJournal(context, self.events.append)
         swapper = StateSwapper(context, operation_journal, saved_states, lambda n_tokens, _: (1e3 * n_tokens, 1.0))
-        super().__init__(context, CacheManager(context, operation_journal, swapper, Costs(Reads(1, 1, skips=True))))
+        super().__init__(context, Cache(context, operation_journal, swapper, Costs(Reads(1, 1, skips=True))))
 
     def close(self) -> None:
         assert self.context.auditor.audit(whole=True).state in ("verified", "mirrored")

@@ -1,4 +1,4 @@
-"""The cache manager alone changes sequences and moves cells: no other module assigns to one or calls llama.cpp."""
+"""The cache alone changes sequences and moves cells: no other module assigns to one or calls llama.cpp."""
 
 from __future__ import annotations
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.protocol.cache import ClientShare
 from kvdesk.translation import tr
 
 
-def client_shares(context: Context, cache_manager: CacheManager) -> tuple[ClientShare, ...]:
+def client_shares(context: Context, cache_manager: Cache) -> tuple[ClientShare, ...]:
     """What is kept of each program's requests, as in `CacheView`. Read-only."""
     cells: Counter[str] = Counter()
     saved: Counter[str] = Counter()
@@ -27,7 +27,7 @@ def client_shares(context: Context, cache_manager: CacheManager) -> tuple[Client
     return tuple(ClientShare(name, cells[name], saved[name]) for name in names)
 
 
-def keep_to_share(context: Context, cache_manager: CacheManager, beside: CacheSequence, n_new: int) -> None:
+def keep_to_share(context: Context, cache_manager: Cache, beside: CacheSequence, n_new: int) -> None:
     """Evict idle requests of the program that asks, the least recently used first, until what they keep and the `n_new`
     tokens to be read in `beside` are within its share. A request alone is never too much. May change the cache.
     """

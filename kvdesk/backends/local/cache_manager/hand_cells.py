@@ -5,7 +5,7 @@ Knows no reports, measurements and events of operations (`operations.by_hand`). 
 
 from __future__ import annotations
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
@@ -30,7 +30,7 @@ class CacheCopy:
 class HandCells:
     """What a person may do to the cells of one context. Arguments and errors as `MirroredMemory` has them."""
 
-    def __init__(self, context: Context, cache_manager: CacheManager) -> None:
+    def __init__(self, context: Context, cache_manager: Cache) -> None:
         self._context = context
         self._memory = context.memory
         self._cache_manager = cache_manager

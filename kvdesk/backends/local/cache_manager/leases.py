@@ -1,6 +1,6 @@
 """The sequences of one context and their cells: leased, shared, truncated, moved, and evicted when room is needed.
 
-The part of `CacheManager` that knows no prompts. Runs on the engine's thread.
+The part of `Cache` that knows no prompts. Runs on the engine's thread.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.translation import marked, tr
 
 _DELETED = marked("a message was deleted")
 
 
-def drop_messages(cache_manager: CacheManager, conversation: ConversationId, messages: Collection[MessageId]) -> None:
+def drop_messages(cache_manager: Cache, conversation: ConversationId, messages: Collection[MessageId]) -> None:
     """Remove the cells of these messages, and of all behind them, which were computed from them: in every branch of the
     conversation that is not being answered, and in its saved states. What is before stays. Changes the cache.
     """

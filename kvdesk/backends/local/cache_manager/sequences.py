@@ -42,7 +42,7 @@ class Acquired(NamedTuple):
 
 
 class CacheSequence(Protocol):
-    """The lease of a seq_id to a conversation, read-only: the cache manager alone changes it.
+    """The lease of a seq_id to a conversation, read-only: the cache alone changes it.
 
     It protects the seq_id until it is released. While it is `busy` it protects the cells too: they are not evicted, and
     no other sequence that shares them moves them. Cells of an idle lease stay only while nobody needs the room.
@@ -111,7 +111,7 @@ class Sequences(Protocol):
 
 @dataclass(slots=True, eq=False)
 class LeasedSequence:
-    """The `CacheSequence` that the cache manager changes; the attributes are explained there."""
+    """The `CacheSequence` that the cache changes; the attributes are explained there."""
 
     seq_id: int
     conversation: ConversationId

@@ -1,7 +1,7 @@
 """Saves the state of a sequence and restores it: where that pays, and whether what was restored is complete.
 
 The policies decide from values (`kvdesk.policies.swap`); this carries out what they decide. Owns the saved states of
-one context. Must never know who has which sequence: the cache manager frees cells and makes room. Runs on the engine's
+one context. Must never know who has which sequence: the cache frees cells and makes room. Runs on the engine's
 thread.
 """
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.hand_cells import HandCells
-from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
 from kvdesk.backends.local.cache_manager.probe import Asked
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
@@ -80,7 +80,7 @@ class CacheOperations:
     def __init__(
         self,
         context: Context,
-        cache_manager: CacheManager,
+        cache_manager: Cache,
         journal: OperationJournal,
         noise: tuple[float, float],
         emit: Emit,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.client_share import keep_to_share
-from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.budget_sampler import with_budget
 from kvdesk.backends.local.llama.context import Context
@@ -36,7 +36,7 @@ class Admission:
     def __init__(
         self,
         context: Context,
-        cache_manager: CacheManager,
+        cache_manager: Cache,
         overflow_manager: OverflowManager,
         overflow: RequestOverflow,
         idle_requests: IdleRequests,

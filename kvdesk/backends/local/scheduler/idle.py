@@ -6,7 +6,7 @@ Owns when something is due. The judgement is `kvdesk.policies.compaction_gain`. 
 
 from __future__ import annotations
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
 from kvdesk.backends.local.scheduler.request import Request
@@ -26,7 +26,7 @@ class Idle:
     def __init__(
         self,
         context: Context,
-        cache_manager: CacheManager,
+        cache_manager: Cache,
         prompts: PromptBuilder | None,
     ) -> None:
         self._context = context

@@ -7,7 +7,7 @@ with its idle slots (`--cache-idle-slots`, server-context.cpp). Runs on the engi
 
 from __future__ import annotations
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.prefix import common_prefix
@@ -20,7 +20,7 @@ from kvdesk.translation import tr
 class IdleRequests:
     """Those of one context. `enabled`: the person may want to see them stay."""
 
-    def __init__(self, context: Context, cache_manager: CacheManager) -> None:
+    def __init__(self, context: Context, cache_manager: Cache) -> None:
         self._cache_manager = cache_manager
         self.enabled = True
         self._possible = cache_manager.one_buffer and context.can("swap")

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.errors import UserError
 from kvdesk.policies.tuned import LEAST_CHUNK, LONGEST_GAP_MS, TILE
@@ -70,7 +70,7 @@ class JobTurns:
         """The job of this command begins once those before it have ended."""
         self._waiting.append((command, job))
 
-    def work(self, cache_manager: CacheManager) -> None:
+    def work(self, cache_manager: Cache) -> None:
         """One chunk of the job, or the end of it."""
         start, self._is_measured = time.perf_counter(), False
         if self._running is None:

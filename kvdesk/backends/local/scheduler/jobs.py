@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.scheduler.job_turns import Job
@@ -26,7 +26,7 @@ from kvdesk.translation import tr
 
 
 def verify(
-    cache_manager: CacheManager,
+    cache_manager: Cache,
     noise: tuple[float, float],
     conversation: ConversationId,
     n_piece: Callable[[], int],
@@ -60,12 +60,12 @@ def verify(
 
 def refill(
     context: Context,
-    cache_manager: CacheManager,
+    cache_manager: Cache,
     spans: MessageSpanReporter,
     n_piece: Callable[[], int],
     emit: Emit,
 ) -> Job:
-    """Fill a new context with what conversations had in the last one (`CacheManager.to_refill`): from saved state, or
+    """Fill a new context with what conversations had in the last one (`Cache.to_refill`): from saved state, or
     computed again from their tokens. At its end it reports what was done.
 
     Conversations that do not fit any more are left out, the least recently used first: their next turn computes them.
@@ -83,7 +83,7 @@ def refill(
 
 def _refill(
     context: Context,
-    cache_manager: CacheManager,
+    cache_manager: Cache,
     spans: MessageSpanReporter,
     n_piece: Callable[[], int],
     found: Counter[str],

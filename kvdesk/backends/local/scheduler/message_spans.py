@@ -1,11 +1,11 @@
 """Where the messages of a conversation lie in its sequence, told whenever it may have changed.
 
-Owns these events and the spans that the cache manager keeps with a sequence. Runs on the engine's thread.
+Owns these events and the spans that the cache keeps with a sequence. Runs on the engine's thread.
 """
 
 from __future__ import annotations
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
@@ -17,7 +17,7 @@ from kvdesk.protocol.chat import MessageRetention
 class MessageSpanReporter:
     """Tells of the sequences of one context. `overflow_manager`: None where the model has no text tokenizer."""
 
-    def __init__(self, cache_manager: CacheManager, overflow_manager: OverflowManager | None, emit: Emit) -> None:
+    def __init__(self, cache_manager: Cache, overflow_manager: OverflowManager | None, emit: Emit) -> None:
         self._cache_manager = cache_manager
         self._overflow_manager = overflow_manager
         self._emit = emit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT, CacheSequence
 from kvdesk.backends.local.scheduler.overflow_manager import Step
 from kvdesk.cache.prefix import common_prefix
@@ -37,9 +37,7 @@ def move_for(held: Sequence[int], step: Step) -> Move | None:
     return Move(n, p0, p1) if n > p1 else None
 
 
-def frees_enough(
-    cache_manager: CacheManager, sequence: CacheSequence, step: Step, policy: Overflow, n_free: int
-) -> bool:
+def frees_enough(cache_manager: Cache, sequence: CacheSequence, step: Step, policy: Overflow, n_free: int) -> bool:
     """Whether `carry_out` leaves room for the tokens that are then to be decoded: `n_free` cells are free now.
 
     Cells that another sequence shares are not freed. Read-only.
@@ -53,7 +51,7 @@ def frees_enough(
     return n_free + cache_manager.shared_cells.cells_freed(sequence, n, ALL_EXACT) >= len(step.after) - n
 
 
-def carry_out(cache_manager: CacheManager, sequence: CacheSequence, step: Step, policy: Overflow) -> str:
+def carry_out(cache_manager: Cache, sequence: CacheSequence, step: Step, policy: Overflow) -> str:
     """Remove from the sequence what is evicted; returns the sentence that tells it. Changes the cache.
 
     What of `step.after` the sequence does not hold afterwards is to be decoded: nothing but the last token when K and V

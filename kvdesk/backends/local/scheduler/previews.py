@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
@@ -40,7 +40,7 @@ MOST_SHOWN = 4096
 
 
 def preview_compaction(
-    context: Context, cache_manager: CacheManager, speed_model: SpeedModel, asked: PreviewCompaction
+    context: Context, cache_manager: Cache, speed_model: SpeedModel, asked: PreviewCompaction
 ) -> CompactionPreview:
     """The map after, bytes to move and the gain to be expected. Raises RefusedCall where compaction is impossible."""
     possible = context.capabilities["compaction"]
@@ -71,7 +71,7 @@ def preview_compaction(
 def preview_context(
     header: GgufHeader,
     context: Context,
-    cache_manager: CacheManager,
+    cache_manager: Cache,
     speed_model: SpeedModel,
     freed: int,
     settings: ContextSettings,
@@ -85,7 +85,7 @@ def preview_context(
         needed = estimate(header, settings)
     n_tokens = sum(
         len(sequence.tokens) for sequence in cache_manager.pool if not sequence.inactive
-    )  # as `CacheManager.hold` has it
+    )  # as `Cache.hold` has it
     why_not = why_not_carried(context, settings)
     ms = speed_model.costs.reading_ms(n_tokens, 0, settings.n_batch) if n_tokens else 0.0
     return ContextPreview(
@@ -106,7 +106,7 @@ def preview_context(
 
 
 def measure_context(
-    n_ctx: int, cache_manager: CacheManager, overflow_manager: OverflowManager | None, asked: MeasureContext
+    n_ctx: int, cache_manager: Cache, overflow_manager: OverflowManager | None, asked: MeasureContext
 ) -> ContextUse:
     """How full a conversation's context is: up to the end of its last message. Raises PromptError, TemplateError."""
     tokens: list[int] = []
@@ -124,7 +124,7 @@ def measure_context(
 
 def preview_turn(
     context: Context,
-    cache_manager: CacheManager,
+    cache_manager: Cache,
     overflow_manager: OverflowManager,
     speed_model: SpeedModel,
     asked: PreviewTurn,
@@ -165,7 +165,7 @@ def preview_turn(
 
 
 def forecast_fit(
-    context: Context, cache_manager: CacheManager, speed_model: SpeedModel, asked: PreviewTurn, fit: Fit
+    context: Context, cache_manager: Cache, speed_model: SpeedModel, asked: PreviewTurn, fit: Fit
 ) -> Forecast:
     """What a turn whose prompt is `fit` would reuse and prefill, and when its first token would come."""
     prompt = _asked_tokens(asked, fit.whole)
@@ -181,7 +181,7 @@ def forecast_fit(
 
 def preview_prompt(
     context: Context,
-    cache_manager: CacheManager,
+    cache_manager: Cache,
     overflow_manager: OverflowManager,
     speed_model: SpeedModel,
     asked: PreviewPrompt,

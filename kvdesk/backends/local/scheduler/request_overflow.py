@@ -5,7 +5,7 @@ Carries out what `OverflowManager` plans. Runs on the engine's thread.
 
 from __future__ import annotations
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
@@ -23,7 +23,7 @@ class RequestOverflow:
     """Of one context."""
 
     def __init__(
-        self, cache_manager: CacheManager, overflow_manager: OverflowManager, spans: MessageSpanReporter, emit: Emit
+        self, cache_manager: Cache, overflow_manager: OverflowManager, spans: MessageSpanReporter, emit: Emit
     ) -> None:
         self._cache_manager = cache_manager
         self._overflow_manager = overflow_manager

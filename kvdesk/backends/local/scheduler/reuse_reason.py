@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.model import Model
@@ -38,7 +38,7 @@ class ReuseReason:
 
 def reuse_reason(
     model: Model,
-    cache_manager: CacheManager,
+    cache_manager: Cache,
     sequence: CacheSequence,
     acquired: Acquired,
     held: list[int],
@@ -118,9 +118,7 @@ def _has_reasoning(message: Message) -> bool:
     return found is not None and found.thought_end > found.thought
 
 
-def _alike(
-    cache_manager: CacheManager, sequence: CacheSequence, prompt: list[int]
-) -> CacheSequence | SavedState | None:
+def _alike(cache_manager: Cache, sequence: CacheSequence, prompt: list[int]) -> CacheSequence | SavedState | None:
     """What an earlier request of the same program holds, in the cache or saved, whose beginning is most like the
     prompt, where it is at all: so little that it was not worth sharing.
     """

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kvdesk.backends.base import CLOSED
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import DecodeKind
@@ -63,7 +63,7 @@ class Running:
     def __init__(
         self,
         context: Context,
-        cache_manager: CacheManager,
+        cache_manager: Cache,
         threads: Threads,
         spans: MessageSpanReporter,
         admission: Admission | None,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.scheduler.admission import Admission
@@ -49,7 +49,7 @@ class Scheduler:
         self.events = AnswerEvents(emit, self.stops)
         self.running: Running | None = None
         self.loaded = (0.0, 0.0)
-        self._cache_manager: CacheManager | None = None
+        self._cache_manager: Cache | None = None
         self._waiting: deque[Waiting] = deque()
         self._blocked = False  # the first that waits found no room; it is tried again when something has ended
 
@@ -73,7 +73,7 @@ class Scheduler:
     def use(
         self,
         context: Context,
-        cache_manager: CacheManager,
+        cache_manager: Cache,
         overflow_manager: OverflowManager | None,
         threads: Threads,
         idle_requests: IdleRequests,

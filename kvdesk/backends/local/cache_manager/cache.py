@@ -38,7 +38,7 @@ _DAMAGED = marked(
 )
 
 
-class CacheManager(Leases):
+class Cache(Leases):
     """The one door to the cells of a context: whoever decodes, reuses, saves or changes cells calls a verb of it."""
 
     # --- what the cache holds: read-only ------------------------------------------------------------------------------
