@@ -22,6 +22,7 @@ from kvdesk.backends.local.loaded_model import LoadedModel
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
+from kvdesk.backends.local.scheduler.previews import Previews
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.recording import MAX_BYTES, Recording
@@ -54,6 +55,7 @@ class ContextRuntime:
     speed_model       how long decodes take with these settings
     threads           how many threads the next decode gets
     idle_requests     requests of other programs that leave the cache for memory
+    previews          what commands would do
     spans             tells where messages lie in the cache
     """
 
@@ -85,6 +87,7 @@ class ContextRuntime:
         self.threads = Threads(context, context.settings, emit)
         self.idle_requests = IdleRequests(context, self.cache_manager)
         self.spans = MessageSpanReporter(self.cache_manager, self.overflow_manager, emit)
+        self.previews = Previews(context, self.cache_manager, lambda: self.chats, self.speed_model)
         self.use(policy)
         self.cache_manager.listen(self._on_decoded)
 

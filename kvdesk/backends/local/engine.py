@@ -23,14 +23,7 @@ from kvdesk.backends.local.operations.by_hand import CacheOperations
 from kvdesk.backends.local.prompt.tokenizing import tokenized
 from kvdesk.backends.local.scheduler.idle import Idle
 from kvdesk.backends.local.scheduler.jobs import refill, verify
-from kvdesk.backends.local.scheduler.previews import (
-    measure_context,
-    preview_compaction,
-    preview_context,
-    preview_prompt,
-    preview_turn,
-    why_not_carried,
-)
+from kvdesk.backends.local.scheduler.previews import why_not_carried
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.backends.local.scheduler.scheduler import Scheduler
 from kvdesk.backends.local.session import EnginePolicy, Session, open_session
@@ -225,8 +218,7 @@ class Engine:
         """Commands that change nothing; a view of the cache would tell nothing new."""
         match command:
             case PreviewCompaction():
-                runtime = self._require().runtime
-                self._emit(preview_compaction(runtime.context, runtime.cache_manager, runtime.speed_model, command))
+                self._emit(self._require().runtime.previews.compaction(command))
             case PreviewContext():
                 self._emit(self._preview_context(command.settings))
             case PreviewTurn() | MeasureContext():
@@ -385,21 +377,14 @@ class Engine:
 
     def _preview_context(self, settings: ContextSettings) -> ContextPreview:
         loaded, runtime = self._require().loaded, self._require().runtime
-        freed = runtime.estimate.context
-        return preview_context(
-            loaded.header, runtime.context, runtime.cache_manager, runtime.speed_model, freed, settings
-        )
+        return runtime.previews.context(loaded.header, runtime.estimate.context, settings)
 
     def _count(self, command: PreviewTurn | MeasureContext) -> None:
         if self.session is None:
             return
-        runtime = self.session.runtime
-        context, cache_manager = runtime.context, runtime.cache_manager
+        previews = self.session.runtime.previews
         try:
-            if isinstance(command, MeasureContext):
-                self._emit(measure_context(context.n_ctx_seq, cache_manager, runtime.overflow_manager, command))
-            else:
-                self._emit(preview_turn(context, cache_manager, runtime.chats, runtime.speed_model, command))
+            self._emit(previews.measure(command) if isinstance(command, MeasureContext) else previews.turn(command))
         except UserError:
             pass  # what cannot be sent is said when it is sent, not while it is typed
 
@@ -409,9 +394,7 @@ class Engine:
         prompts = self.session.loaded.prompts if self.session is not None else None
         template = prompts.model_template if prompts is not None else ""
         try:
-            runtime = self._require().runtime
-            parts = (runtime.context, runtime.cache_manager, runtime.chats, runtime.speed_model)
-            preview = replace(preview_prompt(*parts, command), model_template=template)
+            preview = replace(self._require().runtime.previews.prompt(command), model_template=template)
         except UserError as error:
             preview = PromptPreview(conversation, number, template, problem=str(error))
         if prompts is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.backends.local.llama.context import Context
@@ -18,22 +18,22 @@ from kvdesk.whole_file import write_whole
 
 
 def transferred(
-    context: Context, cache_manager: CacheManager, journal: OperationJournal, command: TransferSequence
+    context: Context, cache: Cache, journal: OperationJournal, command: TransferSequence
 ) -> SequenceTransferred:
     """Carry the command out. Raises UserError, RefusedCall, BlobError: then nothing was saved, and what was to be
     restored is not there.
     """
     began, n_bytes = time.perf_counter(), 0
     context.memory.guards.seq(command.seq_id)
-    sequence = cache_manager.pool.by_seq(command.seq_id)
+    sequence = cache.pool.by_seq(command.seq_id)
     if sequence is not None and sequence.busy:
         raise UserError(tr("The sequence {seq_id} is answering.").format(seq_id=command.seq_id))
     n_tokens = len(sequence.tokens) if sequence is not None else 0
     if command.action == "restore":
-        n_tokens, n_bytes = _restore(context, cache_manager, journal, command)
+        n_tokens, n_bytes = _restore(context, cache, journal, command)
     elif sequence is not None and command.action == "erase":
-        cache_manager.truncate(sequence, 0, tr("erased by a client"))
-        cache_manager.release(sequence)
+        cache.truncate(sequence, 0, tr("erased by a client"))
+        cache.release(sequence)
     elif command.action == "save":
         data = sequence_file(sequence.tokens if sequence is not None else (), context.states.seq_get(command.seq_id))
         n_bytes = len(data)
@@ -44,9 +44,7 @@ def transferred(
     return SequenceTransferred(command.number, n_tokens, n_bytes, (time.perf_counter() - began) * 1e3)
 
 
-def _restore(
-    context: Context, cache_manager: CacheManager, journal: OperationJournal, command: TransferSequence
-) -> tuple[int, int]:
+def _restore(context: Context, cache: Cache, journal: OperationJournal, command: TransferSequence) -> tuple[int, int]:
     """Tokens and bytes."""
     seq_id, path = command.seq_id, _path(command)
     try:
@@ -57,22 +55,22 @@ def _restore(
     if not 0 < len(tokens) < context.n_ctx_seq or not 0 <= min(tokens) <= max(tokens) < context.model.vocab.n_tokens:
         raise UserError(tr("The tokens in the file are not those of this model and context."))
     context.memory.guards.seq_state(seq_id, blob)
-    sequence = cache_manager.lease_at(seq_id, command.conversation, command.client)
+    sequence = cache.lease_at(seq_id, command.conversation, command.client)
     done = False
     try:
-        if not cache_manager.make_room(sequence, len(tokens)):
+        if not cache.make_room(sequence, len(tokens)):
             raise UserError(tr("The cache has no room for the state in the file."))
         reason = tr("restored from the file {name}").format(name=path.name)
         with journal.operation("swap in", command.conversation, reason, call=calls.state_seq_set(seq_id, len(blob))):
             exact = ALL_EXACT if context.block == 1 else 0  # how the file's were computed is not known
-            taken = cache_manager.carry_in(sequence, blob, tokens, exact)
+            taken = cache.carry_in(sequence, blob, tokens, exact)
         if not taken or context.memory.seq_pos_max(seq_id) != len(tokens) - 1:
             raise UserError(tr("The state in the file is not that of its tokens."))
         done = True
     finally:
         if not done:
-            cache_manager.truncate(sequence, 0, tr("the state in the file does not fit"))
-            cache_manager.release(sequence)
+            cache.truncate(sequence, 0, tr("the state in the file does not fit"))
+            cache.release(sequence)
     return len(tokens), len(data)
 
 

@@ -6,7 +6,7 @@ Predicts from what was measured on this machine. Runs on the engine's thread.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
 from kvdesk.backends.local.cache_manager.cache import Cache
@@ -19,7 +19,7 @@ from kvdesk.backends.local.scheduler.overflow_move import move_for
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.cache.compaction import plan_compaction
 from kvdesk.chat import ConversationId
-from kvdesk.errors import NO_TOKENIZER, ContextError, PromptError, RefusedCall, UserError
+from kvdesk.errors import ContextError, PromptError, RefusedCall, UserError
 from kvdesk.library.estimate import available_bytes, check_fits, estimate
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.policies.forecast import Forecast, forecast
@@ -39,179 +39,163 @@ MOST_SHOWN = 4096
 """Tokens of a prompt that are shown: what a person can look through, and a document draws at once."""
 
 
-def preview_compaction(
-    context: Context, cache_manager: Cache, speed_model: SpeedModel, asked: PreviewCompaction
-) -> CompactionPreview:
-    """The map after, bytes to move and the gain to be expected. Raises RefusedCall where compaction is impossible."""
-    possible = context.capabilities["compaction"]
-    if not possible.allowed:
-        raise RefusedCall(possible.why)
-    plan = plan_compaction(cache_manager.snapshot(), asked.layout, asked.hot)
-    if plan.changes_nothing:
-        return CompactionPreview(plan, 1.0, tr("Every cell would stay where it is: nothing would be moved."))
-    plan = replace(plan, bytes_to_move=2 * context.states.size())
-    gain = speed_model.costs.speedup(plan.n_kv_before, plan.n_kv_after, speed_model.n_visible)
-    if plan.n_kv_after >= plan.n_kv_before:
-        gain = 1.0
-        remark = tr("Attention reads {n:,} cells, and would afterwards too: no speed is gained.").format(
-            n=plan.n_kv_before
-        )
-    elif gain is None:
-        remark = tr(
-            "Attention would read {after:,} cells instead of {before:,}. What that gains has not been measured here "
-            "yet: it needs answers over different spans."
-        ).format(after=plan.n_kv_after, before=plan.n_kv_before)
-    else:
-        remark = tr("Measured here, a token would take {share:.0%} of what it takes now.").format(share=1 / gain)
-        if gain < 1.05 and context.settings.flash_attn:
-            remark += " " + tr("With flash attention masked cells are skipped, so there is little to gain.")
-    return CompactionPreview(plan, gain, remark if possible.answer == "yes" else f"{remark} {possible.why}")
+class Previews:
+    """Of what commands would do on one context. Read-only. `chats`: as `ContextRuntime.chats`."""
 
+    def __init__(
+        self, context: Context, cache: Cache, chats: Callable[[], OverflowManager], speed_model: SpeedModel
+    ) -> None:
+        self._context = context
+        self._cache = cache
+        self._chats = chats
+        self._speed_model = speed_model
 
-def preview_context(
-    header: GgufHeader,
-    context: Context,
-    cache_manager: Cache,
-    speed_model: SpeedModel,
-    freed: int,
-    settings: ContextSettings,
-) -> ContextPreview:
-    """Bytes and cost of a context with these settings, refused or not, in place of `context`, which frees so many."""
-    refused, available = "", available_bytes() + freed
-    try:
-        needed = check_fits(header, settings, available, loaded=True)
-    except ContextError as error:
-        refused = str(error)
-        needed = estimate(header, settings)
-    n_tokens = sum(
-        len(sequence.tokens) for sequence in cache_manager.pool if not sequence.inactive
-    )  # as `Cache.hold` has it
-    why_not = why_not_carried(context, settings)
-    ms = speed_model.costs.reading_ms(n_tokens, 0, settings.n_batch) if n_tokens else 0.0
-    return ContextPreview(
-        settings=settings,
-        refused=refused,
-        k_bytes=needed.k,
-        v_bytes=needed.v,
-        recurrent_bytes=needed.r + needed.s,
-        compute_bytes=needed.compute + needed.output,
-        available_bytes=available,
-        tok_s=speed_model.decode_tok_s(settings),
-        n_tokens=n_tokens,
-        seconds=None if ms is None else ms / 1e3,
-        carries_state=not why_not,
-        why_not_carried=why_not,
-        n_cells=cache_manager.totals()[0],
-    )
+    def compaction(self, asked: PreviewCompaction) -> CompactionPreview:
+        """The map after, bytes to move and the gain to be expected. Raises RefusedCall where that is impossible."""
+        possible = self._context.capabilities["compaction"]
+        if not possible.allowed:
+            raise RefusedCall(possible.why)
+        plan = plan_compaction(self._cache.snapshot(), asked.layout, asked.hot)
+        if plan.changes_nothing:
+            return CompactionPreview(plan, 1.0, tr("Every cell would stay where it is: nothing would be moved."))
+        plan = replace(plan, bytes_to_move=2 * self._context.states.size())
+        gain = self._speed_model.costs.speedup(plan.n_kv_before, plan.n_kv_after, self._speed_model.n_visible)
+        if plan.n_kv_after >= plan.n_kv_before:
+            gain = 1.0
+            remark = tr("Attention reads {n:,} cells, and would afterwards too: no speed is gained.").format(
+                n=plan.n_kv_before
+            )
+        elif gain is None:
+            remark = tr(
+                "Attention would read {after:,} cells instead of {before:,}. What that gains has not been measured "
+                "here yet: it needs answers over different spans."
+            ).format(after=plan.n_kv_after, before=plan.n_kv_before)
+        else:
+            remark = tr("Measured here, a token would take {share:.0%} of what it takes now.").format(share=1 / gain)
+            if gain < 1.05 and self._context.settings.flash_attn:
+                remark += " " + tr("With flash attention masked cells are skipped, so there is little to gain.")
+        return CompactionPreview(plan, gain, remark if possible.answer == "yes" else f"{remark} {possible.why}")
 
+    def context(self, header: GgufHeader, freed: int, settings: ContextSettings) -> ContextPreview:
+        """Bytes and cost of a context with these settings, refused or not, in place of the one there is.
 
-def measure_context(
-    n_ctx: int, cache_manager: Cache, overflow_manager: OverflowManager | None, asked: MeasureContext
-) -> ContextUse:
-    """How full a conversation's context is: up to the end of its last message. Raises PromptError, TemplateError."""
-    tokens: list[int] = []
-    n_system = 0
-    if asked.messages:
-        if overflow_manager is None:
-            raise PromptError(tr(NO_TOKENIZER))
-        prompt, _ = overflow_manager.now(asked)
-        tokens = _asked_tokens(asked, prompt)
-        n_system = _n_system(prompt, asked)
-    cached = cache_manager.prefixes.cached(asked.conversation, tokens)
-    n_answer = min(asked.max_tokens, n_ctx // RESERVE)
-    return ContextUse(asked.conversation, len(tokens), cached, n_ctx, n_system, n_answer)
-
-
-def preview_turn(
-    context: Context,
-    cache_manager: Cache,
-    overflow_manager: OverflowManager,
-    speed_model: SpeedModel,
-    asked: PreviewTurn,
-) -> TurnPreview:
-    """What a turn would reuse and prefill, when its first token would come, how the draft compares with the room there
-    is, and what would be evicted for it. Raises PromptError, TemplateError.
-    """
-    n_ctx = context.n_ctx_seq
-    n_answer = min(asked.max_tokens, n_ctx // RESERVE)
-    if len(asked.messages[-1].text) > MOST_CHARACTERS * n_ctx:
-        beginning = preview_turn(context, cache_manager, overflow_manager, speed_model, _beginning(asked, n_ctx))
-        return _far_too_long(beginning, asked)
-    try:
-        fit = overflow_manager.fit(asked)
-    except ContextFull as full:
-        draft = _draft(full.whole, asked)
-        rest = len(full.whole.tokens) - draft.n_tokens
-        shown = replace(_NOTHING, conversation=asked.conversation, n_ctx=n_ctx, n_conversation=rest, n_answer=n_answer)
-        shown = replace(shown, refused=str(full), n_system=_n_system(full.whole, asked))
-        return _with_draft(shown, draft, asked)
-    found = forecast_fit(context, cache_manager, speed_model, asked, fit)
-    draft = _draft(fit.whole, asked)
-    n_evicted = len(fit.step.before) - len(fit.step.after) if fit.step else 0
-    shown = TurnPreview(
-        asked.conversation,
-        found.n_reused,
-        found.n_prefill,
-        found.first_token_ms,
-        found.sentence,
-        n_ctx,
-        n_conversation=len(fit.whole.tokens) + n_evicted - draft.n_tokens,
-        n_answer=n_answer,
-        n_evicted_tokens=n_evicted,
-        n_evicted_messages=len(fit.step.newly_evicted) if fit.step else 0,
-        n_system=_n_system(fit.whole, asked),
-    )
-    return _with_draft(shown, draft, asked)
-
-
-def forecast_fit(
-    context: Context, cache_manager: Cache, speed_model: SpeedModel, asked: PreviewTurn, fit: Fit
-) -> Forecast:
-    """What a turn whose prompt is `fit` would reuse and prefill, and when its first token would come."""
-    prompt = _asked_tokens(asked, fit.whole)
-    reused, restore_ms = cache_manager.estimate_reuse(
-        asked.conversation, prompt, moved=not policy_of(asked.overflow).exact
-    )
-    sequence = cache_manager.pool.get(asked.conversation)
-    move = move_for(sequence.tokens, fit.step) if sequence is not None and fit.step else None
-    if move is not None and move.n_kept > reused:
-        reused, restore_ms = move.n_kept, 0.0
-    return forecast(len(prompt), reused, speed_model.costs, context.n_batch, restore_ms=restore_ms)
-
-
-def preview_prompt(
-    context: Context,
-    cache_manager: Cache,
-    overflow_manager: OverflowManager,
-    speed_model: SpeedModel,
-    asked: PreviewPrompt,
-) -> PromptPreview:
-    """The tokens of a turn's prompt, and how many more than now are prefilled for it. Raises PromptError, TemplateError
-    where it cannot be rendered.
-    """
-    shown = PromptPreview(asked.turn.conversation, asked.number)
-    n_characters = sum(len(message.text) for message in asked.turn.messages)
-    if n_characters > MOST_PREVIEWED:
-        sentence = tr("This chat has {n} characters. The prompt is shown, and a template checked, up to {most}.")
-        raise PromptError(sentence.format(n=f"{n_characters:,}", most=f"{MOST_PREVIEWED:,}"))
-    try:
-        fit = overflow_manager.fit(asked.turn)
-    except ContextFull as full:
-        return _with_tokens(
-            replace(shown, refused=str(full)), context.model.vocab, _asked_tokens(asked.turn, full.whole)
-        )
-    found = now = forecast_fit(context, cache_manager, speed_model, asked.turn, fit)
-    if asked.now != asked.turn:
+        That frees `freed` bytes.
+        """
+        refused, available = "", available_bytes() + freed
         try:
-            fit_now = overflow_manager.fit(asked.now)
-            now = forecast_fit(context, cache_manager, speed_model, asked.now, fit_now)
-        except UserError:
-            now = Forecast(0, 0, 0.0)  # nothing can be answered now: all is the price of the change
-    ms, ms_now = found.first_token_ms, now.first_token_ms
-    again_ms = None if ms is None or ms_now is None else max(0.0, ms - ms_now)
-    n_again = max(0, found.n_prefill - now.n_prefill)
-    shown = replace(shown, n_cached=found.n_reused, n_again=n_again, again_ms=again_ms)
-    return _with_tokens(shown, context.model.vocab, _asked_tokens(asked.turn, fit.whole))
+            needed = check_fits(header, settings, available, loaded=True)
+        except ContextError as error:
+            refused = str(error)
+            needed = estimate(header, settings)
+        n_tokens = sum(
+            len(sequence.tokens) for sequence in self._cache.pool if not sequence.inactive
+        )  # as `Cache.hold` has it
+        why_not = why_not_carried(self._context, settings)
+        ms = self._speed_model.costs.reading_ms(n_tokens, 0, settings.n_batch) if n_tokens else 0.0
+        return ContextPreview(
+            settings=settings,
+            refused=refused,
+            k_bytes=needed.k,
+            v_bytes=needed.v,
+            recurrent_bytes=needed.r + needed.s,
+            compute_bytes=needed.compute + needed.output,
+            available_bytes=available,
+            tok_s=self._speed_model.decode_tok_s(settings),
+            n_tokens=n_tokens,
+            seconds=None if ms is None else ms / 1e3,
+            carries_state=not why_not,
+            why_not_carried=why_not,
+            n_cells=self._cache.totals()[0],
+        )
+
+    def measure(self, asked: MeasureContext) -> ContextUse:
+        """How full a conversation's context is, up to its last message's end. Raises PromptError, TemplateError."""
+        tokens: list[int] = []
+        n_system, n_ctx = 0, self._context.n_ctx_seq
+        if asked.messages:
+            prompt, _ = self._chats().now(asked)
+            tokens = _asked_tokens(asked, prompt)
+            n_system = _n_system(prompt, asked)
+        cached = self._cache.prefixes.cached(asked.conversation, tokens)
+        n_answer = min(asked.max_tokens, n_ctx // RESERVE)
+        return ContextUse(asked.conversation, len(tokens), cached, n_ctx, n_system, n_answer)
+
+    def turn(self, asked: PreviewTurn) -> TurnPreview:
+        """What a turn would reuse and prefill, when its first token would come, how the draft compares with the room
+        there is, and what would be evicted for it. Raises PromptError, TemplateError.
+        """
+        n_ctx = self._context.n_ctx_seq
+        n_answer = min(asked.max_tokens, n_ctx // RESERVE)
+        if len(asked.messages[-1].text) > MOST_CHARACTERS * n_ctx:
+            beginning = self.turn(_beginning(asked, n_ctx))
+            return _far_too_long(beginning, asked)
+        try:
+            fit = self._chats().fit(asked)
+        except ContextFull as full:
+            draft = _draft(full.whole, asked)
+            rest = len(full.whole.tokens) - draft.n_tokens
+            shown = replace(
+                _NOTHING, conversation=asked.conversation, n_ctx=n_ctx, n_conversation=rest, n_answer=n_answer
+            )
+            shown = replace(shown, refused=str(full), n_system=_n_system(full.whole, asked))
+            return _with_draft(shown, draft, asked)
+        found = self._forecast(asked, fit)
+        draft = _draft(fit.whole, asked)
+        n_evicted = len(fit.step.before) - len(fit.step.after) if fit.step else 0
+        shown = TurnPreview(
+            asked.conversation,
+            found.n_reused,
+            found.n_prefill,
+            found.first_token_ms,
+            found.sentence,
+            n_ctx,
+            n_conversation=len(fit.whole.tokens) + n_evicted - draft.n_tokens,
+            n_answer=n_answer,
+            n_evicted_tokens=n_evicted,
+            n_evicted_messages=len(fit.step.newly_evicted) if fit.step else 0,
+            n_system=_n_system(fit.whole, asked),
+        )
+        return _with_draft(shown, draft, asked)
+
+    def _forecast(self, asked: PreviewTurn, fit: Fit) -> Forecast:
+        """What a turn whose prompt is `fit` would reuse and prefill, and when its first token would come."""
+        prompt = _asked_tokens(asked, fit.whole)
+        reused, restore_ms = self._cache.estimate_reuse(
+            asked.conversation, prompt, moved=not policy_of(asked.overflow).exact
+        )
+        sequence = self._cache.pool.get(asked.conversation)
+        move = move_for(sequence.tokens, fit.step) if sequence is not None and fit.step else None
+        if move is not None and move.n_kept > reused:
+            reused, restore_ms = move.n_kept, 0.0
+        return forecast(len(prompt), reused, self._speed_model.costs, self._context.n_batch, restore_ms=restore_ms)
+
+    def prompt(self, asked: PreviewPrompt) -> PromptPreview:
+        """The tokens of a turn's prompt, and how many more than now are prefilled for it. Raises PromptError,
+        TemplateError where it cannot be rendered.
+        """
+        shown = PromptPreview(asked.turn.conversation, asked.number)
+        n_characters = sum(len(message.text) for message in asked.turn.messages)
+        if n_characters > MOST_PREVIEWED:
+            sentence = tr("This chat has {n} characters. The prompt is shown, and a template checked, up to {most}.")
+            raise PromptError(sentence.format(n=f"{n_characters:,}", most=f"{MOST_PREVIEWED:,}"))
+        try:
+            fit = self._chats().fit(asked.turn)
+        except ContextFull as full:
+            return _with_tokens(
+                replace(shown, refused=str(full)), self._context.model.vocab, _asked_tokens(asked.turn, full.whole)
+            )
+        found = now = self._forecast(asked.turn, fit)
+        if asked.now != asked.turn:
+            try:
+                fit_now = self._chats().fit(asked.now)
+                now = self._forecast(asked.now, fit_now)
+            except UserError:
+                now = Forecast(0, 0, 0.0)  # nothing can be answered now: all is the price of the change
+        ms, ms_now = found.first_token_ms, now.first_token_ms
+        again_ms = None if ms is None or ms_now is None else max(0.0, ms - ms_now)
+        n_again = max(0, found.n_prefill - now.n_prefill)
+        shown = replace(shown, n_cached=found.n_reused, n_again=n_again, again_ms=again_ms)
+        return _with_tokens(shown, self._context.model.vocab, _asked_tokens(asked.turn, fit.whole))
 
 
 def _with_tokens(shown: PromptPreview, vocab: Vocab, tokens: list[int]) -> PromptPreview:
