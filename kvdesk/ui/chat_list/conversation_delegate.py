@@ -37,6 +37,7 @@ _TITLE_X: Final = 28
 _FOLDER_PX: Final = 12  # by which chats stand in below the head of their folder
 _FURTHER_DOTS: Final = 2
 _PIN_PX: Final = 14
+_RUNNING: Final = "▍"
 _MOST_BROKEN: Final = 10_000
 _MIDDLE: Final = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
 
@@ -121,7 +122,7 @@ class ConversationDelegate(QStyledItemDelegate):
         self._paint_number(painter, rect, f"{row.n:,}", ink)
         painter.setFont(self._theme.text)
         painter.setPen(ink)
-        room = rect.adjusted(_TITLE_X, 0, -self._right_px(), 0)
+        room = rect.adjusted(_TITLE_X, 0, -self._right_px("888"), 0)
         metrics = QFontMetrics(self._theme.text)
         name = metrics.elidedText(row.folder, Qt.TextElideMode.ElideRight, room.width())
         painter.drawText(room, _MIDDLE | drawing_flags(name), name)
@@ -137,7 +138,7 @@ class ConversationDelegate(QStyledItemDelegate):
         for place, branch in enumerate(index.data(BRANCHES_ROLE)[1 : 1 + _FURTHER_DOTS]):
             painter.setBrush(self._theme.branch_colour(branch_index(number, branch)))
             painter.drawEllipse(QPointF(inner.left() + 22.5, inner.center().y() - 2 + 6 * place), 2.5, 2.5)
-        held = "▍" if index.data(RUNNING_ROLE) else ""  # how many cells is in the tip
+        held = _RUNNING if index.data(RUNNING_ROLE) else ""  # how many cells is in the tip
         more = self._theme.px(_MORE_PX)
         self._paint_number(painter, rect, held, ink)
         if row.conversation is not None and row.conversation.pinned:
@@ -155,16 +156,16 @@ class ConversationDelegate(QStyledItemDelegate):
         right = rect.adjusted(0, 0, -self._theme.px(_MORE_PX), 0)
         painter.drawText(right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number)
 
-    def _right_px(self) -> int:
-        """The room for the number and for "…", the same whatever the number."""
-        return QFontMetrics(self._theme.mono_small).horizontalAdvance("888") + 8 + self._theme.px(_MORE_PX)
+    def _right_px(self, widest: str) -> int:
+        """The room for what is at the right, always as for the widest, and for "…"."""
+        return QFontMetrics(self._theme.mono_small).horizontalAdvance(widest) + 8 + self._theme.px(_MORE_PX)
 
     def _lines(self, index: Index, width: int) -> tuple[str, ...]:
         """The title in a row of this width."""
         row: Row = index.data(ROW_ROLE)
         if row.conversation is None:
             return (row.folder,)
-        room = width - _left(index) - _TITLE_X - self._right_px() - (_PIN_PX if row.conversation.pinned else 0)
+        room = width - _left(index) - _TITLE_X - self._right_px(_RUNNING) - (_PIN_PX if row.conversation.pinned else 0)
         key = (str(index.data()), room, self._theme.text.pixelSize())
         if key not in self._broken:
             if len(self._broken) >= _MOST_BROKEN:
