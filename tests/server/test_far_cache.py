@@ -211,8 +211,8 @@ def follow(running: Running, window: Window, n: int, seed: int) -> None:
     assert verification_line(said)[0].startswith("first says: map verified")
 
 
-def test_its_map_is_that_of_the_first_after_200_operations(running: Running, window: Window) -> None:
-    follow(running, window, 200, seed=1)
+def test_its_map_is_that_of_the_first_after_60_operations(running: Running, window: Window) -> None:
+    follow(running, window, 60, seed=1)
     window.host.submit(TakeRecording())
     window.wait(lambda: window.of(RecordingTaken))
     taken = window.of(RecordingTaken)[0]

@@ -58,7 +58,7 @@ def test_no_token_comes_before_an_older_one(engine: HeadlessEngine) -> None:
     is_exact = session.runtime.context.settings.exact
     first, *_ = answer(engine, ASKED)
     orders, n_moved = [], 0
-    for number in range(12):
+    for number in range(6):
         _, in_order, moved = answer(engine, f"Tell me about number {number} and what it means. " * (1 + number % 3))
         text, again, moved_again = answer(engine, ASKED)
         orders += [in_order, again]
