@@ -13,7 +13,7 @@ from pathlib import Path
 from kvdesk import translation
 from kvdesk.cli.output import take_every_text
 from kvdesk.cli.parser import Parser
-from kvdesk.errors import UserError
+from kvdesk.errors import EngineError, UserError
 from kvdesk.translation import marked, tr
 
 COMMANDS = {
@@ -143,6 +143,8 @@ def _run_command(name: str, arguments: list[str]) -> int:
     command = importlib.import_module(f"kvdesk.cli.{_MODULES.get(name, name)}")
     try:
         return int(command.main(arguments))
+    except EngineError as error:
+        raise UserError(str(error), error.detail) from error
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

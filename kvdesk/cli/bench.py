@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any
 
 from kvdesk.cli import options
 from kvdesk.cli.checkout import of_checkout
+from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.experiments.benchmarks import engine
@@ -28,7 +28,7 @@ Measure = Callable[[Path, ContextSettings, int, Callable[[str], None]], dict[str
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0 when every bar was reached, 1 when one was not, 2 for bad input."""
+    """Exit code 0 when every bar was reached, 1 when one was not. Raises KvdeskError."""
     if argv[:1] == ["peers"]:
         return int(of_checkout("benchmarks.peers.command").main(argv[1:]))
     parser = Parser(
@@ -95,16 +95,7 @@ def main(argv: Sequence[str]) -> int:
         "serve": partial(_serve, peer=args.peer),
     }
     rounds = args.rounds or (3 if args.what == "cache" else 7)
-    try:
-        result = measures[args.what](
-            options.model_path(args),
-            options.context_settings(args),
-            rounds,
-            _say,
-        )
-    except KvdeskError as error:
-        print(error, file=sys.stderr)
-        return 2
+    result = measures[args.what](options.model_path(args), options.context_settings(args), rounds, say)
     if args.json:
         print(json.dumps(result, indent=2))
     else:
@@ -130,17 +121,13 @@ def _against(args: argparse.Namespace, argv: Sequence[str]) -> int:
             rounds=args.rounds or 5,
             only=args.only,
             options=[*model, *passed_on],
-            say=_say,
+            say=say,
         )
     except KvdeskError as error:
-        print("\n".join(filter(None, (str(error), error.detail))), file=sys.stderr)
+        say("\n".join(filter(None, (str(error), error.detail))))
         return 2
     print(json.dumps(result, indent=2) if args.json else "\n".join(against.table(result)))
     return 0
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _table(result: dict[str, Any]) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 
 from kvdesk import values
@@ -11,12 +10,11 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.open_model import open_model
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
-from kvdesk.errors import KvdeskError
 from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0, or 2 with one sentence on standard error."""
+    """Exit code 0. Raises KvdeskError."""
     parser = Parser(
         prog="kvdesk capabilities",
         description=tr("What can be done to the cache of a model with these settings, and why not."),
@@ -25,18 +23,14 @@ def main(argv: Sequence[str]) -> int:
     options.add_model(parser)
     options.add_context(parser)
     args = parser.parse_args(argv)
+    path, settings = options.model_path(args), options.context_settings(args)
+    model = open_model(path, settings).model
     try:
-        path, settings = options.model_path(args), options.context_settings(args)
-        model = open_model(path, settings).model
-        try:
-            context = Context(model, settings)
-            rows = context.capabilities.values()
-            context.close()
-        finally:
-            model.close()
-    except KvdeskError as error:
-        print(error, file=sys.stderr)
-        return 2
+        context = Context(model, settings)
+        rows = context.capabilities.values()
+        context.close()
+    finally:
+        model.close()
     if args.json:
         value = {
             "model": path.name,

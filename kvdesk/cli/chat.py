@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 
 from kvdesk import values
 from kvdesk.chat import TurnStats
 from kvdesk.cli import options, sampling_options
+from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
-from kvdesk.errors import KvdeskError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import LoadModel, LocalFile, ModelLoaded, TextDelta
@@ -19,7 +18,7 @@ from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0, or 2 with one sentence on standard error."""
+    """Exit code 0. Raises KvdeskError."""
     parser = Parser(
         prog="kvdesk chat",
         description=tr("The turns of one conversation through the same engine as the window, on standard output."),
@@ -41,12 +40,8 @@ def main(argv: Sequence[str]) -> int:
         options.say_remark(next(event for event in loaded if isinstance(event, ModelLoaded)))
         context = next(event.context for event in loaded if isinstance(event, ContextReady))
         if settings.n_ctx not in (0, context.n_ctx):
-            print(
-                tr("n_ctx is {n_ctx:,}: llama.cpp rounds {n_ctx2:,} up.").format(
-                    n_ctx=context.n_ctx, n_ctx2=settings.n_ctx
-                ),
-                file=sys.stderr,
-            )
+            sentence = tr("n_ctx is {n_ctx:,}: llama.cpp rounds {n_ctx2:,} up.")
+            say(sentence.format(n_ctx=context.n_ctx, n_ctx2=settings.n_ctx))
         chat = HeadlessChat(headless, args.system or preset.system_prompt or "")
         for turn, prompt in enumerate(args.prompt, start=1):
             ended = chat.answer(prompt, preset.sampling)
@@ -60,9 +55,6 @@ def main(argv: Sequence[str]) -> int:
                 print(json.dumps(line, ensure_ascii=False), flush=True)
             else:
                 print(f"\n[{_summary(stats)}]{' ' + ended.note if ended.note else ''}\n", flush=True)
-    except KvdeskError as error:
-        print(error, file=sys.stderr)
-        return 2
     finally:
         headless.close()
     return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from kvdesk import paths
 from kvdesk.cli import options
+from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
 from kvdesk.codec import decode, encode
 from kvdesk.errors import UserError
@@ -33,7 +33,7 @@ from kvdesk.viewmodel.lab import comparison, same_verdict
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0, or 2 with one sentence on standard error."""
+    """Exit code 0. Raises UserError."""
     parser = Parser(
         prog="kvdesk lab",
         description=tr(
@@ -86,7 +86,7 @@ def _run(args: argparse.Namespace) -> int:
     text_file, journal_file = ("" if file is None else str(file.absolute()) for file in (args.text, args.journal))
     request = Request(experiment.id, str(model), values, args.short, text_file=text_file, journal_file=journal_file)
     at = datetime.now(UTC)
-    _say(
+    say(
         tr("{question}\nIt takes {total:,.0f} MB of memory at most.").format(
             question=tr(experiment.question), total=needed.total / 1000000.0
         )
@@ -98,7 +98,7 @@ def _run(args: argparse.Namespace) -> int:
         print(encode(record, indent=1).decode())
     else:
         _tell(record)
-    _say(tr("The report is {page}").format(page=page))
+    say(tr("The report is {page}").format(page=page))
     return 0
 
 
@@ -109,13 +109,13 @@ def _record(request: Request, at: datetime) -> Record:
         for event in process.events():
             match event:
                 case Started():
-                    _say(
+                    say(
                         tr("It takes about {seconds:.0f} s at the speed measured just now.").format(
                             seconds=event.seconds
                         )
                     )
                 case Progress():
-                    _say(f"{event.done}/{event.total} {event.what}")
+                    say(f"{event.done}/{event.total} {event.what}")
                 case Failed() if event.sentence == CANCELLED:
                     raise KeyboardInterrupt
                 case Failed():
@@ -190,7 +190,3 @@ def _pair(text: str) -> tuple[str, float]:
     except ValueError:
         pass
     raise UserError(tr("--set takes KEY=VALUE with a number (it is {dumps}).").format(dumps=json.dumps(text)))
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

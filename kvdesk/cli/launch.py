@@ -18,7 +18,7 @@ from kvdesk.cache.score import Score, from_json
 from kvdesk.children import foreground
 from kvdesk.cli import options, sampling_options
 from kvdesk.cli.parser import Parser
-from kvdesk.errors import KvdeskError, UserError
+from kvdesk.errors import UserError
 from kvdesk.translation import tr
 
 N_CTX: Final = 32768
@@ -32,17 +32,13 @@ _FOR_CMD: Final = frozenset('"%&|<>^!\r\n')
 
 
 def main(argv: Sequence[str]) -> int:
-    """The exit code of the agent, or 2 with one sentence on standard error."""
+    """The exit code of the agent. Raises KvdeskError."""
     ours, theirs = _split(argv)
     parser = _parser()
     args = parser.parse_args(ours)
     if args.url and args.model:
         parser.error("--url: a server has its own model, --model is for one that is started here")
-    try:
-        return _launch(AGENTS[args.agent], args, theirs)
-    except KvdeskError as error:
-        print(error, file=sys.stderr)
-        return 2
+    return _launch(AGENTS[args.agent], args, theirs)
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from kvdesk import paths
+from kvdesk.cli.output import say
 from kvdesk.errors import ModelFileError, UserError
 from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.settings import CacheType, ContextSettings
@@ -52,7 +52,7 @@ def model_path(args: argparse.Namespace) -> Path:
 def say_remark(event: ModelLoaded) -> None:
     """On standard error: what the person should know about the model, such as a chat template that is replaced."""
     if event.remark:
-        print(event.remark, file=sys.stderr, flush=True)
+        say(event.remark)
 
 
 def context_settings(args: argparse.Namespace) -> ContextSettings:
@@ -65,8 +65,13 @@ def context_settings(args: argparse.Namespace) -> ContextSettings:
     try:
         return ContextSettings(**{name: value for name, value in wanted.items() if value is not None})
     except ValidationError as error:
-        first = error.errors()[0]
-        option = {"n_threads": "--threads"}.get(str(first["loc"][0]), "--" + str(first["loc"][0]).replace("_", "-"))
-        raise UserError(
-            tr("{option}: {problem} (it is {value}).").format(option=option, problem=first["msg"], value=first["input"])
-        ) from error
+        raise invalid(error) from error
+
+
+def invalid(error: ValidationError) -> UserError:
+    """The first value out of range, by its option."""
+    first = error.errors()[0]
+    name = str(first["loc"][0])
+    option = {"n_threads": "--threads"}.get(name, "--" + name.replace("_", "-"))
+    sentence = tr("{option}: {problem} (it is {value}).")
+    return UserError(sentence.format(option=option, problem=first["msg"], value=first["input"]))

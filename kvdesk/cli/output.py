@@ -17,6 +17,11 @@ def take_every_text() -> None:
             stream.reconfigure(errors=_ESCAPING)
 
 
+def say(line: str) -> None:
+    """A line on standard error, at once: progress, remarks and what went wrong."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def _escaped(error: UnicodeError) -> tuple[str, int]:
     """In UTF-16 units, so that JSON stays JSON."""
     if not isinstance(error, UnicodeEncodeError):

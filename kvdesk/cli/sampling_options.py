@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from kvdesk.cli.options import invalid
 from kvdesk.errors import UserError
 from kvdesk.numerals import read_real
 from kvdesk.paths import open_regular
@@ -97,12 +98,7 @@ def _changed(base: Sampling, args: argparse.Namespace) -> Sampling:
                 wanted[name] = parsed("\n".join(wanted[name]))
         return Sampling(**(dict(base) | wanted))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise UserError(
-            tr("{option}: {problem} (it is {value}).").format(
-                option="--" + str(first["loc"][0]).replace("_", "-"), problem=first["msg"], value=first["input"]
-            )
-        ) from error
+        raise invalid(error) from error
     except ValueError as error:
         raise UserError(str(error)) from error
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk import values
+from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
 from kvdesk.translation import tr
 
@@ -52,8 +52,5 @@ def _run(folder: Path, *, as_json: bool) -> int:
         }
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     if not passed:
-        print(
-            tr("The step {step!r} failed: {said}").format(step=outcomes[-1].step, said=outcomes[-1].said),
-            file=sys.stderr,
-        )
+        say(tr("The step {step!r} failed: {said}").format(step=outcomes[-1].step, said=outcomes[-1].said))
     return 0 if passed else 1

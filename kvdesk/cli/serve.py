@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from kvdesk import paths
 from kvdesk.cli import options, sampling_options
+from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
-from kvdesk.errors import KvdeskError, UserError
+from kvdesk.errors import UserError
 from kvdesk.protocol.cache import ContextInfo, ContextReady, UsePolicy
 from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, ModelLoaded
 from kvdesk.protocol.messages import CommandFailed, Event
@@ -35,7 +36,7 @@ what the context holds, and as much again that has left it."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0, or 2 with one sentence on standard error."""
+    """Exit code 0. Raises KvdeskError."""
     from kvdesk.server.config import DEFAULT_HOST, DEFAULT_PORT
 
     parser = Parser(
@@ -142,11 +143,7 @@ def main(argv: Sequence[str]) -> int:
     for option, file in (("--embedding-model", args.embedding_model), ("--reranking-model", args.reranking_model)):
         if file is not None and not file.is_file():
             parser.error(f"{option}: there is no such file")
-    try:
-        return _serve(args)
-    except KvdeskError as error:
-        print(error, file=sys.stderr)
-        return 2
+    return _serve(args)
 
 
 def _serve(args: argparse.Namespace) -> int:
@@ -225,7 +222,7 @@ def _policy() -> UsePolicy:
 
     settings, complaint = load_settings(paths.settings_file())
     if complaint:
-        print(complaint, file=sys.stderr)
+        say(complaint)
     return UsePolicy(settings.cache)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from kvdesk.__main__ import main
 from kvdesk.app.replay import open_journal
 from kvdesk.cache.journal_file import JournalHeader, save_journal
-from kvdesk.cli import replay
 from tests.cache.journals import FACTS, Player
 
 
@@ -64,7 +64,7 @@ def test_a_file_that_is_none_is_said(
     file = tmp_path / "file.jsonl"
     if content is not None:
         file.write_bytes(content)
-    assert replay.main([str(file)]) == 2
+    assert main(["replay", str(file)]) == 2
     said = capsys.readouterr().err
     assert sentence in said
     assert len(said.strip().splitlines()) == 1

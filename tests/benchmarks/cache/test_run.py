@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kvdesk.__main__ import main
 from kvdesk.cli import bench
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.benchmarks.cache import run
@@ -40,7 +41,7 @@ def test_what_cannot_be_measured_has_failed(model: str, capsys: pytest.CaptureFi
 
 
 def test_no_such_scenario(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.main(["cache", "--only", "nothing", "--model", model]) == 2
+    assert main(["bench", "cache", "--only", "nothing", "--model", model]) == 2
     assert "There is no scenario nothing" in capsys.readouterr().err
 
 
