@@ -1,0 +1,144 @@
+"""Streams of `/v1/messages` and `/v1/responses`, event by event, beside those of llama-server for the same requests.
+None calls a tool: llama-server does not force the small models to.
+
+KVDESK_LLAMA_SERVER=…/llama-server   where it is: an unmodified one, not here
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2 as httpx
+import pytest
+
+from tests.server.conftest import KEY, Running, engine, running  # noqa: F401 - fixtures
+
+LLAMA_SERVER = os.environ.get("KVDESK_LLAMA_SERVER", "")
+BEGINS_S: Final = 120.0
+WEATHER: Any = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+ASKED: Any = [{"role": "user", "content": "Use the tool: how is the weather in Rome?"}]
+MESSAGES_TOOL: Any = {"name": "weather", "description": "Tells it.", "input_schema": WEATHER}
+RESPONSES_TOOL: Any = {"type": "function", "name": "weather", "description": "Tells it.", "parameters": WEATHER}
+MESSAGES: Any = {"messages": ASKED, "temperature": 0.0, "max_tokens": 12}
+RESPONSES: Any = {"input": ASKED, "temperature": 0.0, "max_output_tokens": 12}
+CALLED: Any = {"type": "tool_use", "id": "t12345678", "name": "weather", "input": {"city": "Rome"}}
+TOLD: Any = {"type": "tool_result", "tool_use_id": "t12345678", "content": "sunny"}
+HISTORY: Any = [*ASKED, {"role": "assistant", "content": [CALLED]}, {"role": "user", "content": [TOLD]}]
+ITEMS: Any = [
+    *ASKED,
+    {"type": "function_call", "call_id": "c12345678", "name": "weather", "arguments": '{"city": "Rome"}'},
+    {"type": "function_call_output", "call_id": "c12345678", "output": "sunny"},
+]
+ONLY_HERE: Final = ("ping",)
+"""Events that llama-server does not send: Anthropic sends one behind the first."""
+OTHER_NAMES: Final = {"response.incomplete": "response.completed"}
+"""An answer that is cut off is complete in llama-server's."""
+
+
+def stream(http: httpx.Client, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
+    answer = http.post(path, json={**body, "stream": True})
+    assert answer.status_code == 200, answer.text
+    lines = [line for line in answer.text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line.removeprefix("data: ")) for line in lines]
+
+
+def kind(event: dict[str, Any]) -> str:
+    """Its type, with that of what it brings."""
+    inner = next((event[name]["type"] for name in ("content_block", "item") if name in event), "")
+    delta = event["delta"].get("type", "") if isinstance(event.get("delta"), dict) else ""
+    return " ".join(part for part in (OTHER_NAMES.get(event["type"], event["type"]), inner, delta) if part)
+
+
+def fields(value: Any, at: str = "") -> Iterator[str]:
+    """Paths of all fields, lists as their first value."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield f"{at}.{name}"
+            yield from fields(part, f"{at}.{name}")
+    elif isinstance(value, list) and value:
+        yield from fields(value[0], f"{at}[]")
+
+
+@contextmanager
+def llama_server(model: Path) -> Iterator[httpx.Client]:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+    command = [
+        LLAMA_SERVER,
+        "-m",
+        str(model),
+        "--jinja",
+        "--port",
+        port,
+        "-c",
+        "1024",
+        "-np",
+        "1",
+        "-t",
+        "2",
+        "--no-ui",
+    ]
+    with (
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600.0) as http,
+    ):
+        try:
+            over = time.monotonic() + BEGINS_S
+            while True:
+                try:
+                    if http.get("/health").status_code == 200:
+                        break
+                except httpx.TransportError:  # it does not listen yet
+                    pass
+                assert process.poll() is None, "llama-server ended"
+                assert time.monotonic() < over, "llama-server did not begin"
+                time.sleep(0.1)
+            yield http
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def other(model_file: Path) -> Iterator[httpx.Client]:
+    with llama_server(model_file) as http:
+        yield http
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(not LLAMA_SERVER, reason="KVDESK_LLAMA_SERVER is where a llama-server is")
+@pytest.mark.parametrize("engine", ["embedded"], indirect=True)
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/messages", {**MESSAGES, "system": "Be brief."}),
+        ("/v1/messages", {**MESSAGES, "messages": HISTORY, "tools": [MESSAGES_TOOL], "tool_choice": {"type": "none"}}),
+        ("/v1/responses", {**RESPONSES, "instructions": "Be brief."}),
+        ("/v1/responses", {**RESPONSES, "input": ITEMS, "tools": [RESPONSES_TOOL], "tool_choice": "none"}),
+    ],
+    ids=["text", "result", "response", "output"],
+)
+def test_a_stream_has_every_event_and_field_of_llama_servers(
+    running: Running,  # noqa: F811
+    other: httpx.Client,
+    path: str,
+    body: dict[str, Any],
+) -> None:
+    with running.http(KEY) as http:
+        ours, theirs = stream(http, path, body), stream(other, path, body)
+    ours = [event for event in ours if event["type"] not in ONLY_HERE]
+    assert [name for name, _ in groupby(map(kind, ours))] == [name for name, _ in groupby(map(kind, theirs))]
+    known: dict[str, set[str]] = {}
+    for event in ours:
+        known.setdefault(kind(event), set()).update(fields(event))
+    missing = {f"{kind(event)}: {field}" for event in theirs for field in set(fields(event)) - known[kind(event)]}
+    assert not missing
