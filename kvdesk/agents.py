@@ -182,7 +182,7 @@ _CLAUDE = Agent(
         ),
         *_env(
             (("CLAUDE_CODE_ATTRIBUTION_HEADER", "0"),),
-            marked("a header that changes with each request stood before the system prompt"),
+            marked("a header before the system prompt changes with each conversation: all behind it is read again"),
         ),
         *_env((("ENABLE_TOOL_SEARCH", "false"),), marked("tools that come later would change the beginning")),
         *_env(
