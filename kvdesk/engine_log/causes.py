@@ -204,7 +204,8 @@ def _full(s: Server, r: Request) -> tuple[Cure, ...]:
 def _forced(r: Request, s: Server) -> _Found:
     at = tr("the first difference (token {same:,})").format(same=r.same) if r.same >= 0 else tr("the first difference")
     reuse = (cures.NO_CACHE_REUSE,) if r.reuse_off > 0 else ()
-    if r.prepared == "restored" and not (r.checked or r.invalidated):
+    was_filled = r.prepared == "restored" or (r.is_first and s.slots > 0)  # no request of this log did
+    if was_filled and not (r.checked or r.invalidated):
         said = tr("The slot came from a file, and a slot file has no checkpoints: this memory cannot go back to {at}.")
         return Cause.NO_CHECKPOINT_IN_FILE, said.format(at=at), (cures.READ_ONCE, *_full(s, r))
     if r.checked or r.invalidated:
@@ -269,7 +270,7 @@ def _slot_loss(r: Request, s: Server) -> _Found | None:
 
 def _client_change(r: Request, s: Server) -> _Found | None:
     """The prompt is no continuation of what the slot held."""
-    behind = min(r.held, r.n_prompt) - r.same
+    behind = min(r.held, r.n_prompt) - max(r.same, r.reused)
     diverged = r.same >= 0 and r.held > 0 and _is_more(behind, r) and r.same < r.n_prompt - 1
     if not diverged:
         return None

@@ -48,10 +48,11 @@ _Rule = tuple[Kind, int, re.Pattern[str]]
 
 _ID: Final = r"-?\d{1,9}"
 _HEAD: Final = re.compile(
-    rf"(?:slot|srv|que|res)\s+[\w~<>:]*?\s*:\s*(?:id\s+(?P<slot>{_ID}) \| task (?P<task>{_ID}) \|)?[\s-]*(?P<rest>.*)",
+    rf"(?:slot|srv|que|res)\s+[^\s|]{{0,30}}?:\s*(?:id\s+(?P<slot>{_ID}) \| task (?P<task>{_ID}) \|)?[\s-]*"
+    r"(?P<rest>.*)",
     re.DOTALL,
 )
-_LATER_HEAD: Final = re.compile(rf"\b(?:slot|srv)\s+\w*: (?:id\s+{_ID} \| task |\S)")
+_LATER_HEAD: Final = re.compile(rf"\b(?:slot|srv)\s+[^\s|]*: (?:id\s+{_ID} \| task |\S)")
 _PREFIX: Final = 300
 """Characters before a line's head where an unknown program wraps it."""
 _GO: Final = re.compile(r'(?:time=(?P<time>\S+) )?level=\w+ source=\S+ msg="?(?P<msg>[^"=]*)"?(?P<rest>.*)')
@@ -116,7 +117,7 @@ def _detailed(event: Event) -> Event:
     if event.kind is Kind.DONE:
         done = _DONE.match(event.values["method"])
         return replace(event, values=done.groupdict() if done else {})
-    if event.kind is Kind.PURGED:
+    if event.kind in (Kind.PURGED, Kind.STATE_READ):
         return replace(event, slot=event.number("slot"))
     if event.kind in (Kind.ERROR, Kind.CANCELLED):
         return replace(event, task=event.number("task"))

@@ -69,7 +69,7 @@ class LiveLog:
         self.is_quiet = False
         self._say, self._with_cells = say, with_cells
         self._joiner = TextJoiner()
-        self._requests = RequestReader()
+        self._requests = RequestReader(is_live=True)
         self._cells = CellsReader()
 
     @property

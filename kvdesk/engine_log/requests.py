@@ -62,10 +62,14 @@ _Handler = Callable[[Event], Iterator[Request] | None]
 
 
 class RequestReader:
-    """Feed it events, get the requests that are complete. `server` is what is known so far."""
+    """Feed it events, get the requests that are complete. `server` is what is known so far.
 
-    def __init__(self) -> None:
+    is_live   a request is complete when it ends, also where its text may come later
+    """
+
+    def __init__(self, is_live: bool = False) -> None:
         self.server = Server()
+        self._is_live, self._has_done = is_live, False
         self._slots: dict[int, _Slot] = {}
         self._choice = _Choice()
         self._waiting: deque[Request] = deque()
@@ -99,6 +103,7 @@ class RequestReader:
             self._on_choice: (k.SIMILARITY, k.BUSY, k.BY_SIMILARITY, k.BY_AGE, k.BY_ID),
             self._on_ram: (k.SAVED, k.LOADED, k.DROPPED),
             self._on_cleared: (k.CLEARED, k.PURGED, k.ADAPTERS, k.EVICTED),
+            self._on_state_read: (k.STATE_READ,),
             self._on_launching: (k.LAUNCHING,),
             self._on_started: (k.STARTED,),
             self._on_numbers: (k.PROMPT, k.PREFIX, k.CACHED),
@@ -169,6 +174,12 @@ class RequestReader:
         if event.kind is not Kind.EVICTED:
             slot.held, slot.n_prompt, slot.prompt, slot.has_body = 0, -1, None, False
 
+    def _on_state_read(self, event: Event) -> None:
+        """A state was put into a slot: a saved prompt or a checkpoint, said before, else a slot file."""
+        slot = self._slot(event.slot)
+        if slot.current is None and self._choice.slot < 0:
+            slot.prepared, slot.held = "restored", event.number("n")
+
     def _on_launching(self, event: Event) -> None:
         """The server prints the slot as its last request left it: that one's text, where no body has come."""
         slot = self._slot(event.slot)
@@ -182,6 +193,8 @@ class RequestReader:
                 last.prompt = slot.prompt
 
     def _on_started(self, event: Event) -> Iterator[Request]:
+        if event.slot < 0:
+            return  # the queue says the same of every task
         slot = self._slot(event.slot)
         if slot.current is not None:
             yield from self._finished(slot, -1)
@@ -303,7 +316,8 @@ class RequestReader:
         if self._timed is request:
             self._timed = None
         self._waiting.append(request)
-        if self.server.level <= DEFAULT_LEVEL or self.server.program:
+        is_told_later = self._has_done if self._is_live else self.server.level > DEFAULT_LEVEL
+        if self.server.program or not is_told_later:
             yield from self._all_waiting()
 
     def _all_waiting(self) -> Iterator[Request]:
@@ -319,7 +333,7 @@ class RequestReader:
     # -- texts
 
     def _on_done(self, event: Event) -> Iterator[Request]:
-        path, status = event.values.get("path", ""), event.number("status")
+        path, status, self._has_done = event.values.get("path", ""), event.number("status"), True
         if path.startswith("/slots/"):
             number = path.removeprefix("/slots/").split("?")[0]
             if number.isdecimal() and len(number) < 4 and status == 200:
@@ -419,7 +433,7 @@ class RequestReader:
 
     def _on_load(self, event: Event) -> Iterator[Request]:
         if event.kind is Kind.LOADING:
-            self.server.model = event.values["name"].strip().strip("'")[:200]
+            self.server.model = event.values["name"].split(" (version")[0].strip().strip("'")[:200]
             self.server.memory, self.server.loads = "", self.server.loads + 1
             for slot in self._slots.values():
                 yield from self._finished(slot, -1)

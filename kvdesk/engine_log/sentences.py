@@ -74,6 +74,7 @@ class Kind(StrEnum):
     WINDOW = "sliding window"
     FULL_WINDOW = "full-size window"
     RECURRENT = "recurrent state"
+    STATE_READ = "state read"
     LOOKUP = "lookup"
     LOOKUP_FORCED = "lookup refused"
     SUMMARY = "reuse summary"
@@ -157,6 +158,7 @@ ENGINE: Final = (
     (Kind.WINDOW, "<llama_kv_cache_iswa|llama_kv_cache_unified_iswa>: creating SWA KV cache, size = {n}"),
     (Kind.FULL_WINDOW, "<llama_kv_cache_iswa|llama_kv_cache_unified_iswa>: using full-size SWA cache"),
     (Kind.RECURRENT, "llama_memory_recurrent: size ="),
+    (Kind.STATE_READ, "state_read_meta: cell_count = {n}, dest_seq_id = {slot}"),
     (Kind.EVALUATED, "<llama_perf_context_print|llama_print_timings>: prompt eval " + _TIMES),
     (Kind.GENERATED, "<llama_perf_context_print|llama_print_timings>: eval " + _TIMES),
     (Kind.EVALUATED, "prompt eval " + _TIMES),
@@ -164,7 +166,7 @@ ENGINE: Final = (
     (Kind.LOOKUP, "Llama.generate: {used} prefix-match hit, remaining {remaining} prompt tokens"),
     (Kind.LOOKUP_FORCED, "Llama.generate: {used} prefix-match found but partial kv removal not supported"),
     (Kind.SUMMARY, "Cache reuse summary: {used}/{n} of prompt"),
-    (Kind.LOADING, "llama_model_loader: loaded meta data {name:}"),
+    (Kind.LOADING, "llama_model_loader: loaded meta data ~ from {name:}"),
 )
 """Kind and sentence of the engine under llama-server, of llama-cpp-python and of LM Studio: whole lines."""
 

@@ -52,6 +52,7 @@ def test_hits() -> None:
         ({"forced": True, "reused": 0}, Server(), Cause.FORCED, 900, "--ctx-checkpoints"),
         ({"forced": True, "reused": 0, "reuse_off": 256}, Server(), Cause.FORCED, 900, "no --cache-reuse"),
         ({"forced": True, "reused": 0, "prepared": "restored"}, Server(), Cause.NO_CHECKPOINT_IN_FILE, 900, "restore"),
+        ({"forced": True, "reused": 0, "is_first": True}, Server(slots=1), Cause.NO_CHECKPOINT_IN_FILE, 900, "restore"),
         ({"restored": 300, "reused": 300}, Server(), Cause.CHECKPOINT, 600, "--checkpoint-min-step"),
         ({"reused": 0, "how": "similarity"}, Server(), Cause.NOT_CACHED, 900, '"cache_prompt"'),
         ({"reused": 0, "cache_prompt": False, "levels": {3}}, Server(), Cause.NOT_CACHED, 900, '"cache_prompt"'),

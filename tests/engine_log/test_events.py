@@ -78,6 +78,11 @@ def test_ids_are_those_of_the_head_or_of_the_sentence() -> None:
         return event.slot, event.task
 
     assert ids("slot launch_slot_: id 12 | task 345 | processing task, is_child = 0") == (12, 345)
+    assert ids("slot   operator(): id  2 | task 7 | new prompt, n_ctx_slot = 256, n_keep = 0, task.n_tokens = 1") == (
+        2,
+        7,
+    )
+    assert ids("box: slot operator(): id  2 | task 7 | processing task") == (2, 7)
     assert ids("srv  try_clear_id: purging slot 3 with 55 tokens") == (3, -1)
     assert ids("srv    send_error: task id = 5, error: too long") == (-1, 5)
 
