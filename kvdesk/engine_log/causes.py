@@ -48,6 +48,7 @@ class Cause(StrEnum):
     LOW_SIMILARITY = "low similarity"
     OTHER_SLOT = "another slot"
     EVICTED = "evicted"
+    IDLE = "idle slot cleared"
     AFTER_SHIFT = "context shift"
     THINKING = "thinking removed"
     ATTRIBUTION = "attribution header"
@@ -70,7 +71,7 @@ _UNUSED: Final = frozenset(
     {Cause.WINDOW, Cause.RECURRENT, Cause.FORCED, Cause.NO_CHECKPOINT_IN_FILE, Cause.CHECKPOINT, Cause.NOT_CACHED}
 )
 """Causes that lose what was the same; the others lose what was changed too."""
-_ELSEWHERE: Final = frozenset({Cause.BUSY, Cause.LOW_SIMILARITY, Cause.OTHER_SLOT, Cause.EVICTED})
+_ELSEWHERE: Final = frozenset({Cause.BUSY, Cause.LOW_SIMILARITY, Cause.OTHER_SLOT, Cause.EVICTED, Cause.IDLE})
 """Causes that lose what one of the slots is known to have had."""
 _CHANGES: Final = {
     Change.TOOLS_GONE: (Cause.TOOLS, (cures.STABLE_TOOLS,)),
@@ -244,6 +245,11 @@ def _slot_loss(r: Request, s: Server) -> _Found | None:
     if r.prepared == "purged":
         said = tr("The slot had been emptied, since other requests needed its cells.")
         return Cause.EVICTED, said, (cures.CONTEXT, cures.CACHE_RAM)
+    if r.prepared == "cleared" and r.how == "id" and r.loaded < 0 and r.reused <= 0:
+        said = tr(
+            "The slot had been idle, so it was saved to memory and emptied, and a request with an id_slot stays there."
+        )
+        return Cause.IDLE, said, (cures.KEEP_IDLE,)
     if r.elsewhere is not None and r.how in ("age", "similarity", "id"):
         number, same, is_busy = r.elsewhere
         if is_busy and _is_more(max(r.read, 0), r) and not r.is_first:

@@ -34,7 +34,8 @@ class ShownCache:
     """
 
     def __init__(self, name: CacheName, dump: SlotDump, ubatch: int, at_line: int) -> None:
-        self.name, self.ubatch, self.at_line = name, ubatch, at_line
+        self.name: CacheName = name
+        self.ubatch, self.at_line = ubatch, at_line
         self.line, self.spans = dump.line, dump.spans
         self._dump = dump
 
@@ -90,7 +91,10 @@ class CellsReader:
         self._is_apart = False
         if key not in self.caches and len(self.caches) >= MOST_CACHES:
             self.caches.clear()
-        has_window = key[0] or any(is_window for is_window, _ in self.caches)
+        if key[0]:
+            for other in self.caches.values():
+                other.name = "window" if other.line.n_swa else "base"
+        has_window = any(cache.line.n_swa for cache in self.caches.values())
         name: CacheName = "window" if key[0] else "base" if has_window else "kv"
         self.caches[key] = ShownCache(name, dump, self._ubatch, began.number)
         return True

@@ -69,6 +69,7 @@ SIMILARITY: Final = Cure(
 ID_SLOT: Final = Cure(
     '"id_slot": N in the request', marked("pins a conversation to its slot"), _not_in("Ollama", "llama-cpp-python")
 )
+KEEP_IDLE: Final = Cure("--no-cache-idle-slots", marked("or no id_slot: prompts saved in memory are looked up then"))
 PARALLEL: Final = Cure(
     "-np N",
     marked("more slots, so that conversations do not push each other out"),

@@ -72,6 +72,10 @@ def test_hits() -> None:
             {"same": 0, "held": 0, "reused": 0, "how": "age", "elsewhere": (2, -1, True)},
             Server(), Cause.BUSY, 0, "-np",
         ),
+        (
+            {"same": -1, "held": 0, "reused": 0, "how": "id", "prepared": "cleared"},
+            Server(), Cause.IDLE, 0, "--no-cache-idle-slots",
+        ),
         ({"same": -1, "held": -1, "reused": 0, "how": "age"}, Server(n_dropped=3), Cause.EVICTED, 0, "--cache-ram"),
         ({"error": "request (9 tokens) exceeds the available context size"}, Server(), Cause.TOO_LONG, 0, "-c N"),
         ({"cut_from": 9000}, Server(program="Ollama"), Cause.TRUNCATED, 0, "OLLAMA_CONTEXT_LENGTH"),

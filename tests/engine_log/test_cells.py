@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.dump import render_position_map, render_sequence_map
 from kvdesk.engine_log.cells import CellsReader, cache_lines
 from kvdesk.engine_log.lines import read_lines
+
+LOGS = Path(__file__).parent / "logs"
 
 
 def messages(n: int, shared: int = 0, level: int = 3, n_swa: int = 0, stream: int = 0) -> list[str]:
@@ -60,6 +63,19 @@ def test_the_last_dump_is_shown_with_its_ubatch(form: object) -> None:
     assert "sequence 0: positions 0 to 59 · 60 cells" in text
     assert f"[MMM{'0' * 12}{'.' * 49}]" in text
     assert "verified" not in text
+
+
+def test_dumps_of_a_real_server() -> None:
+    """Made by an unmodified llama-server: two slots in one stream as text, a window model as JSON lines."""
+    plain_log = read((LOGS / "cells-2026-11.log").read_text())
+    (cache,) = plain_log.caches.values()
+    assert cache.cells is not None
+    assert (cache.cells.size, cache.cells.pos.tolist()) == (512, list(range(62)))
+    windowed = read((LOGS / "cells-2026-11.jsonl").read_text())
+    assert [(c.name, c.ubatch) for c in windowed.caches.values()] == [("base", 1), ("window", 1)]
+    for cache in windowed.caches.values():
+        assert cache.cells is not None
+        assert (cache.cells.size, cache.cells.pos.tolist()) == (256, list(range(92)))
 
 
 def test_level_1_shows_numbers_and_positions() -> None:

@@ -35,6 +35,12 @@ def doctor(file: Path, capsys: pytest.CaptureFixture[str], *options: str) -> lis
         ("low-similarity-2026-11.log", ["new conversation", "low similarity", "continued"], 50, "--slot-prompt"),
         ("shift-2026-11.log", ["new conversation", "context shift"], 140, "no --context-shift"),
         ("too-long-2026-11.log", ["context full", "new conversation"], 0, "-c N"),
+        (
+            "text-2026-11.log",
+            ["new conversation", "continued", "prompt changed", *["attribution header"] * 2, "cache_prompt off"],
+            45 + 60 + 64 + 88,
+            "CLAUDE_CODE_ATTRIBUTION_HEADER=0",
+        ),
         ("cache-reuse-2026-11.log", ["new conversation", "chunks reused"], 0, ""),
         ("journal-2026-05.log", ["continued"], 0, ""),
         ("lru-2026-08.log", ["low similarity", "new conversation"], 300, "--slot-prompt-similarity"),
