@@ -115,7 +115,8 @@ def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: 
 
             name = Path(command[0]).name
             run(Log(name, lambda: passed.on(read_lines(_output(server, log))), server.terminate))
-        return server.wait()
+        code = server.wait()
+        return code if code >= 0 else 128 - code  # as a shell says that a signal ended it
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
