@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from kvdesk.cli.doctor import main
+from kvdesk.engine_log.lines import read_lines
+from kvdesk.engine_log.live import LiveLog
 from kvdesk.errors import UserError
 
 LOGS = Path(__file__).parent / "logs"
@@ -75,6 +77,16 @@ def test_the_hidden_sentence_is_derived_from_the_default_log(capsys: pytest.Capt
     assert sums["log_level"] == 3
 
 
+def test_prompts_that_the_server_prints_name_the_message(capsys: pytest.CaptureFixture[str]) -> None:
+    """At level 5 each slot is printed as its last request left it."""
+    *requests, sums = doctor(LOGS / "prompts-2026-11.log", capsys)
+    assert [request["cause"] for request in requests][2:5] == [
+        "prompt changed", "attribution header", "attribution header"
+    ]  # fmt: skip
+    assert requests[2]["sentence"].startswith("Message 1 changed.")
+    assert sums["log_level"] == 5
+
+
 def test_text_says_cause_cost_and_cure(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(LOGS / "hybrid-2026-02.log"), "--misses"]) == 0
     out = capsys.readouterr().out
@@ -132,3 +144,8 @@ def test_logs_cut_mixed_and_broken_raise_nothing(tmp_path: Path, capsys: pytest.
         except UserError:
             continue
         assert sums["requests"] == len(requests)
+        live = LiveLog(lambda _: None)
+        for line in read_lines([log.read_bytes()]):
+            live.feed(line)
+        live.close()
+        assert live.totals.n == len(requests)
