@@ -23,7 +23,7 @@ FILES = (
     *("test_template.py", "test_embedding.py", "test_rerank.py", "test_infill.py", "test_slot_save.py"),
     *("test_compat_anthropic.py", "test_compat_oai_responses.py"),
 )
-PASSES = 164
+PASSES = 171
 """So many pass at least: the files and their names are as they were."""
 
 
