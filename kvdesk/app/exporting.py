@@ -11,7 +11,6 @@ from PySide6.QtCore import QObject, Slot
 from kvdesk.app.background import Background
 from kvdesk.app.chats import Chats
 from kvdesk.chat import Conversation, ConversationId, Message
-from kvdesk.conversations.porting import export
 from kvdesk.errors import UserError
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
@@ -35,10 +34,13 @@ class ChatExport(QObject):
 
     def save(self, path: Path, conversations: Iterable[ConversationId]) -> None:
         """Write them in the format that the ending of the file names, and say in the window what came of it."""
+        from kvdesk.conversations.porting import export  # late, with its formats
+
         there = list(self._there(conversations))
+        form = export.format_of(path) or export.MARKDOWN
 
         def save() -> int:
-            return export.write(path, _format_of(path), self._whole(there))
+            return export.write(path, form, self._whole(there))
 
         def done(n: int) -> None:
             self._window.show_result(export.written_sentence(n, path), "good", str(path))
@@ -47,8 +49,10 @@ class ChatExport(QObject):
 
     def save_known(self, path: Path, conversations: Iterable[ConversationId]) -> int:
         """Write at once those whose messages are in memory; returns how many. Raises UserError."""
+        from kvdesk.conversations.porting import export
+
         known = [replace(one, messages=its) for one, its in self._there(conversations) if its is not None]
-        return export.write(path, _format_of(path), known)
+        return export.write(path, export.format_of(path) or export.MARKDOWN, known)
 
     def close(self) -> None:
         """End what is being written; the file that was there stays. Before the store is closed."""
@@ -71,7 +75,3 @@ class ChatExport(QObject):
             if messages is None:
                 messages = self._store.ask(partial(Store.all_messages, conversation=conversation.id)).result()
             yield replace(conversation, messages=messages)
-
-
-def _format_of(path: Path) -> export.ExportFormat:
-    return export.format_of(path) or export.MARKDOWN

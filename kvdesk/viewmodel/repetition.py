@@ -30,7 +30,8 @@ _KEY: Final = 32
 _ORDINAL: Final = re.compile(r"^([ \t]*)\d+([.):])(?=\s)", re.MULTILINE)
 _FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _WORDS: Final = re.compile(r"[^\W\d_]")
-_WIDE: Final = re.compile(r"[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
+_WIDE: Final = r"[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]"
+"""Compiled when it is used: large ranges take 4 ms, for which the window would wait."""
 
 
 def repeated(text: str) -> str:
@@ -40,7 +41,7 @@ def repeated(text: str) -> str:
     piece = _period(plain, LEAST_TIMES, WIDE_CHARACTERS) or _period(plain, LONG_TIMES, LONG_TIMES * LONG_PIECE)
     if not piece:
         return ""
-    is_wide = 2 * len(_WIDE.findall(piece)) >= len(piece.strip())
+    is_wide = 2 * len(re.findall(_WIDE, piece)) >= len(piece.strip())
     times, characters = LEAST_TIMES, WIDE_CHARACTERS if is_wide else LEAST_CHARACTERS
     if _is_pattern(text, piece):
         times, characters = PATTERN_TIMES, PATTERN_CHARACTERS

@@ -19,7 +19,7 @@ _DOLLAR: Final = re.compile(r"\$(?![\s$])((?:[^$\\]|\\.)++)(?<!\s)\$(?![0-9A-Za-
 _ROUND: Final = re.compile(r"\\\(((?:[^\\]|\\(?![()]).)++)\\\)", re.DOTALL)
 _SQUARE: Final = re.compile(r"\\\[((?:[^\\]|\\(?![\[\]]).)++)\\\]", re.DOTALL)
 _WORDS: Final = re.compile(r"[A-Za-z]{2,} +[A-Za-z]{2,}")
-_AMOUNT: Final = re.compile(r"\d.*?(?:[^\W\d_]{2}|[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef])", re.DOTALL)
+_AMOUNT: Final = r"(?s)\d.*?(?:[^\W\d_]{2}|[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef])"  # compiled when it is used
 _SIGNS: Final = frozenset("\\^_={}")
 
 
@@ -33,7 +33,7 @@ def is_prose(text: str) -> bool:
     if not _SIGNS.isdisjoint(text):
         return False
     is_loose = text[:1].isdigit() and any(text.count(one) != text.count(other) for one, other in ("()", "[]"))
-    return is_loose or bool(_WORDS.search(text) or _AMOUNT.match(text))
+    return is_loose or bool(_WORDS.search(text) or re.match(_AMOUNT, text))
 
 
 def _formula(state: StateInline, silent: bool) -> bool:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
 from PySide6.QtCore import QObject, Slot
 
 from kvdesk.chat import ConversationId
-from kvdesk.conversations.porting.export import EXPORT_FORMATS, JSON, MARKDOWN, ExportFormat
 from kvdesk.conversations.porting.signs import ENDINGS, looks_like_chats
 from kvdesk.graphemes import cut
 from kvdesk.translation import tr
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
+
+if TYPE_CHECKING:
+    from kvdesk.conversations.porting.export import ExportFormat
 
 _LONGEST_NAME: Final = 80
 
@@ -63,6 +65,8 @@ class ChatFiles(QObject):
         """Ask where these are to be saved; one as Markdown and several as JSON, unless another format is chosen."""
         if not conversations:
             return
+        from kvdesk.conversations.porting.export import JSON, MARKDOWN
+
         if len(conversations) == 1:
             known = self._parts.state.conversations.get(conversations[0])
             title, first = (known.title if known is not None else "") or tr("New chat"), MARKDOWN
@@ -85,6 +89,8 @@ def _file_name(title: str) -> str:
 
 def _kinds(first: ExportFormat) -> str:
     """Qt's filter, with this format first."""
+    from kvdesk.conversations.porting.export import EXPORT_FORMATS
+
     names = {
         ".json": tr("JSON, with everything (*.json)"),
         ".md": tr("Markdown, the branch that is shown (*.md)"),
