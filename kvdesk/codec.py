@@ -4,7 +4,8 @@ A frozen dataclass is an object of its fields, a tuple an array. Reading is stri
 not know, and gives a missing field its default, so that files and processes of another version can be read. The
 imports are few, since children start with this.
 
-`decode_one_of` reads one of several dataclasses: a field `kind` has the tag of each.
+`decode_one_of` reads one of several dataclasses: a field `kind` has the tag of each. A class with `model_validate` and
+`model_dump` (settings) reads and writes itself.
 """
 
 from __future__ import annotations
@@ -69,18 +70,27 @@ def to_builtins(value: object) -> Any:
 def from_builtins(kind: type[T], value: object) -> T:
     """A value from dicts, lists, texts and numbers. Raises CodecError."""
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, kind, dec_hook=_made)
     except (ValueError, RecursionError) as error:
         raise CodecError(_sentence(error)) from error
 
 
 @cache
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)
+    return msgspec.json.Decoder(kind, dec_hook=_made)
+
+
+def _made(kind: Any, value: object) -> object:
+    """A value of a class that reads itself. Raises NotImplementedError for any other, ValueError."""
+    if not hasattr(kind, "model_validate"):
+        raise NotImplementedError(f"{kind} has no form in JSON")
+    return kind.model_validate(value)
 
 
 def _plain(value: object) -> object:
-    """Numbers of numpy and subclasses of numbers and texts. Raises NotImplementedError for anything else."""
+    """What writes itself, numbers of numpy, subclasses of numbers and texts. Raises NotImplementedError."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 LATE = (
-    *("pydantic", "importlib.metadata", "email", "kvdesk.ui.timeline.page", "kvdesk.ui.blocks.page"),
+    *("kvdesk.ui.timeline.page", "kvdesk.ui.blocks.page"),
     *("kvdesk.conversations.porting.export", "kvdesk.conversations.porting.formats"),
     *("pyqtgraph", "ziamath", "pypdfium2", "llama_cpp", "huggingface_hub", "httpx2"),
     *("pygments", "markdown_it", "jinja2", "kvdesk.experiments.benchmarks", "kvdesk.library"),

@@ -9,11 +9,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import Any, Final, TypeVar
 
 from kvdesk import __version__
 from kvdesk.chat import Conversation, Message, MessageId, storable
+from kvdesk.codec import CodecError, from_builtins, to_builtins
 from kvdesk.conversations.porting.adding import has_good_ids, renamed
 from kvdesk.conversations.porting.values import (
     LAST_MS,
@@ -31,9 +31,6 @@ from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.values import replace
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter, ValidationError
-
 FORMAT: Final = "kvdesk conversations"
 VERSION: Final = 1
 """Of the meaning of what is there. Fields that are added do not change it: readers pass over what they do not know."""
@@ -43,18 +40,10 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 T = TypeVar("T", Conversation, Message)
 
 
-@cache
-def _adapters() -> dict[Any, TypeAdapter[Any]]:
-    from pydantic import TypeAdapter
-
-    return {kind: TypeAdapter(kind) for kind in (Conversation, Message)}
-
-
 def as_values(value: Conversation | Message) -> dict[str, Any]:
     """The fields as values of JSON: a conversation without its messages, a message without its conversation's id."""
-    left = "messages" if isinstance(value, Conversation) else "conversation"
-    found = _adapters()[type(value)].dump_python(value, mode="json", exclude={left})
-    assert isinstance(found, dict)
+    found: dict[str, Any] = to_builtins(value)
+    del found["messages" if isinstance(value, Conversation) else "conversation"]
     return found
 
 
@@ -104,20 +93,13 @@ def convert(value: Any, _file: str) -> tuple[Conversation, LeftOut]:
 
 def read_values(kind: type[T], values: Mapping[str, Any], title: str) -> T:
     """The value that `as_values` gave. Raises Malformed, with the title of the conversation."""
-    from pydantic import ValidationError
-
     try:
-        found: T = _adapters()[kind].validate_python(_cleaned(values))
-    except ValidationError as error:
-        _refuse(error, title)
-    return found
-
-
-def _refuse(error: ValidationError, title: str) -> NoReturn:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    sentence = tr("The chat “{title}” cannot be read: {field} is not as it should be.")
-    raise Malformed(sentence.format(title=title, field=short(where) or "JSON"), str(first["msg"])) from error
+        return from_builtins(kind, _cleaned(values))
+    except CodecError as error:
+        _, _, where = str(error).partition(" - at `$.")
+        sentence = tr("The chat “{title}” cannot be read: {field} is not as it should be.")
+        field = short(where.rstrip("`")) or "JSON"
+        raise Malformed(sentence.format(title=title, field=field), str(error)) from error
 
 
 def _cleaned(value: Any) -> Any:

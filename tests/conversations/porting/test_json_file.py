@@ -82,7 +82,7 @@ def test_fields_that_are_missing_or_unknown_are_no_error(path: Path) -> None:
         ),
         ({"answer": {"tokens": [1 << 40]}}, "The chat “T” has token ids that are none."),
         ({"answer": {"tokens": "none"}}, "The chat “T” cannot be read: tokens is not as it should be."),
-        ({"queued": [3]}, "The chat “T” cannot be read: queued.0 is not as it should be."),
+        ({"queued": [3]}, "The chat “T” cannot be read: queued[0] is not as it should be."),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(path: Path, changes: dict[str, Any], sentence: str) -> None:
