@@ -8,25 +8,66 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+if sys.platform == "win32":
+    from kvdesk.children.job import Job
+
 _FROM_TERMINAL: Final = ("SIGINT", "SIGQUIT", "SIGBREAK")
 """The terminal sends them to the whole group: the program gets them too, and decides."""
+_END_S: Final = 10.0
+"""From the request to end to the end of the program: it finishes what it writes."""
 _TO_THIS_PROCESS: Final = ("SIGTERM", "SIGHUP")
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """The exit code of the program; 128 + n where signal n ended it, as shells have it. Ctrl+C is the program's; what
-    ends this process ends the program first. Raises OSError where it cannot be started.
+    """The exit code of the program, see `exit_code`. Raises OSError where it cannot be started."""
+    with running(command, environment) as process:
+        return exit_code(process)
+
+
+@contextmanager
+def running(
+    command: Sequence[str], environment: Mapping[str, str], *, piped: bool = False
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The program, which is ended behind the block if it still runs. Ctrl+C is the program's; what ends this process
+    ends the program first. `piped`: its output and errors are read from `stdout`. Raises OSError where it cannot be
+    started.
     """
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if piped else {}
     with _signals() as forward:
-        process = subprocess.Popen(command, env=dict(environment))
+        process = subprocess.Popen(command, env=dict(environment), **pipes)  # type: ignore[call-overload]
         forward(process)
-        code = process.wait()
+        if sys.platform == "win32":
+            job = Job(process.pid)
+        try:
+            yield process
+        finally:
+            _end(process)
+            if sys.platform == "win32":
+                job.close()
+
+
+def exit_code(process: subprocess.Popen[bytes]) -> int:
+    """At the end of the program; 128 + n where signal n ended it, as shells have it."""
+    code = process.wait()
     return code if code >= 0 else 128 - code
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
 
 
 @contextmanager

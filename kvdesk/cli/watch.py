@@ -5,29 +5,23 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import signal
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
-from types import FrameType
-from typing import BinaryIO, Final
+from typing import IO, BinaryIO, Final
 
+from kvdesk.children import foreground
 from kvdesk.cli.parser import Parser
 from kvdesk.engine_log.lines import CHUNK, LogLine, read_lines
 from kvdesk.engine_log.live import LiveLog
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
 
-if sys.platform == "win32":
-    from kvdesk.children.job import Job
-
 FREE_CELLS: Final = 4096
 """Cells up to which printing each of them costs no speed that can be measured."""
 _DEBUG: Final = 5
-_END_S: Final = 10.0
-"""From the request to end to the end of the server: it finishes what it writes."""
 _CONTEXT: Final = re.compile(r"(?:-c|--ctx-size)(?:=(\d+))?")
 _VERBOSITY: Final = ("-lv", "--verbosity", "--log-verbosity")
 
@@ -93,65 +87,29 @@ def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: 
         **os.environ,
         "LLAMA_KV_CACHE_DEBUG": str(level),
     }
-    try:
-        server = subprocess.Popen(
-            [*command, "-lv", str(_DEBUG)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-    except OSError as error:
-        said = tr("{command} cannot be started: {strerror}.")
-        raise UserError(said.format(command=command[0], strerror=error.strerror or error)) from error
-    if sys.platform == "win32":
-        job = Job(server.pid)
-    before = {number: signal.signal(number, _passed_on(server)) for number in (signal.SIGINT, signal.SIGTERM)}
-    passed = _PassedOn(all_of_it=_asks_for_all(command))
-    try:
+    with ExitStack() as ending:
+        try:
+            server = ending.enter_context(foreground.running([*command, "-lv", str(_DEBUG)], environment, piped=True))
+        except OSError as error:
+            said = tr("{command} cannot be started: {strerror}.")
+            raise UserError(said.format(command=command[0], strerror=error.strerror or error)) from error
+        passed = _PassedOn(all_of_it=_asks_for_all(command))
         if is_text:
             live = LiveLog(_say)
-            for line in passed.on(read_lines(_output(server, log))):
+            for line in passed.on(read_lines(_output(server.stdout, log))):
                 live.feed(line)
             live.close()
         else:
             from kvdesk.app.attach import Log, run
 
             name = Path(command[0]).name
-            run(Log(name, lambda: passed.on(read_lines(_output(server, log))), server.terminate))
-        code = server.wait()
-        return code if code >= 0 else 128 - code  # as a shell says that a signal ended it
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        _ended(server)
-        if sys.platform == "win32":
-            job.close()
+            run(Log(name, lambda: passed.on(read_lines(_output(server.stdout, log))), server.terminate))
+        return foreground.exit_code(server)
 
 
-def _passed_on(server: subprocess.Popen[bytes]) -> signal.Handlers:
-    """A handler that ends the server, whose end ends us. Ctrl+C in a terminal reaches the server by itself."""
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        del frame
-        if number != signal.SIGINT:
-            server.terminate()
-
-    return handle  # type: ignore[return-value]
-
-
-def _ended(server: subprocess.Popen[bytes]) -> None:
-    """The server does not outlive us."""
-    if server.poll() is None:
-        server.terminate()
-        try:
-            server.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
-    if server.stdout:
-        server.stdout.close()
-
-
-def _output(server: subprocess.Popen[bytes], log: BinaryIO | None) -> Iterator[bytes]:
-    assert server.stdout is not None
-    while chunk := os.read(server.stdout.fileno(), CHUNK):
+def _output(pipe: IO[bytes] | None, log: BinaryIO | None) -> Iterator[bytes]:
+    assert pipe is not None
+    while chunk := os.read(pipe.fileno(), CHUNK):
         if log:
             log.write(chunk)
             log.flush()

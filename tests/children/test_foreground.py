@@ -62,3 +62,11 @@ print(foreground.run([{sys.executable!r}, "-c", said], {{}}), flush=True)
         parent.send_signal(signal.SIGTERM)
         assert parent.stdout.readline() == "143\n"
         assert parent.wait() == 0
+
+
+def test_a_program_that_is_read_ends_behind_the_block() -> None:
+    code = "import time; print('begun', flush=True); time.sleep(600)"
+    with foreground.running([sys.executable, "-c", code], dict(os.environ), piped=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == b"begun"
+    assert process.poll() is not None

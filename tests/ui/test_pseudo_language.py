@@ -10,6 +10,7 @@ import pytest
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox, QDialog, QLabel, QLineEdit, QWidget
 
 from kvdesk import translation
+from kvdesk.agents import AGENTS
 from kvdesk.settings import CacheType
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedLabel
@@ -21,6 +22,7 @@ from tests.ui.test_numbers import measured
 UNITS: Final = frozenset({"MB", "ms", "GB/s"})
 NAMES: Final = frozenset(
     {"kvdesk", "English", "MB", "/models/tiny.gguf", MODEL.name, MODEL.description, *(k.value for k in CacheType)}
+    | {"curl", *(agent.title for agent in AGENTS.values())}
 )
 """What has the same name in every language."""
 _LATIN: Final = re.compile(r"[A-Za-z]{2,}")

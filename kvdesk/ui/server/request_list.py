@@ -24,7 +24,7 @@ COLUMNS: Final = (
     marked("Answer"),
     marked("State"),
 )
-_PROGRAM, _SEQUENCE = 1, 2
+_PROGRAM, _SEQUENCE, _REQUEST = 1, 2, 4
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -80,7 +80,8 @@ class RequestModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DecorationRole and index.column() == _SEQUENCE:
             return self._theme.branch_colour(request_index(row.seq_id)) if row.seq_id >= 0 else None
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(row.client if index.column() == _PROGRAM else row.explanation)
+            tips = {_PROGRAM: row.client, _REQUEST: row.asked}
+            return plain_tip(tips.get(index.column(), row.explanation))
         return None
 
     @staticmethod
@@ -117,7 +118,7 @@ class RequestList(QWidget):
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(_PROGRAM, QHeaderView.ResizeMode.Stretch)
+        header.setStretchLastSection(True)
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         theme.give_font(self.table, "small")
@@ -136,14 +137,14 @@ class RequestList(QWidget):
         self._why.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._why.setMinimumHeight(theme.px(72))
         self.table.setMinimumHeight(theme.px(180))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 12, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(label(tr("Requests of other programs"), weight="strong"))
-        column.addWidget(self.score)
-        column.addWidget(self.table, 1)
-        column.addWidget(self._why_title)
-        column.addWidget(self._why)
+        parts = QVBoxLayout(self)
+        parts.setContentsMargins(0, 12, 0, 0)
+        parts.setSpacing(8)
+        parts.addWidget(label(tr("Requests of other programs"), weight="strong"))
+        parts.addWidget(self.score)
+        parts.addWidget(self.table, 1)
+        parts.addWidget(self._why_title)
+        parts.addWidget(self._why)
         self.show_rows(())
 
     @property

@@ -75,7 +75,7 @@ class ServeSection(QWidget):
         field = QLineEdit()
         field.setReadOnly(True)
         field.setAccessibleName(name)
-        field.setPlaceholderText(tr("Shown while programs are served"))
+        field.setPlaceholderText(tr("Shown while serving"))
         copy = QPushButton(tr("Copy"))
         copy.setAccessibleName(copies)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._copied(field)))
