@@ -16,7 +16,7 @@ from kvdesk.policies.tuned import LONGEST_BATCH_MS, PROGRESS_MS
         (2048, 512, 1400.0, 512),
         (2048, 512, LONGEST_BATCH_MS, 512),
         (2048, 512, LONGEST_BATCH_MS + 1, 256),
-        (2048, 512, 12_000.0, 128),
+        (2048, 512, 4 * LONGEST_BATCH_MS, 128),
         (2048, 512, 1e9, LEAST),
         (2048, 512, PROGRESS_MS / 2, 1024),
         (2048, 512, PROGRESS_MS / 100, 2048),
