@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import string
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,11 @@ class AnswerDelta:
     thought: str = ""
     said: str = ""
     calls: tuple[CallDelta, ...] = ()
+
+    def parts(self) -> tuple[AnswerDelta, AnswerDelta]:
+        """In the order in which they were written: the rest of an open call comes before the text behind it."""
+        rest = tuple(call for call in self.calls if not call.name)
+        return AnswerDelta(self.thought, calls=rest), AnswerDelta(said=self.said, calls=self.calls[len(rest) :])
 
 
 class AnswerReader:
@@ -145,6 +151,15 @@ class AnswerReader:
             {"id": identity, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for identity, call in zip(self._ids, self._reader.calls, strict=True)
         ]
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """Arguments of a call as an object; {} for anything else, such as arguments that were cut off."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def delta_as_json(delta: AnswerDelta) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.chat import TurnEnded, TurnStarted
-from kvdesk.server.answer_reader import AnswerDelta
+from kvdesk.server.answer_reader import AnswerDelta, arguments_of
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer
@@ -41,14 +40,15 @@ class MessageEvents:
             message: dict[str, Any] = {**self._head, "content": [], **ended, "usage": _usage(n_prompt, n_cached, 0)}
             yield {"type": "message_start", "message": message}
             yield _PING
-        yield from self._add("thinking", delta.thought)
-        yield from self._add("text", delta.said)
-        for call in delta.calls:
-            if call.name:
-                yield from self._begin({"type": "tool_use", "id": call.id, "name": call.name, "input": {}})
-            if call.arguments:
-                self._arguments += call.arguments
-                yield self._delta({"type": "input_json_delta", "partial_json": call.arguments})
+        for part in delta.parts():
+            yield from self._add("thinking", part.thought)
+            yield from self._add("text", part.said)
+            for call in part.calls:
+                if call.name:
+                    yield from self._begin({"type": "tool_use", "id": call.id, "name": call.name, "input": {}})
+                if call.arguments:
+                    self._arguments += call.arguments
+                    yield self._delta({"type": "input_json_delta", "partial_json": call.arguments})
         if isinstance(event, TurnEnded):
             yield from self._end()
             yield {"type": "message_delta", "delta": _ending(answer), "usage": _final_usage(answer.choice)}
@@ -88,20 +88,11 @@ class MessageEvents:
             block["signature"] = SIGNATURE
             yield self._delta({"type": "signature_delta", "signature": SIGNATURE})
         elif block["type"] == "tool_use":
-            block["input"] = _object(self._arguments)
+            block["input"] = arguments_of(self._arguments)
         yield {"type": "content_block_stop", "index": len(self._content) - 1}
 
     def _delta(self, delta: dict[str, Any]) -> dict[str, Any]:
         return {"type": "content_block_delta", "index": len(self._content) - 1, "delta": delta}
-
-
-def _object(arguments: str) -> dict[str, Any]:
-    """{} for what is no object, such as arguments that were cut off."""
-    try:
-        found = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _ending(answer: Answer) -> dict[str, Any]:

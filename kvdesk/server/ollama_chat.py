@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -12,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.protocol.chat import TurnEnded
-from kvdesk.server.answer_reader import AnswerDelta
+from kvdesk.server.answer_reader import AnswerDelta, arguments_of
 from kvdesk.server.answering import Choice, timings
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer, Chat
@@ -130,14 +129,9 @@ def _message_of(said: str, thought: str) -> dict[str, Any]:
 
 def _calls(answer: Answer) -> list[dict[str, Any]]:
     """Arguments as the object that they are the text of."""
-    found = []
-    for call in answer.reader.calls:
-        try:
-            arguments = json.loads(call.arguments)
-        except ValueError:
-            arguments = {}
-        found.append({"function": {"name": call.name, "arguments": arguments}})
-    return found
+    return [
+        {"function": {"name": call.name, "arguments": arguments_of(call.arguments)}} for call in answer.reader.calls
+    ]
 
 
 def _ending(choice: Choice) -> dict[str, Any]:

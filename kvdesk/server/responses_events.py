@@ -67,15 +67,16 @@ class ResponseEvents:
         if self._request.return_progress and isinstance(event, TurnStarted | PrefillProgress):
             told = {"prompt_progress": progress(answer.choice, event)}
             yield self._event("in_progress", response=dict(self._response), **told)
-        yield from self._add("reasoning", delta.thought)
-        yield from self._add("message", delta.said)
-        for call in delta.calls:
-            if call.name:
-                item = {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": ""}
-                yield from self._begin(item)
-            if call.arguments:
-                self._output[-1]["arguments"] += call.arguments
-                yield self._of_item("function_call_arguments.delta", delta=call.arguments)
+        for part in delta.parts():
+            yield from self._add("reasoning", part.thought)
+            yield from self._add("message", part.said)
+            for call in part.calls:
+                if call.name:
+                    item = {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": ""}
+                    yield from self._begin(item)
+                if call.arguments:
+                    self._output[-1]["arguments"] += call.arguments
+                    yield self._of_item("function_call_arguments.delta", delta=call.arguments)
         if isinstance(event, TurnEnded):
             yield from self._finish(answer)
 

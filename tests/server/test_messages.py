@@ -11,8 +11,16 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from kvdesk.protocol.chat import ToolChoice
-from kvdesk.server.messages_events import SIGNATURE
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.protocol.chat import Generate, TextDelta, ToolChoice
+from kvdesk.server.answer_reader import AnswerDelta, AnswerReader, CallDelta
+from kvdesk.server.answering import Choice
+from kvdesk.server.chat import Answer
+from kvdesk.server.messages_events import SIGNATURE, MessageEvents
+from kvdesk.server.responses_events import ResponseEvents
+from kvdesk.server.responses_request import ResponsesRequest
+from kvdesk.server.schemas import parsed
+from kvdesk.settings import Sampling
 from tests.server.conftest import INSPECT, KEY, Running
 from tests.server.scripted import CALLING, THINKING, Calling, serving
 from tests.server.test_sharing import whys
@@ -85,6 +93,23 @@ def test_reasoning_text_and_calls_are_blocks_and_come_back_as_they_were_written(
     assert answer.text == THINKING, "as the model wrote it, with the ids that it has"
     assert answer.tokens
     assert (told.role, told.text, json.loads(told.fields)) == ("tool", "sunny", {"tool_call_id": call["id"]})
+
+
+def test_the_end_of_a_call_comes_before_the_text_behind_it() -> None:
+    """Also where both come at once, as they do after a client has read slowly."""
+    conversation = ConversationId("c")
+    event = TextDelta(conversation, MessageId("m"), "", ())
+    answer = Answer(Choice(0, Generate(conversation, event.answer, (), Sampling())), AnswerReader())
+    deltas = [
+        AnswerDelta(said="I look.", calls=(CallDelta(0, "c", "weather", '{"ci'),)),
+        AnswerDelta(said="Done.", calls=(CallDelta(0, "c", "", 'ty": "Rom"}'),)),
+    ]
+    message = MessageEvents(conversation, "m")
+    blocks = [one for delta in deltas for one in message.events(answer, event, delta)]
+    assert [one["index"] for one in blocks if one["type"] == "content_block_delta"] == [0, 1, 1, 2]
+    response = ResponseEvents(parsed(ResponsesRequest, {"input": "Hi"}), conversation, "m", lambda _response: None)
+    items = [one for delta in deltas for one in response.events(answer, event, delta)]
+    assert [one["output_index"] for one in items if one["type"].endswith(".delta")] == [0, 1, 1, 2]
 
 
 def test_a_stream_brings_the_same_message(scripted: tuple[Calling, httpx.Client]) -> None:

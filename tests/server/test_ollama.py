@@ -9,6 +9,7 @@ import httpx2 as httpx
 import pytest
 
 from kvdesk import __version__
+from kvdesk.server.answer_reader import arguments_of
 
 
 def test_the_open_model_is_listed_and_shown(http: httpx.Client) -> None:
@@ -55,6 +56,11 @@ def test_a_schema_and_tools_reach_the_model(http: httpx.Client) -> None:
     ]
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     assert chat(http, messages=history, tools=[tool], think=False, stream=False).json()["done"] is True
+
+
+@pytest.mark.parametrize("text", ["", "[1]", '{"city": "Ro', "[" * 100_000])
+def test_arguments_that_were_cut_off_are_none(text: str) -> None:
+    assert arguments_of(text) == {}
 
 
 @pytest.mark.parametrize(
