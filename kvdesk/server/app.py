@@ -17,7 +17,6 @@ from starlette.routing import Route
 
 from kvdesk.protocol.prompt import Detokenize, Tokenize
 from kvdesk.server import kv, metrics, ollama, ollama_chat
-from kvdesk.server.apply_template import apply_template
 from kvdesk.server.chat import Chat
 from kvdesk.server.chat_completions import ChatCompletion, check
 from kvdesk.server.completion import Service, key_of, may_inspect
@@ -69,7 +68,7 @@ def make_app(service: Service) -> Gate:
         Route("/tokenize", endpoints.tokenize, methods=["POST"]),
         Route("/detokenize", endpoints.detokenize, methods=["POST"]),
         Route("/slots", endpoints.slots, methods=["GET"]),
-        Route("/slots/{slot:int}", partial(slot_action, service), methods=["POST"]),
+        Route("/slots/{slot}", partial(slot_action, service), methods=["POST"]),
         Route("/metrics", endpoints.metrics, methods=["GET"]),
         Route("/completion", partial(complete, service), methods=["POST"]),
         Route("/infill", partial(infill, service), methods=["POST"]),
@@ -87,7 +86,7 @@ def make_app(service: Service) -> Gate:
         Route("/api/chat", partial(ollama_chat.chat, service), methods=["POST"]),
         Route("/api/show", partial(ollama.show, service), methods=["POST"]),
         Route("/props", partial(props, service), methods=["GET"]),
-        Route("/apply-template", partial(apply_template, service), methods=["POST"]),
+        Route("/apply-template", endpoints.apply_template, methods=["POST"]),
         Route("/kv/map", endpoints.kv_map, methods=["GET"]),
         Route("/kv/score", endpoints.kv_score, methods=["GET"]),
         Route("/kv/events", endpoints.kv_events, methods=["GET"]),
@@ -127,6 +126,13 @@ class Endpoints:
         chat = await Chat.make(self._service, asked, request)
         return chat.response(ChatCompletion(asked, chat.conversation, self._service.model_name))
 
+    async def apply_template(self, request: Request) -> Response:
+        """The prompt of a chat request as text, which is not answered."""
+        asked = await self._service.body(request, ChatRequest)
+        chat = await Chat.make(self._service, asked, request)
+        found = await chat.prompt(begins=asked.add_generation_prompt is not False)
+        return JSONResponse({"prompt": found.text})
+
     async def completions(self, request: Request) -> Response:
         asked = await self._service.body(request, CompletionRequest)
         await check_schema(asked)
@@ -140,7 +146,7 @@ class Endpoints:
     async def count_tokens(self, request: Request) -> Response:
         asked = await self._service.body(request, MessagesRequest)
         chat = await Chat.make(self._service, chat_of_messages(asked), request)
-        return JSONResponse({"input_tokens": await chat.n_tokens()})
+        return JSONResponse({"input_tokens": len((await chat.prompt()).tokens)})
 
     async def responses(self, request: Request) -> Response:
         asked = await self._service.body(request, ResponsesRequest)
@@ -162,7 +168,7 @@ class Endpoints:
         before = kept.before(asked.previous_response_id, owner)
         given, _ = chat_of_response(asked, before, lambda identity: kept.item(identity, owner))
         chat = await Chat.make(self._service, given, request)
-        return JSONResponse({"object": "response.input_tokens", "input_tokens": await chat.n_tokens()})
+        return JSONResponse({"object": "response.input_tokens", "input_tokens": len((await chat.prompt()).tokens)})
 
     async def response(self, request: Request) -> Response:
         return JSONResponse(self._service.kept.get(request.path_params["id"], key_of(request)))

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
-from kvdesk.protocol.prompt import Tokenize
+from kvdesk.protocol.prompt import Tokenize, Tokenized
 from kvdesk.server.answer_reader import AnswerDelta, AnswerReader
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
@@ -26,6 +26,7 @@ from kvdesk.server.responses import EVENTS, EventStream, Framing, WholeResponse
 from kvdesk.server.sampling import check_schema, sampling_of, seeded
 from kvdesk.server.schemas import ChatRequest
 from kvdesk.server.tools import callable_tools, choice_of, tools_of
+from kvdesk.values import replace
 
 
 class Answer:
@@ -139,13 +140,16 @@ class Chat:
             return EventStream(events, write_s, failed=renderer.failed, alive=renderer.alive, framing=framing)
         return WholeResponse(self._whole(renderer))
 
-    async def n_tokens(self) -> int:
-        """Of the prompt, also of one that does not fit. Raises ApiError."""
+    async def prompt(self, *, begins: bool = True) -> Tokenized:
+        """The prompt, also one that does not fit, with the answer that it continues. `begins`: an answer would begin
+        behind it. Raises ApiError.
+        """
         command, most = self._commands[0], self._service.config.limits.text_chars
+        if not begins and command.continued is not None:
+            command = replace(command, messages=(*command.messages, command.continued), continued=None)
         if sum(len(message.text) + len(message.fields) for message in command.messages) + len(command.tools) > most:
             raise ApiError(400, f"The prompt has more than {most:,} characters.", "messages", "invalid_value")
-        found = await self._service.bridge.tokenized(Tokenize("", prompt=command))
-        return len(found.tokens)
+        return await self._service.bridge.tokenized(Tokenize("", prompt=command, begins=begins))
 
     async def _whole(self, renderer: Renderer) -> dict[str, Any]:
         async with self._service.answering(self._commands) as answering:

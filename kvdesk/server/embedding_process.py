@@ -44,7 +44,10 @@ class EmbeddingProcess:
             raise ApiError(501, "The model that is open is no file, and no other was given.", code="not_supported")
         async with self._turn:
             work = asyncio.get_running_loop().run_in_executor(self._worker, self._asked, path, request)
-            return await asyncio.shield(work)
+            try:
+                return await asyncio.shield(work)
+            finally:
+                await asyncio.wait({work})  # the turn of a client that has gone lasts until the child has answered
 
     def close(self) -> None:
         """End the child, and whoever waits for it."""

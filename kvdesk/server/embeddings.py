@@ -18,6 +18,7 @@ from kvdesk.server.mixed_prompts import prompts_of
 from kvdesk.server.responses import WholeResponse
 from kvdesk.server.schemas import Body, Whole
 
+_MOST_INPUTS = 2048  # as OpenAI's
 _LARGEST = 32760.0  # of a vector that is scaled to whole numbers of 16 bits
 
 
@@ -48,6 +49,8 @@ async def _embeddings(service: Service, request: EmbeddingRequest, *, own: bool)
     if given is None:
         raise ApiError(400, "The field input is missing.", "input", "missing_required_parameter")
     prompts = tuple(prompts_of(given, param))
+    if len(prompts) > _MOST_INPUTS:
+        raise ApiError(400, f"{param}: at most {_MOST_INPUTS:,} inputs.", param, "invalid_value")
     model, _ = await service.embedding.ask(service.model_file, None)
     if model.pooling == "none" and not own:
         said = "This server's pooling is none: one vector a token, which is not OpenAI's form. /embeddings has it."
@@ -58,7 +61,7 @@ async def _embeddings(service: Service, request: EmbeddingRequest, *, own: bool)
     model, found = await service.embedding.ask(service.model_file, Embed(prompts))
     pools = model.pooling not in ("none", "rank")
     vectors = [
-        [_normalized(vector, request.embd_normalize) if pools else list(vector) for vector in of_one]
+        [normalized(vector, request.embd_normalize) if pools else list(vector) for vector in of_one]
         for of_one in found.vectors
     ]
     if own:
@@ -76,13 +79,17 @@ async def _embeddings(service: Service, request: EmbeddingRequest, *, own: bool)
     }
 
 
-def _normalized(vector: Sequence[float], how: int) -> list[float]:
+def normalized(vector: Sequence[float], how: int) -> list[float]:
     """As llama.cpp does it (common.cpp, `common_embd_normalize`)."""
     if how == -1:
         return list(vector)
     largest = max(map(abs, vector), default=0.0)
-    size = largest / _LARGEST if how == 0 else sum(abs(value) ** how for value in vector) ** (1.0 / how)
-    return [value / size if size else 0.0 for value in vector]
+    if not largest:
+        return list(vector)
+    if how == 0:
+        return [value / largest * _LARGEST for value in vector]
+    size = sum((abs(value) / largest) ** how for value in vector) ** (1.0 / how)
+    return [value / largest / size for value in vector]
 
 
 def _packed(vector: Sequence[float]) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from kvdesk.server.errors import ApiError
-from kvdesk.server.schemas import MOST_PASSED_OVER, ChatOptions, ResponseFormat, parsed
+from kvdesk.server.schemas import ChatOptions, ResponseFormat, parsed
 
 
 class FunctionsRequest(ChatOptions):
@@ -22,10 +22,9 @@ class FunctionsRequest(ChatOptions):
     SCHEMA: ClassVar[str]
     tools: list[dict[str, Any]] | None = Field(None, max_length=1000)
 
-    def passed_over(self) -> tuple[str, ...]:
+    def unknown(self) -> list[str]:
         kinds = [str(tool.get("type")) for tool in self.tools or () if not self._is_function(tool)]
-        names = [f"tools.{kind}" for kind in dict.fromkeys(kinds) if kind.isidentifier()]
-        return (*super().passed_over(), *names)[:MOST_PASSED_OVER]
+        return [*super().unknown(), *(f"tools.{kind}" for kind in dict.fromkeys(kinds))]
 
     def chat_tools(self) -> list[dict[str, Any]] | None:
         """As chat completions have them. Raises ApiError."""

@@ -31,7 +31,7 @@ _OTHER_NAMES: Final = {
     ),
 }
 """What other servers call a field."""
-MOST_PASSED_OVER: Final = 20
+_MOST_PASSED_OVER: Final = 20
 _KINDS: Final = frozenset({"str", "int", "float", "bool"})  # where a field may have several
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 MOST_CHOICES: Final = 16
@@ -71,11 +71,15 @@ class Body(BaseModel):
 
     def passed_over(self) -> tuple[str, ...]:
         """Fields that are not known here, as far as a header can name them."""
+        return tuple(name for name in self.unknown() if _PLAIN_NAME.fullmatch(name))[:_MOST_PASSED_OVER]
+
+    def unknown(self) -> list[str]:
+        """What is not known here: fields by their names."""
         names = list(self.model_extra or ())
         for name in type(self).model_fields:
             if isinstance(inner := getattr(self, name), Body):
-                names += [f"{name}.{one}" for one in inner.passed_over()]
-        return tuple(name for name in names if _PLAIN_NAME.fullmatch(name))[:MOST_PASSED_OVER]
+                names += [f"{name}.{one}" for one in inner.unknown()]
+        return names
 
 
 class StreamOptions(Body):
@@ -167,7 +171,7 @@ class ChatRequest(ChatOptions):
     parallel_tool_calls: bool = True
     reasoning: Any = None  # OpenRouter's: {"effort": "low", "max_tokens": 1024, "enabled": true}
     continue_final_message: bool = False
-    add_generation_prompt: bool = False
+    add_generation_prompt: bool | None = None
     functions: list[Any] | None = None
     modalities: list[str] | None = None
 

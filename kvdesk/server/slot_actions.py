@@ -32,11 +32,12 @@ class FileRequest(Body):
 async def slot_action(service: Service, http: Request) -> Response:
     """The endpoint."""
     may_inspect(http)
-    slot, action = http.path_params["slot"], http.query_params.get("action", "")
+    given, action = http.path_params["slot"], http.query_params.get("action", "")
     if action not in _ACTIONS:
         raise ApiError(400, f"action: it is {', '.join(_ACTIONS[:-1])} or {_ACTIONS[-1]}.", "action", "invalid_value")
-    if slot >= service.state.n_parallel:
-        raise ApiError(400, f"There is no slot {slot}.", "slot", "invalid_value")
+    slot = next((n for n in range(service.state.n_parallel) if str(n) == given), None)
+    if slot is None:
+        raise ApiError(400, f"There is no slot {given[:100]}.", "slot", "invalid_value")
     asked = TransferSequence(
         cast("Literal['save', 'restore', 'erase']", action),
         slot,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import math
 import struct
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,10 @@ import psutil
 import pytest
 
 from kvdesk.host.host import Host
+from kvdesk.protocol.embedding import Embed, Embedded, EmbeddingModel
 from kvdesk.server.config import ServerConfig
+from kvdesk.server.embedding_process import EmbeddingProcess
+from kvdesk.server.embeddings import normalized
 from kvdesk.server.server import Server
 from tests.server.conftest import KEY, Running
 from tests.server.encoder import N_CTX, write_encoder
@@ -120,6 +125,7 @@ def test_documents_are_ranked(encoder: httpx.Client) -> None:
         ("/v1/embeddings", {"input": {"content": "text"}}),
         ("/v1/embeddings", {"input": {"content": [{"type": "image_url", "image_url": {"url": "x"}}]}}),
         ("/v1/embeddings", {"input": [1 << 30]}),
+        ("/v1/embeddings", {"input": ["x"] * 2049}),
         ("/v1/embeddings", {"input": "x" * (N_CTX + 1)}),
         ("/v1/embeddings", {"input": "x", "dimensions": 3}),
         ("/v1/embeddings", {"input": "x", "encoding_format": "int8"}),
@@ -146,6 +152,40 @@ def test_a_file_that_is_no_model_says_so(engine: Host, tmp_path: Path) -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (501, "not_supported")
     finally:
         server.close()
+
+
+def test_large_values_have_a_norm() -> None:
+    for how in (1, 2, 64):
+        assert sum(value**how for value in normalized([3e20, 4e20], how)) == pytest.approx(1.0)
+    assert normalized([0.0, 0.0], 2) == [0.0, 0.0]
+
+
+def test_clients_that_have_gone_leave_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child answers what it has begun; what others asked that have gone is never begun."""
+    begun: list[str] = []
+    began, goes_on = threading.Event(), threading.Event()
+
+    def asked(_process: EmbeddingProcess, _path: Path, request: Embed) -> tuple[EmbeddingModel, Embedded]:
+        begun.append(str(request.prompts[0][0]))
+        began.set()
+        assert goes_on.wait(10)
+        return EmbeddingModel(), Embedded()
+
+    async def several() -> None:
+        asking = [asyncio.create_task(process.ask(None, Embed(((name,),)))) for name in "abc"]
+        await asyncio.to_thread(began.wait, 10)
+        for one in asking[:2]:
+            one.cancel()
+        await asyncio.sleep(0)
+        goes_on.set()
+        await asyncio.wait(asking)
+        assert [one.cancelled() for one in asking] == [True, True, False]
+
+    monkeypatch.setattr(EmbeddingProcess, "_asked", asked)
+    process = EmbeddingProcess(Path("any.gguf"), "")
+    asyncio.run(several())
+    process.close()
+    assert begun == ["a", "c"]
 
 
 def test_a_process_that_was_killed_is_started_again(engine: Host, tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ def test_a_chat_template_is_applied(http: httpx.Client) -> None:
     answer = {"role": "assistant", "content": "Well, "}
     continued = http.post("/apply-template", json={"messages": [*asked["messages"], answer]}).json()["prompt"]
     assert continued == f"{prompt}Well, "
+    ended = {"messages": [*asked["messages"], answer], "add_generation_prompt": False}
+    assert http.post("/apply-template", json=ended).json()["prompt"] == f"{prompt}Well, <|im_end|>\n"
 
 
 def test_a_prompt_that_cannot_be_rendered_is_refused(http: httpx.Client) -> None:

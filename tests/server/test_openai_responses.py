@@ -216,6 +216,13 @@ def test_what_is_wrong_is_named(http: httpx.Client, more: dict[str, Any], place:
     assert answer.json()["error"]["param"] == place, answer.text
 
 
+def test_tools_that_no_header_can_name_are_passed_over(http: httpx.Client) -> None:
+    tools = [{"type": kind} for kind in ("web_search", "näme", "x" * 3000, None)]
+    answer = http.post("/v1/responses", json={"input": "Hi", "tools": tools, "max_output_tokens": 1})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["x-kvdesk-passed-over"] == "tools.web_search, tools.None"
+
+
 def test_a_stream_that_fails_says_so_last() -> None:
     events = ResponseEvents(parsed(ResponsesRequest, {"input": "Hi"}), ConversationId("c"), "m", lambda _response: None)
     failed = events.failed(ApiError(503, "The engine has ended."))

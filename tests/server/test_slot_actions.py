@@ -83,7 +83,8 @@ def test_what_cannot_be_done_is_said(saving: Running, tmp_path: Path) -> None:
             answer = http.post("/slots/0?action=restore", json=body)
             assert answer.status_code == 400, answer.text
             assert answer.json()["error"]["message"]
-        for path in ("/slots/0", "/slots/0?action=wash", "/slots/99?action=erase"):
+        slots = ("99", "-1", "one", "9" * 5000)
+        for path in ("/slots/0", "/slots/0?action=wash", *(f"/slots/{slot}?action=erase" for slot in slots)):
             assert http.post(path).status_code == 400
         assert complete(http)["content"]
     audited = saving.answered(AuditCache())
