@@ -245,13 +245,9 @@ def _text_changed(old: Part, new: Part, at: int) -> PromptChange:
         sentence = tr("Claude Code writes a header with a checksum into the system prompt, new in each request.")
         return PromptChange(Change.ATTRIBUTION, at + 1, sentence)
     is_answer = old.role == new.role == "assistant"
-    usual = (
-        cause_in_answer(old.text[first - min(first, _CONTEXT) :], new.text[first - min(first, _CONTEXT) :])
-        if is_answer
-        else ""
-    )
+    usual = cause_in_answer(old.text[around.start :], new.text[around.start :]) if is_answer else None
     if usual := usual or usual_cause(held, prompt):
-        return PromptChange(Change.USUAL, at + 1, tr("Message {n} changed.").format(n=at + 1) + " " + usual)
+        return PromptChange(Change.USUAL, at + 1, tr("Message {n} changed.").format(n=at + 1) + f" {usual.sentence}")
     sentence = tr("Message {n} ({role}) changed at character {at:,}: “{old}” became “{new}”.")
     return PromptChange(
         Change.EDITED,

@@ -81,6 +81,12 @@ def test_the_first_change_is_named(
     assert bool(found.sentence) == (change is not Change.NOTHING)
 
 
+def test_a_usual_cause_is_said_in_a_sentence() -> None:
+    days = [with_text(TALK, 0, content=f"Today is 2026-11-{day}. Be brief.") for day in (25, 26)]
+    sentence = change_between(*map(prompt, days)).sentence
+    assert sentence == "Message 1 changed. Usual cause: the system prompt contains the date or the time."
+
+
 def test_tools_come_before_messages() -> None:
     a, b = tool("read"), tool("write")
     before = prompt(TALK, tools=[a, b])
