@@ -18,7 +18,7 @@ from kvdesk.translation import marked, tr
 
 COMMANDS = {
     "chat": marked("the turns of one conversation on standard output"),
-    "serve": marked("the OpenAI protocol over HTTP, on the same engine and cache"),
+    "serve": marked("the same engine and cache over HTTP: protocols of OpenAI, Anthropic, llama-server, Ollama"),
     "launch": marked("a coding agent on this cache, and a score of what the cache spared it"),
     "demo": marked("a guided tour of the window with the real model"),
     "bench": marked("measurements, as ratios within one run"),

@@ -1,11 +1,10 @@
-"""`kvdesk serve`: the OpenAI protocol over HTTP on the same engine and cache as the window's, until Ctrl+C."""
+"""`kvdesk serve`: the engine and cache of the window over HTTP, in the protocols that clients speak, until Ctrl+C."""
 
 from __future__ import annotations
 
 import argparse
 import gc
 import math
-import os
 import signal
 import sys
 import threading
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from kvdesk.server.server import Server
 
 GIL_SWITCH_S = 0.001
+_LOOK_S = 0.5
+"""A signal that another thread gets does not wake the main one, which alone handles it."""
 _SAVED_CONTEXTS = 2
 """Saved states take as much memory as so many contexts, where nobody says how much: what clients keep going back to is
 what the context holds, and as much again that has left it."""
@@ -41,7 +42,10 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         prog="kvdesk serve",
-        description=tr("The OpenAI protocol over HTTP on the same engine and cache as the window's, until Ctrl+C."),
+        description=tr(
+            "An HTTP server on the engine and cache of kvdesk, until Ctrl+C. It speaks the protocols of OpenAI (chat "
+            "completions, completions, responses, embeddings), Anthropic (messages), llama-server and Ollama (chat)."
+        ),
     )
     parser.add_argument(
         "--host",
@@ -296,7 +300,7 @@ def _wait(over: threading.Event) -> None:
     if threading.current_thread() is threading.main_thread():
         before = signal.signal(signal.SIGTERM, lambda *_: over.set())
         try:
-            while not over.wait(0.5 if os.name == "nt" else 3600):
+            while not over.wait(_LOOK_S):
                 pass
         except KeyboardInterrupt:
             pass

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from pathlib import Path
 
 import pytest
 
 from kvdesk import paths
 from kvdesk.__main__ import main
-from kvdesk.cli.serve import _bounded
+from kvdesk.cli.serve import _bounded, _wait
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import ContextInfo, UsePolicy
 from kvdesk.protocol.chat import LoadModel, ModelInfo, ModelLoaded
@@ -114,6 +116,22 @@ def test_the_most_tokens_of_an_answer_reach_the_server(
         main(["serve", "--help"])
     assert "Most tokens in one answer (default as long as the context)" in " ".join(capsys.readouterr().out.split())
     assert told
+
+
+def test_a_signal_that_another_thread_gets_ends_it() -> None:
+    over, before = threading.Event(), signal.getsignal(signal.SIGTERM)
+
+    def end() -> None:
+        while signal.getsignal(signal.SIGTERM) is before:
+            pass
+        signal.raise_signal(signal.SIGTERM)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    _wait(over)
+    thread.join()
+    assert over.is_set()
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.mark.parametrize(("asked", "n_mb"), [(None, 25), (7, 7), (0, 0)])
