@@ -75,6 +75,11 @@ class InfillTokens:
     repository: int = -1
     separator: int = -1
 
+    @property
+    def fills(self) -> bool:
+        """Whether a text can be filled in."""
+        return min(self.prefix, self.suffix, self.middle) >= 0
+
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:

@@ -20,7 +20,7 @@ from kvdesk.server import kv, metrics, ollama, ollama_chat
 from kvdesk.server.chat import Chat
 from kvdesk.server.chat_completions import ChatCompletion, check
 from kvdesk.server.completion import Service, key_of, may_inspect
-from kvdesk.server.completions import Completion
+from kvdesk.server.completions import completions
 from kvdesk.server.embeddings import embeddings
 from kvdesk.server.errors import ApiError
 from kvdesk.server.gate import Gate
@@ -33,8 +33,7 @@ from kvdesk.server.rerank import rerank
 from kvdesk.server.responses import UNEXPECTED, EventStream
 from kvdesk.server.responses_events import ResponseEvents
 from kvdesk.server.responses_request import ResponsesRequest, chat_of_response, messages_of_items
-from kvdesk.server.sampling import check_schema
-from kvdesk.server.schemas import ChatRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
+from kvdesk.server.schemas import ChatRequest, DetokenizeRequest, TokenizeRequest
 from kvdesk.server.slot_actions import slot_action
 from kvdesk.server.slots import slots
 
@@ -48,7 +47,7 @@ def make_app(service: Service) -> Gate:
     endpoints = Endpoints(service)
     posts: dict[str, Endpoint] = {
         "/chat/completions": endpoints.chat_completions,
-        "/completions": endpoints.completions,
+        "/completions": partial(completions, service),
         "/responses": endpoints.responses,
         "/responses/input_tokens": endpoints.input_tokens,
     }
@@ -133,11 +132,6 @@ class Endpoints:
         found = await chat.prompt(begins=asked.add_generation_prompt is not False)
         return JSONResponse({"prompt": found.text})
 
-    async def completions(self, request: Request) -> Response:
-        asked = await self._service.body(request, CompletionRequest)
-        await check_schema(asked)
-        return Completion(self._service, asked, request).response()
-
     async def messages(self, request: Request) -> Response:
         asked = await self._service.body(request, MessagesRequest)
         chat = await Chat.make(self._service, chat_of_messages(asked), request)
@@ -183,7 +177,7 @@ class Endpoints:
         most = self._service.config.limits.text_chars
         if len(asked.content) > most:
             raise ApiError(400, f"content has more than {most:,} characters.", "content", "invalid_value")
-        found = await self._service.bridge.tokenized(Tokenize(asked.content, asked.add_special, asked.parse_special))
+        found = await self._service.tokenized(Tokenize(asked.content, asked.add_special, asked.parse_special))
         if not asked.with_pieces:
             return JSONResponse({"tokens": list(found.tokens)})
         pairs = zip(found.tokens, found.pieces, strict=True)
@@ -191,7 +185,7 @@ class Endpoints:
 
     async def detokenize(self, request: Request) -> Response:
         asked = await self._service.body(request, DetokenizeRequest)
-        found = await self._service.bridge.tokenized(Detokenize(tuple(asked.tokens)))
+        found = await self._service.tokenized(Detokenize(tuple(asked.tokens)))
         return JSONResponse({"content": found.text})
 
     async def slots(self, request: Request) -> Response:

@@ -149,7 +149,7 @@ class Chat:
             command = replace(command, messages=(*command.messages, command.continued), continued=None)
         if sum(len(message.text) + len(message.fields) for message in command.messages) + len(command.tools) > most:
             raise ApiError(400, f"The prompt has more than {most:,} characters.", "messages", "invalid_value")
-        return await self._service.bridge.tokenized(Tokenize("", prompt=command, begins=begins))
+        return await self._service.tokenized(Tokenize("", prompt=command, begins=begins))
 
     async def _whole(self, renderer: Renderer) -> dict[str, Any]:
         async with self._service.answering(self._commands) as answering:

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from kvdesk import __version__
 from kvdesk.graphemes import cut
 from kvdesk.protocol.cache import LedgerRow
-from kvdesk.protocol.chat import Client, Generate, LocalFile, TokenLogprobs, TokenProb
+from kvdesk.protocol.chat import Client, Generate, LocalFile, ModelInfo, TokenLogprobs, TokenProb
+from kvdesk.protocol.prompt import Detokenize, Tokenize, Tokenized
 from kvdesk.server.answering import Answering
 from kvdesk.server.bridge import HostBridge
 from kvdesk.server.config import NOBODY, Key, ServerConfig
@@ -81,13 +82,13 @@ class Service:
 
     @property
     def model_file(self) -> Path | None:
-        """The file of the model that chats; None where it is none. Raises ApiError as `n_ctx` does."""
-        _, model = self.n_ctx, self.state.model
-        return model.source.path if model is not None and isinstance(model.source, LocalFile) else None
+        """The file of the model that chats; None where it is none. Raises ApiError as `model` does."""
+        source = self.model.source
+        return source.path if isinstance(source, LocalFile) else None
 
     @property
-    def n_ctx(self) -> int:
-        """Of one sequence. Raises ApiError where there is no model to ask."""
+    def model(self) -> ModelInfo:
+        """The one that answers. Raises ApiError where there is none."""
         state = self.state
         if state.dead:
             raise ApiError(503, "The engine has stopped. Restart kvdesk.")
@@ -96,7 +97,18 @@ class Service:
             raise ApiError(503, said, code="model_not_ready", retry_s=2)
         if not state.model.has_text:
             raise ApiError(400, "The model that is open has no text tokenizer: it cannot answer.")
-        return state.context.n_ctx_seq if state.context is not None else self.sampling.max_tokens
+        return state.model
+
+    @property
+    def n_ctx(self) -> int:
+        """Of one sequence. Raises ApiError as `model` does."""
+        _, context = self.model, self.state.context
+        return context.n_ctx_seq if context is not None else self.sampling.max_tokens
+
+    async def tokenized(self, command: Tokenize | Detokenize) -> Tokenized:
+        """The answer to a question about tokens. Raises ApiError, also as `model` does."""
+        _ = self.model
+        return await self.bridge.tokenized(command)
 
     async def body(self, request: Request, kind: type[B]) -> B:
         """The request as a value. Raises ApiError."""

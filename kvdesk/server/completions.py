@@ -4,51 +4,43 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncGenerator
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kvdesk.chat import new_conversation_id, new_message_id, storable
-from kvdesk.protocol.chat import Generate, RawPrompt, TextDelta, TurnEnded
+from kvdesk.protocol.chat import RawPrompt, TextDelta, TurnEnded
 from kvdesk.server.answering import Choice, timings, usage
 from kvdesk.server.completion import FINGERPRINT, Service, text_logprobs
 from kvdesk.server.errors import ApiError
-from kvdesk.server.responses import DONE, EventStream, WholeResponse, sse
-from kvdesk.server.sampling import sampling_of, seeded
+from kvdesk.server.mixed_prompts import Part, prompts_of, tokens_of
+from kvdesk.server.raw_completion import RawCompletion
+from kvdesk.server.responses import DONE, sse
+from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import MOST_CHOICES, CompletionRequest
 
 
-class Completion:
+async def completions(service: Service, http: Request) -> Response:
+    """The endpoint."""
+    request = await service.body(http, CompletionRequest)
+    await check_schema(request)
+    if request.echo:
+        raise ApiError(400, "The field echo is not supported.", "echo", "unsupported_parameter")
+    if request.best_of not in (None, 1, request.n):
+        raise ApiError(400, "best_of is not supported beside n.", "best_of", "unsupported_parameter")
+    prompts = prompts_of(request.prompt, "prompt", MOST_CHOICES // request.n)
+    return Completion(service, request, http, [await _raw(service, parts) for parts in prompts]).response()
+
+
+class Completion(RawCompletion):
     """One request. Raises ApiError where it cannot be asked."""
 
-    def __init__(self, service: Service, request: CompletionRequest, http: Request) -> None:
-        self._service, self._request = service, request
-        n_ctx = service.n_ctx
-        if request.echo:
-            raise ApiError(400, "The field echo is not supported.", "echo", "unsupported_parameter")
-        if request.best_of not in (None, 1, request.n):
-            raise ApiError(400, "best_of is not supported beside n.", "best_of", "unsupported_parameter")
-        prompts = _prompts(request.prompt)
-        if len(prompts) * request.n > MOST_CHOICES:
-            raise ApiError(400, f"A request has {MOST_CHOICES} answers at most.", "prompt", "invalid_value")
-        sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
-        client = service.client(http, reuse=request.cache_prompt)
-        n_probs = -1 if request.logprobs is None else request.logprobs
-        self._commands = [
-            Generate(
-                new_conversation_id(),
-                new_message_id(),
-                (),
-                seeded(sampling, i),
-                client=client,
-                raw=prompt,
-                n_probs=n_probs,
-            )
-            for prompt in prompts
-            for i in range(request.n)
-        ]
+    def __init__(
+        self, service: Service, request: CompletionRequest, http: Request, prompts: Sequence[RawPrompt]
+    ) -> None:
+        self._request = request
+        super().__init__(service, request, http, prompts, -1 if request.logprobs is None else request.logprobs)
         self._common = {
             "id": f"cmpl-{uuid.uuid4().hex}",
             "object": "text_completion",
@@ -56,11 +48,6 @@ class Completion:
             "model": service.model_name,
             "system_fingerprint": FINGERPRINT,
         }
-
-    def response(self) -> Response:
-        if self._request.stream:
-            return EventStream(self._chunks(), self._service.config.limits.write_s)
-        return WholeResponse(self._whole())
 
     async def _whole(self) -> dict[str, Any]:
         async with self._service.answering(self._commands) as answering:
@@ -107,19 +94,9 @@ class Completion:
         return sse(chunk)
 
 
-def _prompts(given: str | list[str] | list[int] | list[list[int]]) -> list[RawPrompt]:
-    """Raises ApiError."""
-    if isinstance(given, str):
-        found = [RawPrompt(storable(given))]
-    elif given and all(isinstance(part, int) for part in given):
-        found = [RawPrompt(tokens=tuple(cast("list[int]", given)))]
-    else:
-        found = [
-            RawPrompt(storable(part)) if isinstance(part, str) else RawPrompt(tokens=tuple(cast("list[int]", part)))
-            for part in given
-        ]
-    if not found or not all(prompt.text or prompt.tokens for prompt in found):
-        raise ApiError(400, "The prompt is empty.", "prompt", "invalid_value")
-    if any(not -1 < token < 1 << 31 for prompt in found for token in prompt.tokens):
-        raise ApiError(400, "prompt: a token id is a number from 0 on.", "prompt", "invalid_value")
-    return found
+async def _raw(service: Service, parts: Sequence[Part]) -> RawPrompt:
+    """A plain text is left to the engine. Raises ApiError."""
+    match parts:
+        case (str(text),) if text:
+            return RawPrompt(text)
+    return RawPrompt(tokens=(await tokens_of(service, parts)).tokens)

@@ -99,7 +99,7 @@ def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -
         at = f"messages.{i}"
         named = one.get("role")
         if not isinstance(named, str) or (named not in _ROLES and not _OWN_ROLE.fullmatch(named)):
-            said = "it is a name of at most 32 letters, such as system, user, assistant or tool"
+            said = "must be a name of at most 32 letters, such as system, user, assistant or tool"
             raise ApiError(400, f"{at}.role: {said}.", f"{at}.role", "invalid_value")
         role = _ROLES.get(named, "user")
         fields: dict[str, Any] = {} if named in _ROLES else {"role": named}
@@ -185,7 +185,7 @@ def _text(content: object, at: str, *, may_lack: bool) -> str:
     if content is None and may_lack:
         return ""
     if not isinstance(content, list):
-        raise ApiError(400, f"{at}.content: it is a text, or a list of parts.", f"{at}.content", "invalid_value")
+        raise ApiError(400, f"{at}.content: must be a string, or a list of parts.", f"{at}.content", "invalid_value")
     texts = []
     for j, part in enumerate(content):
         kind = part.get("type") if isinstance(part, dict) else None
@@ -195,7 +195,7 @@ def _text(content: object, at: str, *, may_lack: bool) -> str:
             raise ApiError(400, f"{where}: {what[:100]} are not supported; text is.", where, "unsupported_value")
         text = part.get("refusal" if kind == "refusal" else "text")
         if not isinstance(text, str):
-            raise ApiError(400, f"{at}.content.{j}.text: it is a text.", f"{at}.content.{j}.text", "invalid_value")
+            raise ApiError(400, f"{at}.content.{j}.text: must be a string.", f"{at}.content.{j}.text", "invalid_value")
         texts.append(storable(text))
     return "\n".join(texts)
 

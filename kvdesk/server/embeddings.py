@@ -48,9 +48,7 @@ async def _embeddings(service: Service, request: EmbeddingRequest, *, own: bool)
     given = getattr(request, param)
     if given is None:
         raise ApiError(400, "The field input is missing.", "input", "missing_required_parameter")
-    prompts = tuple(prompts_of(given, param))
-    if len(prompts) > _MOST_INPUTS:
-        raise ApiError(400, f"{param}: at most {_MOST_INPUTS:,} inputs.", param, "invalid_value")
+    prompts = tuple(prompts_of(given, param, _MOST_INPUTS))
     model, _ = await service.embedding.ask(service.model_file, None)
     if model.pooling == "none" and not own:
         said = "This server's pooling is none: one vector a token, which is not OpenAI's form. /embeddings has it."

@@ -18,6 +18,7 @@ from kvdesk.protocol.prompt import Tokenize
 from kvdesk.server.completion import Service
 from kvdesk.server.errors import ApiError
 from kvdesk.server.llama_completions import LlamaCompletion, LlamaSampled
+from kvdesk.server.mixed_prompts import tokens_of
 from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import Body
 
@@ -46,19 +47,18 @@ async def infill(service: Service, http: Request) -> Response:
     """The endpoint."""
     request = await service.body(http, InfillRequest)
     await check_schema(request)
-    tokens = await tokens_to_fill(service, request)
-    return LlamaCompletion(service, request, http, [(tokens,)]).response()
+    prompt = await tokens_of(service, (await tokens_to_fill(service, request),))
+    return LlamaCompletion(service, request, http, [prompt]).response()
 
 
 async def tokens_to_fill(service: Service, request: InfillRequest) -> tuple[int, ...]:
     """Of the whole prompt. Raises ApiError."""
-    n_ctx, model, context = service.n_ctx, service.state.model, service.state.context
-    if model is None or context is None or min(model.infill.prefix, model.infill.suffix, model.infill.middle) < 0:
+    marks, context = service.model.infill, service.state.context
+    if context is None or not marks.fills:
         raise ApiError(501, "The model has no tokens for a text that is filled in.", code="not_supported")
-    marks = model.infill
 
     async def read(text: str, *, special: bool = False) -> tuple[int, ...]:
-        return (await service.bridge.tokenized(Tokenize(storable(text), parse_special=special))).tokens
+        return (await service.tokenized(Tokenize(storable(text), parse_special=special))).tokens
 
     repository = [marks.repository, *await read(_REPOSITORY)] if marks.repository >= 0 else []
     mark = [marks.separator] if marks.separator >= 0 else []
@@ -70,8 +70,8 @@ async def tokens_to_fill(service: Service, request: InfillRequest) -> tuple[int,
         extra += [*mark, *await read(_FILE)]
     prefix, suffix = await read(request.input_prefix), await read(request.input_suffix)
     begun = await read(request.prompt, special=True) if request.prompt else ()
-    bos = (await service.bridge.tokenized(Tokenize("", add_special=True))).tokens[:1]
-    room = n_ctx - context.n_batch - 2 * service.config.max_tokens
+    bos = (await service.tokenized(Tokenize("", add_special=True))).tokens[:1]
+    room = service.n_ctx - context.n_batch - 2 * service.config.max_tokens
     return tuple(infill_prompt(marks, extra[-room:] if room > 0 else [], bos, prefix, suffix, begun, context.n_batch))
 
 

@@ -9,14 +9,14 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kvdesk.chat import new_conversation_id, new_message_id
-from kvdesk.protocol.chat import Generate, PrefillProgress, RawPrompt, TextDelta, TokenLogprobs, TurnStarted
+from kvdesk.protocol.chat import PrefillProgress, RawPrompt, TextDelta, TokenLogprobs, TurnStarted
 from kvdesk.server.answering import Choice, progress, timings
 from kvdesk.server.completion import Service, chat_logprobs
 from kvdesk.server.errors import ApiError
-from kvdesk.server.mixed_prompts import Part, TokenizedPrompt, prompts_of, tokens_of
-from kvdesk.server.responses import EventStream, WholeResponse, sse
-from kvdesk.server.sampling import check_schema, sampling_of, seeded
+from kvdesk.server.mixed_prompts import TokenizedPrompt, prompts_of, tokens_of
+from kvdesk.server.raw_completion import RawCompletion
+from kvdesk.server.responses import sse
+from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import MOST_CHOICES, MOST_PROBS, Sampled, Whole
 from kvdesk.settings import Mirostat, Sampling
 
@@ -48,10 +48,12 @@ async def complete(service: Service, http: Request) -> Response:
     request = await service.body(http, LlamaCompletionRequest)
     await check_schema(request)
     several = isinstance(request.prompt, list) and not any(isinstance(part, int) for part in request.prompt)
-    return LlamaCompletion(service, request, http, prompts_of(request.prompt, "prompt"), several=several).response()
+    parts = prompts_of(request.prompt, "prompt", MOST_CHOICES // request.n)
+    prompts = [await tokens_of(service, one) for one in parts]
+    return LlamaCompletion(service, request, http, prompts, several=several).response()
 
 
-class LlamaCompletion:
+class LlamaCompletion(RawCompletion):
     """One request. `several`: the answer is a list. Raises ApiError where it cannot be asked."""
 
     def __init__(
@@ -59,32 +61,24 @@ class LlamaCompletion:
         service: Service,
         request: LlamaSampled,
         http: Request,
-        prompts: Sequence[Sequence[Part]],
+        prompts: Sequence[TokenizedPrompt],
         *,
         several: bool = False,
     ) -> None:
-        self._service, self._request, self._prompts = service, request, prompts
+        self._request, self._prompts = request, prompts
         if request.post_sampling_probs:
             said = "post_sampling_probs is not supported: probabilities are those before sampling."
             raise ApiError(400, said, "post_sampling_probs", "unsupported_parameter")
-        if len(prompts) * request.n > MOST_CHOICES:
-            raise ApiError(400, f"A request has {MOST_CHOICES} answers at most.", "prompt", "invalid_value")
         self._several = several or request.n > 1
-        self._sampling = sampling_of(request, service.sampling, service.n_ctx, service.config.max_tokens)
-        self._client = service.client(http, reuse=request.cache_prompt)
-
-    def response(self) -> Response:
-        if self._request.stream:
-            return EventStream(self._chunks(), self._service.config.limits.write_s)
-        return WholeResponse(self._whole())
+        raw = [RawPrompt(tokens=prompt.tokens) for prompt in prompts]
+        super().__init__(service, request, http, raw, request.n_probs or -1)
 
     async def _whole(self) -> Any:
-        prompts = await self._tokenized()
-        async with self._service.answering(self._commands(prompts)) as answering:
+        async with self._service.answering(self._commands) as answering:
             await answering.finish()
         found = []
         for choice in answering.choices:
-            one = self._final(choice, prompts)
+            one = self._final(choice)
             one |= {"content": choice.text, "tokens": choice.tokens if self._request.return_tokens else []}
             if self._request.n_probs:
                 one["completion_probabilities"] = _probabilities(choice.logprobs)
@@ -92,8 +86,7 @@ class LlamaCompletion:
         return found if self._several else found[0]
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
-        prompts = await self._tokenized()
-        async with self._service.answering(self._commands(prompts)) as answering:
+        async with self._service.answering(self._commands) as answering:
             n_sent = [0 for _ in answering.choices]
             async for choice, event in answering.events():
                 if isinstance(event, TextDelta) and (event.text or event.tokens):
@@ -106,25 +99,7 @@ class LlamaCompletion:
                 elif isinstance(event, TurnStarted | PrefillProgress) and self._request.return_progress:
                     yield sse(self._partial(choice, 0) | {"prompt_progress": progress(choice, event)})
                 elif choice.finish is not None:
-                    yield sse(_chosen(self._final(choice, prompts), self._request.response_fields))
-
-    async def _tokenized(self) -> list[TokenizedPrompt]:
-        return [await tokens_of(self._service.bridge, parts) for parts in self._prompts]
-
-    def _commands(self, prompts: Sequence[TokenizedPrompt]) -> list[Generate]:
-        return [
-            Generate(
-                new_conversation_id(),
-                new_message_id(),
-                (),
-                seeded(self._sampling, i),
-                client=self._client,
-                raw=RawPrompt(tokens=prompt.tokens),
-                n_probs=self._request.n_probs or -1,
-            )
-            for prompt in prompts
-            for i in range(self._request.n)
-        ]
+                    yield sse(_chosen(self._final(choice), self._request.response_fields))
 
     def _pieces(self, event: TextDelta) -> Iterator[tuple[str, list[int], Sequence[TokenLogprobs]]]:
         """Text, tokens and their probabilities: with those one token at a time, the text beside the first."""
@@ -146,7 +121,7 @@ class LlamaCompletion:
             "tokens_evaluated": choice.prompt[0],
         }
 
-    def _final(self, choice: Choice, prompts: Sequence[TokenizedPrompt]) -> dict[str, Any]:
+    def _final(self, choice: Choice) -> dict[str, Any]:
         stats = choice.stats
         return self._partial(choice, stats.generated_tokens) | {
             "stop": True,
@@ -156,7 +131,7 @@ class LlamaCompletion:
                 "stream": self._request.stream,
                 "n_probs": self._request.n_probs,
             },
-            "prompt": prompts[choice.index // self._request.n].text,
+            "prompt": self._prompts[choice.index // self._request.n].text,
             "has_new_line": "\n" in choice.text,
             "truncated": False,
             "stop_type": _STOP_TYPES.get(choice.reason, "eos"),

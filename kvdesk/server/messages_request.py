@@ -65,7 +65,7 @@ def _messages_of(message: dict[str, Any], at: str) -> Iterator[dict[str, Any]]:
     """One message, or several: the results of tools are messages of their own, where they stand among the texts."""
     role, content = message.get("role"), message.get("content")
     if role not in ("user", "assistant", "system"):
-        raise wrong(f"{at}.role", "it is user or assistant")
+        raise wrong(f"{at}.role", "must be user, assistant or system")
     if isinstance(content, str):
         yield {"role": role, "content": content}
     elif role == "assistant":
@@ -96,7 +96,7 @@ def _answer(content: object, at: str) -> dict[str, Any]:
             case "tool_use":
                 arguments = block.get("input", {})
                 if not isinstance(arguments, dict):
-                    raise wrong(f"{where}.input", "it is an object")
+                    raise wrong(f"{where}.input", "must be an object")
                 function = {"name": string(block, "name", where), "arguments": arguments}
                 calls.append({"id": block.get("id"), "type": "function", "function": function})
             case _:
@@ -130,10 +130,10 @@ def _text(kind: str, block: dict[str, Any], at: str) -> str:
 def _blocks(content: object, at: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Place, type and block of each."""
     if not isinstance(content, list):
-        raise wrong(at, "it is a text, or a list of blocks")
+        raise wrong(at, "must be a string, or a list of blocks")
     for j, block in enumerate(content):
         if not isinstance(block, dict) or not isinstance(kind := block.get("type"), str):
-            raise wrong(f"{at}.{j}", "it is a block with a type")
+            raise wrong(f"{at}.{j}", "must be a block with a type")
         yield f"{at}.{j}", kind, block
 
 
@@ -141,5 +141,5 @@ def _choice(choice: MessagesToolChoice) -> str | dict[str, Any]:
     if choice.type == "tool" and choice.name is not None:
         return {"type": "function", "function": {"name": choice.name}}
     if choice.type not in _CHOICES:
-        raise wrong("tool_choice", "it is auto, any, none, or tool with a name")
+        raise wrong("tool_choice", "must be auto, any, none, or tool with a name")
     return _CHOICES[choice.type]

@@ -10,7 +10,7 @@ from typing import Final
 
 from kvdesk.chat import storable
 from kvdesk.protocol.prompt import Detokenize, Tokenize
-from kvdesk.server.bridge import HostBridge
+from kvdesk.server.completion import Service
 from kvdesk.server.errors import ApiError
 from kvdesk.values import dataclass
 
@@ -26,16 +26,18 @@ class TokenizedPrompt:
     text: str
 
 
-def prompts_of(given: object, param: str) -> list[tuple[Part, ...]]:
-    """The parts of each prompt, in order. Raises ApiError that names `param`."""
+def prompts_of(given: object, param: str, most: int) -> list[tuple[Part, ...]]:
+    """The parts of each prompt, in order; at most `most` prompts. Raises ApiError that names `param`."""
     if not isinstance(given, list) or any(_is_number(part) for part in given):
         return [_parts(given, param)]
     if not given:
         raise ApiError(400, f"{param}: the list is empty.", param, "invalid_value")
+    if len(given) > most:
+        raise ApiError(400, f"{param}: at most {most:,} of them are answered at once.", param, "invalid_value")
     return [_parts(one, f"{param}.{i}") for i, one in enumerate(given)]
 
 
-async def tokens_of(bridge: HostBridge, parts: Sequence[Part]) -> TokenizedPrompt:
+async def tokens_of(service: Service, parts: Sequence[Part]) -> TokenizedPrompt:
     """The tokens that a prompt begins with, such as the beginning of a sequence, belong to a text that is first. Raises
     ApiError.
     """
@@ -43,9 +45,9 @@ async def tokens_of(bridge: HostBridge, parts: Sequence[Part]) -> TokenizedPromp
     text = ""
     for i, part in enumerate(parts):
         if isinstance(part, str):
-            found = await bridge.tokenized(Tokenize(part, add_special=i == 0))
+            found = await service.tokenized(Tokenize(part, add_special=i == 0))
         else:
-            found = await bridge.tokenized(Detokenize(part))
+            found = await service.tokenized(Detokenize(part))
         tokens += found.tokens
         text += found.text
     if not tokens:
@@ -66,7 +68,7 @@ def _parts(one: object, param: str) -> tuple[Part, ...]:
             return ("".join(_content_text(part, f"{param}.content.{i}") for i, part in enumerate(content)),)
         case [*inner] if inner:
             return _joined(inner, param)
-    said = "it is a text, or a list of token ids and texts"
+    said = "must be a string, or a list of token ids and strings"
     raise ApiError(400, f"{param}: {said}.", param, "invalid_value")
 
 

@@ -39,10 +39,8 @@ async def tags(service: Service, _http: Request) -> Response:
 async def show(service: Service, http: Request) -> Response:
     """The endpoint."""
     await service.body(http, ShowRequest)
-    _, model = service.n_ctx, service.state.model
-    assert model is not None, "n_ctx says so"
+    model = service.model
     kind = model.architecture
-    fills = min(model.infill.prefix, model.infill.suffix, model.infill.middle) >= 0
     return JSONResponse(
         {
             "modelfile": "",
@@ -55,7 +53,7 @@ async def show(service: Service, http: Request) -> Response:
                 f"{kind}.block_count": model.n_layer,
                 f"{kind}.context_length": model.n_ctx_train,
             },
-            "capabilities": ["completion", "tools", *(["insert"] if fills else [])],
+            "capabilities": ["completion", "tools", *(["insert"] if model.infill.fills else [])],
         }
     )
 

@@ -12,13 +12,12 @@ from kvdesk.server.llama_completions import generation_settings
 
 async def props(service: Service, _http: Request) -> Response:
     """The endpoint."""
-    n_ctx, model = service.n_ctx, service.state.model
-    assert model is not None, "n_ctx says so"
+    model = service.model
     settings = generation_settings(service.sampling)
     settings["max_tokens"] = settings["n_predict"] = service.config.max_tokens or -1
     return JSONResponse(
         {
-            "default_generation_settings": {"params": settings, "n_ctx": n_ctx},
+            "default_generation_settings": {"params": settings, "n_ctx": service.n_ctx},
             "total_slots": service.state.n_parallel,
             "model_alias": service.model_name,
             "model_ftype": model.description,

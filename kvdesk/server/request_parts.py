@@ -34,12 +34,12 @@ class FunctionsRequest(ChatOptions):
                 continue
             function: dict[str, Any] = {"name": string(tool, "name", f"tools.{i}")}
             if not function["name"]:
-                raise wrong(f"tools.{i}.name", "it is a name")
+                raise wrong(f"tools.{i}.name", "must be a name")
             if isinstance(tool.get("description"), str):
                 function["description"] = tool["description"]
             function["parameters"] = tool.get(self.SCHEMA) or {}
             if not isinstance(function["parameters"], dict):
-                raise wrong(f"tools.{i}.{self.SCHEMA}", "it is a JSON schema")
+                raise wrong(f"tools.{i}.{self.SCHEMA}", "must be a JSON schema")
             found.append({"type": "function", "function": function})
         return found or None
 
@@ -55,7 +55,7 @@ def response_format(given: dict[str, Any] | None, at: str) -> ResponseFormat | N
     if kind in ("text", "json_object"):
         return parsed(ResponseFormat, {"type": kind})
     if kind != "json_schema" or not isinstance(schema, dict):
-        raise wrong(at, "it is text, json_object, or json_schema with a schema")
+        raise wrong(at, "must be text, json_object, or json_schema with a schema")
     return parsed(ResponseFormat, {"type": kind, "json_schema": {"schema": schema}})
 
 
@@ -63,7 +63,7 @@ def string(value: object, name: str, at: str) -> str:
     """A text that a part has to have. Raises ApiError."""
     found = value.get(name) if isinstance(value, dict) else None
     if not isinstance(found, str):
-        raise wrong(f"{at}.{name}", "it is a text")
+        raise wrong(f"{at}.{name}", "must be a string")
     return found
 
 

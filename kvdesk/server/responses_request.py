@@ -66,7 +66,7 @@ def chat_of_response(
             raise ApiError(400, f"The field {name} is not supported.", name, "unsupported_parameter")
     given = [{"role": "user", "content": request.input}] if isinstance(request.input, str) else request.input
     if not given or len(given) > MOST_MESSAGES:
-        raise wrong("input", f"it has 1 to {MOST_MESSAGES:,} items")
+        raise wrong("input", f"must have 1 to {MOST_MESSAGES:,} items")
     history = messages_of_items(given, find, before)
     first = [{"role": "system", "content": request.instructions}] if request.instructions else []
     reasoning = request.reasoning
@@ -88,7 +88,7 @@ def messages_of_items(items: Sequence[Any], find: Find, before: Sequence[dict[st
     for i, item in enumerate(items):
         at = f"input.{i}"
         if not isinstance(item, dict):
-            raise wrong(at, "it is an item")
+            raise wrong(at, "must be an item")
         if item.get("type") == "item_reference":
             item = find(string(item, "id", at))
         kind = item.get("type", "message")
@@ -98,7 +98,7 @@ def messages_of_items(items: Sequence[Any], find: Find, before: Sequence[dict[st
             messages.append({"role": "tool", "tool_call_id": string(item, "call_id", at), "content": output})
         elif kind == "message" and role != "assistant":
             if role not in ("user", "system", "developer"):
-                raise wrong(f"{at}.role", "it is user, assistant, system or developer")
+                raise wrong(f"{at}.role", "must be user, assistant, system or developer")
             messages.append({"role": role, "content": _text(item.get("content"), f"{at}.content", "\n")})
         elif kind in ("message", "function_call", "reasoning"):
             if not is_answer:
@@ -134,7 +134,7 @@ def _thought(item: dict[str, Any], at: str) -> str:
     """From its text, or as it was sealed here; "" of another server's."""
     if content := item.get("content"):
         if not isinstance(content, list):
-            raise wrong(f"{at}.content", "it is a list of parts")
+            raise wrong(f"{at}.content", "must be a list of parts")
         return "".join(string(part, "text", f"{at}.content.{j}") for j, part in enumerate(content))
     kept = item.get("encrypted_content")
     if not isinstance(kept, str) or not kept.startswith(_SEALED):
@@ -149,7 +149,7 @@ def _text(content: object, at: str, between: str) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        raise wrong(at, "it is a text, or a list of parts")
+        raise wrong(at, "must be a string, or a list of parts")
     texts = []
     for j, part in enumerate(content):
         kind = part.get("type") if isinstance(part, dict) else None

@@ -118,7 +118,7 @@ def _schema(request: Sampled) -> tuple[str, str]:
                 if schema is None:
                     schema = form.schema_ or {}
                 if not isinstance(schema, dict):
-                    raise ApiError(400, f"{param}: it is an object.", param, "invalid_value")
+                    raise ApiError(400, f"{param}: must be an object.", param, "invalid_value")
             case _:
                 raise ApiError(
                     400,
@@ -136,7 +136,7 @@ def _biases(given: dict[str, Any] | list[Any]) -> tuple[tuple[int | str, float],
     found: list[tuple[int | str, float]] = []
     for pair in given.items() if isinstance(given, dict) else given:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise _wrong_bias("it has pairs of a token and a bias")
+            raise _wrong_bias("must have pairs of a token and a bias")
         token, bias = pair
         is_id = isinstance(given, dict) and token.isascii() and token.isdecimal() and len(token) <= _MOST_DIGITS
         if is_id or (isinstance(token, float) and token.is_integer()):

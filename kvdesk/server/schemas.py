@@ -6,6 +6,7 @@ are null count as absent.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeVar
@@ -188,9 +189,9 @@ def as_chat(request: ChatOptions, messages: list[dict[str, Any]], more: Mapping[
 
 
 class CompletionRequest(Sampled):
-    """`/v1/completions`. A list of prompts is answered one after the other, `n` times each."""
+    """`/v1/completions`. `prompt` is read by `kvdesk.server.mixed_prompts`."""
 
-    prompt: str | list[str] | list[int] | list[list[int]]
+    prompt: Any
     logprobs: Whole | None = Field(None, ge=0, le=MOST_PROBS)
     echo: bool = False
     best_of: Whole | None = None
@@ -214,7 +215,7 @@ class DetokenizeRequest(Body):
 def read(kind: type[B], body: bytes) -> B:
     """The request in a body. Raises ApiError with a sentence that names the field."""
     try:
-        value = json.loads(body, parse_constant=_no_constant)
+        value = json.loads(body, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise ApiError(400, f"The body is no JSON: {str(error)[:200]}.") from error
     return parsed(kind, value)
@@ -243,5 +244,11 @@ def wrong_field(error: ValidationError, names: Mapping[str, str] | None = None) 
     return ApiError(400, f"{param}: {said}." if param else f"{said}.", param, "invalid_value")
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text[:40]} is no number here")
+
+
+def _finite(text: str) -> float:
+    """What is echoed has to be JSON again."""
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)

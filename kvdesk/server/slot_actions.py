@@ -34,7 +34,7 @@ async def slot_action(service: Service, http: Request) -> Response:
     may_inspect(http)
     given, action = http.path_params["slot"], http.query_params.get("action", "")
     if action not in _ACTIONS:
-        raise ApiError(400, f"action: it is {', '.join(_ACTIONS[:-1])} or {_ACTIONS[-1]}.", "action", "invalid_value")
+        raise ApiError(400, f"action: must be {', '.join(_ACTIONS[:-1])} or {_ACTIONS[-1]}.", "action", "invalid_value")
     slot = next((n for n in range(service.state.n_parallel) if str(n) == given), None)
     if slot is None:
         raise ApiError(400, f"There is no slot {given[:100]}.", "slot", "invalid_value")
@@ -62,6 +62,6 @@ async def _path(service: Service, http: Request) -> Path:
         raise ApiError(501, said, code="not_supported")
     name = (await service.body(http, FileRequest)).filename
     if not _NAME.fullmatch(name) or _DEVICES.fullmatch(name):
-        said = "filename: it is the name of a file, of at most 200 letters, digits, blanks and . _ - ( ) + = , @"
+        said = "filename: must be a file name of at most 200 letters, digits, blanks and . _ - ( ) + = , @"
         raise ApiError(400, f"{said}.", "filename", "invalid_value")
     return folder / name

@@ -26,10 +26,10 @@ def tools_of(request: ChatRequest) -> str:
             or not isinstance(function.get("name"), str)
             or not function["name"]
         ):
-            raise ApiError(400, f"tools.{i}: it is a function with a name.", f"tools.{i}", "invalid_value")
+            raise ApiError(400, f"tools.{i}: must be a function with a name.", f"tools.{i}", "invalid_value")
         if not isinstance(function.get("parameters", {}), dict):
             at = f"tools.{i}.function.parameters"
-            raise ApiError(400, f"{at}: it is a JSON schema.", at, "invalid_value")
+            raise ApiError(400, f"{at}: must be a JSON schema.", at, "invalid_value")
     return json.dumps(request.tools, ensure_ascii=False)
 
 
@@ -47,7 +47,7 @@ def choice_of(request: ChatRequest, *, has_schema: bool) -> ToolChoice | None:
     if given == "none":
         return None
     if given not in _MODES:
-        raise _wrong("it is none, auto, required, or an object that names a function or allowed tools")
+        raise _wrong("must be none, auto, required, or an object that names a function or allowed tools")
     must = _MODES[given]
     if must and not offered:
         raise _wrong("there are no tools to call")

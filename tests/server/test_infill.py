@@ -50,7 +50,7 @@ def test_what_is_between_is_written(http: httpx.Client) -> None:
 
 def test_a_model_without_the_tokens_says_so() -> None:
     model = ModelInfo(Endpoint("http://box", "plain"), "plain", infill=InfillTokens(prefix=1, suffix=2))
-    service: Any = SimpleNamespace(n_ctx=64, state=SimpleNamespace(model=model, context=SimpleNamespace(n_batch=64)))
+    service: Any = SimpleNamespace(model=model, state=SimpleNamespace(context=SimpleNamespace(n_batch=64)))
     with pytest.raises(ApiError) as caught:
         asyncio.run(tokens_to_fill(service, InfillRequest(input_prefix="a", input_suffix="b")))
     assert caught.value.status == 501

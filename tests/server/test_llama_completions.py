@@ -98,6 +98,7 @@ def test_only_the_wanted_fields_come(http: httpx.Client) -> None:
         {"prompt": [-1, 2]},
         {"prompt": [1, [2]]},
         {"prompt": [1 << 30]},
+        {"prompt": ["x"] * 9, "n": 2},
         {"prompt": {"prompt_string": "x", "multimodal_data": ["AAAA"]}},
         {"n_probs": -1},
         {"post_sampling_probs": True},
@@ -111,7 +112,7 @@ def test_what_cannot_be_answered_is_refused(http: httpx.Client, fields: dict[str
 
 
 def test_a_list_with_a_number_is_one_prompt() -> None:
-    assert prompts_of([1, 2, "a", 3], "prompt") == [((1, 2), "a", (3,))]
-    assert prompts_of(["a", [1, "b"]], "prompt") == [("a",), ((1,), "b")]
+    assert prompts_of([1, 2, "a", 3], "prompt", 2) == [((1, 2), "a", (3,))]
+    assert prompts_of(["a", [1, "b"]], "prompt", 2) == [("a",), ((1,), "b")]
     with pytest.raises(ApiError, match=r"^prompt\.1: "):
-        prompts_of(["a", {"content": "b"}], "prompt")
+        prompts_of(["a", {"content": "b"}], "prompt", 2)

@@ -207,11 +207,13 @@ def test_the_oldest_go_where_too_much_is_kept(client: openai.OpenAI, monkeypatch
         ({"text": {"format": {"type": "xml"}}}, "text.format"),
         ({"tools": [{"type": "function"}]}, "tools.0.name"),
         ({"background": True}, "background"),
+        ({"metadata": {"n": float("inf")}}, None),
         ({"conversation": "c"}, "conversation"),
     ],
 )
-def test_what_is_wrong_is_named(http: httpx.Client, more: dict[str, Any], place: str) -> None:
-    answer = http.post("/v1/responses", json={"input": "Hi", **more})
+def test_what_is_wrong_is_named(http: httpx.Client, more: dict[str, Any], place: str | None) -> None:
+    body = json.dumps({"input": "Hi", **more}).replace("Infinity", "1e999")
+    answer = http.post("/v1/responses", content=body)
     assert answer.status_code in (400, 404)
     assert answer.json()["error"]["param"] == place, answer.text
 
