@@ -30,6 +30,7 @@ COMMANDS = {
     "doctor": marked("why requests missed the cache, from the log of llama-server, Ollama or LM Studio"),
     "attach": marked("the cache of a llama-server that runs, by its log: cells and requests"),
     "watch": marked("starts llama-server so that it prints its cells, and shows them"),
+    "open": marked("a slot file or another saved KV cache: what is in it, and whether it can be restored"),
     "replay": marked("a journal of a cache, operation by operation, without a model"),
     "capabilities": marked("what can be done to the cache of a model, and why not"),
 }
@@ -39,6 +40,7 @@ CHILDREN = {
     "--experiment": "kvdesk.experiments.child:child_main",
     "--attachment": "kvdesk.attachments.child:child_main",
     "--read-chats": "kvdesk.conversations.porting.reader_child:child_main",
+    "--read-state": "kvdesk.state_files.child:child_main",
     "--render": "kvdesk.backends.local.prompt.template_child:child_main",
     "--embed": "kvdesk.backends.local.embedding_child:child_main",
     "--formulas": "kvdesk.ui.markdown.formula_child:child_main",
@@ -46,8 +48,8 @@ CHILDREN = {
     "--chat-alone": "kvdesk.experiments.benchmarks.engine:chat_alone",
 }
 """Processes that kvdesk starts of itself (`kvdesk.children`): each gets its parent and the other arguments."""
-_MODULES = {"export": "export_chats", "import": "import_chats"}
-"""Modules that cannot have the name of their command."""
+_MODULES = {"export": "export_chats", "import": "import_chats", "open": "open_state"}
+"""Modules that cannot have the name of their command, or should not."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -33,6 +33,7 @@ PLACES: Final = {
     "tests/packaging/test_translations.py": INTEGRATION,
     "tests/real": REAL,
     "tests/server": INTEGRATION,
+    "tests/state_files": INTEGRATION,
     "tests/stress": MATRIX,
     "tests/stress/test_kill.py": INTEGRATION,
     "tests/ui": INTEGRATION,

@@ -37,11 +37,13 @@ def read_sequence_file(data: bytes, seq_id: int) -> tuple[list[int], bytes]:
     if magic != _MAGIC or version != _VERSION or end > len(data):
         raise BlobError(tr("The file is no saved state of a sequence."), f"{magic:08x}, version {version}")
     words = np.frombuffer(data, "<i4", n_words, _HEAD.size).tolist()
-    tokens = _unpacked(words) if words[:1] == [_PACKED] else words
-    return tokens, _BLOB_HEAD.pack(SEQ_MAGIC, seq_id) + data[end:]
+    return read_token_words(words), _BLOB_HEAD.pack(SEQ_MAGIC, seq_id) + data[end:]
 
 
-def _unpacked(words: list[int]) -> list[int]:
+def read_token_words(words: list[int]) -> list[int]:
+    """The tokens, packed or as a plain list. Raises BlobError for another form, and for pictures among them."""
+    if words[:1] != [_PACKED]:
+        return words
     n = words[2] if len(words) > 3 and words[1] == _PACKED_VERSION else -1
     if not 0 <= n <= len(words) - 4:
         raise BlobError(tr("The tokens in the file have an unknown form."))

@@ -34,7 +34,7 @@ from kvdesk.values import dataclass, replace
 from kvdesk.whole_file import write_whole
 
 _log = logging.getLogger(__name__)
-_INDEX, _SUFFIX = "index.json", ".kvstate"
+_INDEX, SUFFIX = "index.json", ".kvstate"
 _KEY = re.compile("[0-9a-f]{64}")
 _TRIAL = 1 << 20  # bytes that are compressed to see whether it pays
 _PAYS = 0.8
@@ -249,7 +249,7 @@ class SavedStateStore:
             return blob
         assert self._folder is not None
         try:
-            data = (self._folder / f"{saved.key}{_SUFFIX}").read_bytes()
+            data = (self._folder / f"{saved.key}{SUFFIX}").read_bytes()
             if _digest(saved.key, data) != saved.digest:
                 raise ValueError("its digest is not the one that was written down")
             blob = zlib.decompressobj().decompress(data, saved.n_bytes + 1) if saved.packed else data
@@ -365,7 +365,7 @@ class SavedStateStore:
         blob = self._writing.get(key)
         if blob is None:
             return  # it was saved twice, and is written
-        path = self._folder / f"{key}{_SUFFIX}"
+        path = self._folder / f"{key}{SUFFIX}"
         try:
             packed = len(zlib.compress(blob[:_TRIAL], 1)) < _PAYS * len(blob[:_TRIAL])
             data = zlib.compress(blob, 1) if packed else blob
@@ -386,7 +386,7 @@ class SavedStateStore:
     def _unlink(self, key: str) -> None:
         assert self._folder is not None
         if key not in self._saved:  # else it was saved again meanwhile
-            _remove(self._folder / f"{key}{_SUFFIX}")
+            _remove(self._folder / f"{key}{SUFFIX}")
 
     def _write_index(self) -> None:
         assert self._folder is not None
@@ -417,15 +417,15 @@ class SavedStateStore:
             except (KeyError, ValueError, OverflowError) as error:
                 _log.warning("An entry of the index of saved states cannot be read: %s", error)
                 continue
-            if not (folder / f"{saved.key}{_SUFFIX}").is_file():
+            if not (folder / f"{saved.key}{SUFFIX}").is_file():
                 continue
-            named.add(f"{saved.key}{_SUFFIX}")
+            named.add(f"{saved.key}{SUFFIX}")
             self._n_uses = max(self._n_uses, saved.used)
             if ours:
                 self._saved[saved.key] = saved
             else:
                 self._foreign[saved.key] = _Foreign(row, saved)
-        for file in folder.glob(f"*{_SUFFIX}*"):
+        for file in folder.glob(f"*{SUFFIX}*"):
             if file.name not in named:
                 _remove(file)
 
@@ -443,6 +443,25 @@ def forget_saved(folder: Path, conversation: ConversationId) -> None:
     saved = SavedStateStore(folder, nobody, Limits(0, sys.maxsize))
     saved.drop_of(conversation)
     saved.close()
+
+
+class Indexed(NamedTuple):
+    """What the index beside a file says of it. `kind`: as `StateKind`, in plain values; `intact`: it is as written."""
+
+    saved: SavedState
+    kind: dict[str, Any]
+    intact: bool
+
+
+def read_indexed(file: Path, data: Blob) -> Indexed | None:
+    """The entry of a file that holds `data`; None where the index beside it has none. Changes nothing."""
+    try:
+        rows = decode(list[Any], (file.parent / _INDEX).read_bytes())
+        row = next(row for row in rows if isinstance(row, dict) and row.get("key") == file.stem)
+        saved = _saved_of(_counted([row])[0])
+        return Indexed(saved, dict(row["kind"]), _digest(saved.key, data) == saved.digest)
+    except (OSError, StopIteration, KeyError, TypeError, ValueError, OverflowError):
+        return None
 
 
 def _remove(file: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,25 @@ class Model:
         buffer = ctypes.create_string_buffer(_TEXT_BUFFER)
         n = lib.llama_model_meta_val_str(self._handle, key.encode(), buffer, len(buffer))
         return buffer.value.decode("utf-8", "replace") if n >= 0 else ""
+
+
+@contextmanager
+def vocabulary(path: Path) -> Iterator[Vocab]:
+    """The vocabulary of a model file, without its weights. Raises ModelFileError."""
+    log = engine_log()
+    log.forget()
+    params = lib.llama_model_default_params()
+    params.vocab_only = True
+    handle = lib.llama_model_load_from_file(str(path).encode("utf-8", "surrogateescape"), params)
+    if not handle:
+        raise ModelFileError(
+            tr("llama.cpp cannot load {file}: {reason}").format(file=path.name, reason=_reason(log.problems())),
+            log.problems(),
+        )
+    try:
+        yield Vocab(handle)
+    finally:
+        lib.llama_model_free(handle)
 
 
 def _reason(problems: str) -> str:

@@ -1,0 +1,93 @@
+"""Saved KV caches of tiny models, written and restored by llama.cpp itself."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kvdesk.backends.local.llama.binding import lib
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.settings import ContextSettings
+
+TOKENS = tuple(7 * i % 100 for i in range(80))
+
+
+@contextmanager
+def context(model: Path, settings: ContextSettings) -> Iterator[RawContext]:
+    loaded = Model(model)
+    try:
+        made = RawContext(loaded, settings.model_copy(update={"n_threads": 1, "n_threads_batch": 1}))
+        try:
+            yield made
+        finally:
+            made.close()
+    finally:
+        loaded.close()
+
+
+def read(made: RawContext, tokens: Sequence[int] = TOKENS, seq_id: int = 0) -> None:
+    """Decode the tokens, in batches."""
+    for first in range(0, len(tokens), 32):
+        part = tokens[first : first + 32]
+        assert made.decode(part, range(first, first + len(part)), seq_id).rc == 0
+
+
+def write_slot(made: RawContext, path: Path, tokens: Sequence[int] = TOKENS, seq_id: int = 0) -> Path:
+    words = (ctypes.c_int32 * len(tokens))(*tokens)
+    assert lib.llama_state_seq_save_file(made.ctx, str(path).encode(), seq_id, words, len(tokens)) > 0
+    return path
+
+
+def write_session(made: RawContext, path: Path, tokens: Sequence[int] = TOKENS) -> Path:
+    words = (ctypes.c_int32 * len(tokens))(*tokens)
+    assert lib.llama_state_save_file(made.ctx, str(path).encode(), words, len(tokens))
+    return path
+
+
+def context_state(made: RawContext) -> bytes:
+    room = (ctypes.c_uint8 * lib.llama_state_get_size(made.ctx))()
+    assert lib.llama_state_get_data(made.ctx, room, len(room)) == len(room)
+    return bytes(room)
+
+
+def takes_slot(made: RawContext, path: Path) -> bool:
+    """Whether llama.cpp restores the file, of a sequence."""
+    tokens, n = (ctypes.c_int32 * 4096)(), ctypes.c_size_t()
+    return bool(lib.llama_state_seq_load_file(made.ctx, str(path).encode(), 0, tokens, 4096, ctypes.byref(n)))
+
+
+def takes_session(made: RawContext, path: Path) -> bool:
+    """Whether llama.cpp restores the file, of a context."""
+    tokens, n = (ctypes.c_int32 * 4096)(), ctypes.c_size_t()
+    return bool(lib.llama_state_load_file(made.ctx, str(path).encode(), tokens, 4096, ctypes.byref(n)))
+
+
+def pickled(blob: Any, protocol: int, n_context: int = 256) -> bytes:
+    """The pickle of a LlamaState, by the class of that name in a module of that name."""
+    name = "llama_cpp.llama"
+    module, before = types.ModuleType(name), sys.modules.get(name)
+    kind: Any = type("LlamaState", (), {"__module__": name, "__qualname__": "LlamaState"})
+    module.LlamaState = kind  # type: ignore[attr-defined]
+    state = kind()
+    ids = np.zeros(n_context, np.intc)
+    ids[: len(TOKENS)] = TOKENS
+    scores = np.zeros((len(TOKENS), 128), np.single)
+    state.__dict__ |= {"input_ids": ids, "scores": scores, "n_tokens": len(TOKENS), "llama_state": blob}
+    state.__dict__ |= {"llama_state_size": len(blob), "seed": 4294967295}
+    sys.modules[name] = module
+    try:
+        return pickle.dumps(state, protocol)
+    finally:
+        if before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = before
