@@ -151,10 +151,15 @@ def _same_text(held: list[int], prompt: list[int], text: Text) -> bool:
     return n > 1 and ours[:n] == theirs[:n]
 
 
-def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
-    counts = tr("{reused:,} of {n:,} tokens were in the cache, {prefilled:,} prefilled.").format(
+def counts_sentence(reused: int, prefilled: int) -> str:
+    """The sentence about the tokens of a prompt."""
+    return tr("{reused:,} of {n:,} tokens were in the cache, {prefilled:,} prefilled.").format(
         reused=reused, n=reused + prefilled, prefilled=prefilled
     )
+
+
+def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
+    counts = counts_sentence(reused, prefilled)
     if cause is Cause.FIRST:
         said = tr("Nothing of this conversation was in the cache: all {n:,} tokens were prefilled.")
         return said.format(n=prefilled)

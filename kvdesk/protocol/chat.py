@@ -369,6 +369,23 @@ class ModelLoaded:
 
 
 @dataclass(frozen=True, slots=True)
+class ReuseReason:
+    """Why a request reuses so much of what its conversation had in the cache.
+
+    sentence       as `TurnStats.why`: it may quote texts of the cache
+    reread_tokens  and `miss`: as in `TurnStats`
+    cause          a value of `Cause` or `UsualCause` (`kvdesk.cache`)
+    at_token       position of the first token that differs from what the cache held, -1 if none does
+    """
+
+    sentence: str
+    reread_tokens: int = 0
+    miss: str = ""
+    cause: str = ""
+    at_token: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class TurnStarted:
     """An answer begins. Where the prompt was compared with a cache: this much is reused, the rest is prefilled.
 
@@ -379,6 +396,7 @@ class TurnStarted:
     marks: around the reasoning of the answer (`TurnStats.marks`)
     calls: how the answer calls tools; None where it may not
     asked: how another program asked; None where the back end does not say
+    reuse: why so much is reused; None where the back end does not say
     """
 
     conversation: ConversationId
@@ -392,6 +410,7 @@ class TurnStarted:
     marks: ReasoningMarks | None = None
     calls: CallFormat | None = None
     asked: Asked | None = None
+    reuse: ReuseReason | None = None
 
 
 @dataclass(frozen=True, slots=True)

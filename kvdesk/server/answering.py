@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from kvdesk.chat import FinishReason, TurnStats
@@ -13,6 +13,7 @@ from kvdesk.protocol.chat import (
     Generate,
     Overflowed,
     PrefillProgress,
+    ReuseReason,
     TextDelta,
     TokenLogprobs,
     TurnEnded,
@@ -45,6 +46,8 @@ class Choice:
     began: bool = False
     prompt: tuple[int, int] = 0, 0  # tokens of it, and those of them that the cache had
     over_full: tuple[int, int] | None = None  # its prompt did not fit: tokens that it needs, and those that fit
+    reuse: ReuseReason | None = None  # why the cache had so much; None before it began, or where nobody says
+    may_inspect: bool = False  # its client may see texts of the cache
 
     @property
     def text(self) -> str:
@@ -55,7 +58,7 @@ class Choice:
         match event:
             case TurnStarted():
                 self.began, self.prompt = True, (event.prompt_tokens, event.reused_tokens)
-                self.slot = event.seq_id
+                self.slot, self.reuse = event.seq_id, event.reuse
             case TextDelta():
                 self.texts.append(event.text)
                 self.tokens += event.tokens
@@ -93,11 +96,21 @@ def over_full(n_tokens: int, n_ctx: int, param: str) -> ApiError:
 
 
 class Answering:
-    """The answers to one request. Async context manager: what has not ended when it is left is stopped."""
+    """The answers to one request. Async context manager: what has not ended when it is left is stopped.
 
-    def __init__(self, bridge: HostBridge, commands: Sequence[Generate]) -> None:
-        self._bridge = bridge
-        self.choices = [Choice(i, command) for i, command in enumerate(commands)]
+    on_start  gets the event with which the first answer begins, before anybody reads it
+    """
+
+    def __init__(
+        self,
+        bridge: HostBridge,
+        commands: Sequence[Generate],
+        on_start: Callable[[TurnStarted], None],
+        *,
+        may_inspect: bool,
+    ) -> None:
+        self._bridge, self._on_start = bridge, on_start
+        self.choices = [Choice(i, command, may_inspect=may_inspect) for i, command in enumerate(commands)]
         self._events: asyncio.Queue[tuple[Choice, AnswerEvent]] = asyncio.Queue()
 
     async def __aenter__(self) -> Answering:
@@ -114,6 +127,8 @@ class Answering:
         left = len(self.choices)
         while left:
             choice, event = await self._events.get()
+            if isinstance(event, TurnStarted) and choice.index == 0 and not choice.began:
+                self._on_start(event)
             choice.apply(event)
             yield choice, event
             left -= isinstance(event, TurnEnded)

@@ -87,7 +87,7 @@ class Chat:
 
     def __init__(self, service: Service, request: ChatRequest, http: Request) -> None:
         """Raises ApiError where it cannot be asked."""
-        self._service, self.request = service, request
+        self._service, self.request, self._http = service, request, http
         n_ctx = service.n_ctx
         self._sharing = service.sharing(key_of(http))
         self._tools = tools_of(request)
@@ -152,7 +152,7 @@ class Chat:
         return await self._service.tokenized(Tokenize("", prompt=command, begins=begins))
 
     async def _whole(self, renderer: Renderer) -> dict[str, Any]:
-        async with self._service.answering(self._commands) as answering:
+        async with self._service.answering(self._commands, self._http) as answering:
             answers = [Answer(choice, self._reader()) for choice in answering.choices]
             async for choice, event in answering.events():
                 for _ in self._rendered(renderer, answers[choice.index], event):
@@ -160,7 +160,7 @@ class Chat:
         return renderer.whole(answers)
 
     async def _stream(self, renderer: Renderer, framing: Framing) -> AsyncGenerator[bytes, None]:
-        async with self._service.answering(self._commands) as answering:
+        async with self._service.answering(self._commands, self._http) as answering:
             answers = [Answer(choice, self._reader()) for choice in answering.choices]
             async for choice, event in answering.events():
                 for one in self._rendered(renderer, answers[choice.index], event):

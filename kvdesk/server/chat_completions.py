@@ -10,11 +10,12 @@ from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import ANSWER_ID
 from kvdesk.protocol.chat import PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.server.answer_reader import AnswerDelta, delta_as_json
-from kvdesk.server.answering import progress, timings, usage
+from kvdesk.server.answering import progress, timings
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer
 from kvdesk.server.completion import FINGERPRINT, chat_logprobs
 from kvdesk.server.errors import ApiError
+from kvdesk.server.prefix_cache import counted, prefix_cache
 from kvdesk.server.responses import ALIVE, DONE
 from kvdesk.server.schemas import ChatRequest
 
@@ -60,14 +61,18 @@ class ChatCompletion:
 
     def last(self, answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
         if self._request.usage_in_stream:
-            yield {"object": "chat.completion.chunk", **self._common, "choices": [], **_counted(answers)}
+            yield {"object": "chat.completion.chunk", **self._common, "choices": [], **self._counted(answers)}
 
     def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
         choices = [self._choice(answer) for answer in answers]
-        return {"object": "chat.completion", **self._common, "choices": choices, **_counted(answers)}
+        return {"object": "chat.completion", **self._common, "choices": choices, **self._counted(answers)}
 
     def failed(self, error: ApiError) -> dict[str, Any]:
         return error.body()
+
+    @staticmethod
+    def _counted(answers: Sequence[Answer]) -> dict[str, Any]:
+        return counted([answer.choice for answer in answers])
 
     def _choice(self, answer: Answer) -> dict[str, Any]:
         choice, reader = answer.choice, answer.reader
@@ -93,12 +98,7 @@ class ChatCompletion:
             one["logprobs"] = chat_logprobs(event.logprobs) if event is not None else None
         chunk = {"object": "chat.completion.chunk", **self._common, "choices": [one], **(more or {})}
         if finish is not None:
-            chunk["timings"] = timings(answer.choice.stats)
+            chunk |= {"timings": timings(answer.choice.stats), **prefix_cache(answer.choice)}
         if self._request.usage_in_stream:
             chunk["usage"] = None
         return chunk
-
-
-def _counted(answers: Sequence[Answer]) -> dict[str, Any]:
-    choices = [answer.choice for answer in answers]
-    return {"usage": usage(choices), "timings": timings(choices[0].stats)}

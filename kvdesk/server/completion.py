@@ -14,7 +14,7 @@ from starlette.requests import Request
 from kvdesk import __version__
 from kvdesk.graphemes import cut
 from kvdesk.protocol.cache import LedgerRow
-from kvdesk.protocol.chat import Client, Generate, LocalFile, ModelInfo, TokenLogprobs, TokenProb
+from kvdesk.protocol.chat import Client, Generate, LocalFile, ModelInfo, TokenLogprobs, TokenProb, TurnStarted
 from kvdesk.protocol.prompt import Detokenize, Tokenize, Tokenized
 from kvdesk.server.answering import Answering
 from kvdesk.server.bridge import HostBridge
@@ -24,6 +24,7 @@ from kvdesk.server.embedding_process import EmbeddingProcess
 from kvdesk.server.errors import ApiError
 from kvdesk.server.kept_responses import KeptResponses
 from kvdesk.server.places import Places
+from kvdesk.server.prefix_cache import header
 from kvdesk.server.responses import read_body
 from kvdesk.server.schemas import B, read
 from kvdesk.server.state import NAME_MARK, ServerState
@@ -134,9 +135,20 @@ class Service:
         return "" if self.config.share_prefixes else f"key {key.name or key.value}"
 
     @asynccontextmanager
-    async def answering(self, commands: Sequence[Generate]) -> AsyncIterator[Answering]:
-        """Wait until the answers may run, and stop what has not ended when it is left. Raises ApiError."""
-        async with self.places.taken(len(commands)), Answering(self.bridge, commands) as answering:
+    async def answering(self, commands: Sequence[Generate], http: Request) -> AsyncIterator[Answering]:
+        """Wait until the answers may run, and stop what has not ended when it is left. What the cache had of the prompt
+        becomes a header of the response that has not begun. Raises ApiError.
+        """
+
+        def begun(event: TurnStarted) -> None:
+            if (pair := header(event)) is not None:
+                http.scope["state"].setdefault("headers", []).append(pair)
+
+        inspect = key_of(http).inspect
+        async with (
+            self.places.taken(len(commands)),
+            Answering(self.bridge, commands, begun, may_inspect=inspect) as answering,
+        ):
             yield answering
         self.log_memory()
 

@@ -11,10 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.protocol.chat import RawPrompt, TextDelta, TurnEnded
-from kvdesk.server.answering import Choice, timings, usage
+from kvdesk.server.answering import Choice, timings
 from kvdesk.server.completion import FINGERPRINT, Service, text_logprobs
 from kvdesk.server.errors import ApiError
 from kvdesk.server.mixed_prompts import Part, prompts_of, tokens_of
+from kvdesk.server.prefix_cache import counted, prefix_cache
 from kvdesk.server.raw_completion import RawCompletion
 from kvdesk.server.responses import DONE, sse
 from kvdesk.server.sampling import check_schema
@@ -50,7 +51,7 @@ class Completion(RawCompletion):
         }
 
     async def _whole(self) -> dict[str, Any]:
-        async with self._service.answering(self._commands) as answering:
+        async with self._service.answering(self._commands, self._http) as answering:
             await answering.finish()
         choices = [
             {
@@ -61,11 +62,10 @@ class Completion(RawCompletion):
             }
             for choice in answering.choices
         ]
-        whole = {**self._common, "choices": choices}
-        return {**whole, "usage": usage(answering.choices), "timings": timings(answering.choices[0].stats)}
+        return {**self._common, "choices": choices, **counted(answering.choices)}
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
-        async with self._service.answering(self._commands) as answering:
+        async with self._service.answering(self._commands, self._http) as answering:
             sent = [0 for _ in self._commands]
             async for choice, event in answering.events():
                 if isinstance(event, TextDelta) and (event.text or event.logprobs):
@@ -74,8 +74,7 @@ class Completion(RawCompletion):
                 elif isinstance(event, TurnEnded):
                     yield self._chunk(choice, "", None)
         if self._request.usage_in_stream:
-            counted = {"usage": usage(answering.choices), "timings": timings(answering.choices[0].stats)}
-            yield sse({**self._common, "choices": [], **counted})
+            yield sse({**self._common, "choices": [], **counted(answering.choices)})
         yield DONE
 
     def _chunk(self, choice: Choice, text: str, event: TextDelta | None, *, offset: int = 0) -> bytes:
@@ -88,7 +87,7 @@ class Completion(RawCompletion):
             "choices": [{"index": choice.index, "text": text, "logprobs": logprobs, "finish_reason": finish}],
         }
         if finish is not None:
-            chunk["timings"] = timings(choice.stats)
+            chunk |= {"timings": timings(choice.stats), **prefix_cache(choice)}
         if self._request.usage_in_stream:
             chunk["usage"] = None
         return sse(chunk)

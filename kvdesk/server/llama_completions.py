@@ -14,6 +14,7 @@ from kvdesk.server.answering import Choice, progress, timings
 from kvdesk.server.completion import Service, chat_logprobs
 from kvdesk.server.errors import ApiError
 from kvdesk.server.mixed_prompts import TokenizedPrompt, prompts_of, tokens_of
+from kvdesk.server.prefix_cache import prefix_cache
 from kvdesk.server.raw_completion import RawCompletion
 from kvdesk.server.responses import sse
 from kvdesk.server.sampling import check_schema
@@ -74,7 +75,7 @@ class LlamaCompletion(RawCompletion):
         super().__init__(service, request, http, raw, request.n_probs or -1)
 
     async def _whole(self) -> Any:
-        async with self._service.answering(self._commands) as answering:
+        async with self._service.answering(self._commands, self._http) as answering:
             await answering.finish()
         found = []
         for choice in answering.choices:
@@ -86,7 +87,7 @@ class LlamaCompletion(RawCompletion):
         return found if self._several else found[0]
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
-        async with self._service.answering(self._commands) as answering:
+        async with self._service.answering(self._commands, self._http) as answering:
             n_sent = [0 for _ in answering.choices]
             async for choice, event in answering.events():
                 if isinstance(event, TextDelta) and (event.text or event.tokens):
@@ -138,6 +139,7 @@ class LlamaCompletion(RawCompletion):
             "stopping_word": choice.stopped_by,
             "tokens_cached": max(0, stats.prompt_tokens + stats.generated_tokens - 1),
             "timings": timings(stats),
+            **prefix_cache(choice),
         }
 
 

@@ -12,6 +12,7 @@ from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer
 from kvdesk.server.errors import ApiError
+from kvdesk.server.prefix_cache import prefix_cache
 from kvdesk.server.responses import sse
 
 MESSAGE_ID: Final = "msg_"
@@ -38,7 +39,7 @@ class MessageEvents:
             n_prompt, n_cached = answer.choice.prompt
             ended = {"stop_reason": None, "stop_sequence": None}
             message: dict[str, Any] = {**self._head, "content": [], **ended, "usage": _usage(n_prompt, n_cached, 0)}
-            yield {"type": "message_start", "message": message}
+            yield {"type": "message_start", "message": {**message, **prefix_cache(answer.choice)}}
             yield _PING
         for part in delta.parts():
             yield from self._add("thinking", part.thought)
@@ -51,7 +52,7 @@ class MessageEvents:
                     yield self._delta({"type": "input_json_delta", "partial_json": call.arguments})
         if isinstance(event, TurnEnded):
             yield from self._end()
-            yield {"type": "message_delta", "delta": _ending(answer), "usage": _final_usage(answer.choice)}
+            yield {"type": "message_delta", "delta": _ending(answer), **_counted(answer.choice)}
             yield {"type": "message_stop"}
 
     def last(self, _answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
@@ -59,8 +60,7 @@ class MessageEvents:
 
     def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
         (answer,) = answers
-        usage = _final_usage(answer.choice)
-        return {**self._head, "content": self._content, **_ending(answer), "usage": usage}
+        return {**self._head, "content": self._content, **_ending(answer), **_counted(answer.choice)}
 
     def failed(self, error: ApiError) -> dict[str, Any]:
         return error.anthropic_body()
@@ -113,6 +113,7 @@ def _usage(n_prompt: int, n_cached: int, n_answer: int) -> dict[str, Any]:
     }
 
 
-def _final_usage(choice: Choice) -> dict[str, Any]:
+def _counted(choice: Choice) -> dict[str, Any]:
     stats = choice.stats
-    return _usage(stats.prompt_tokens, stats.reused_tokens, stats.generated_tokens)
+    usage = _usage(stats.prompt_tokens, stats.reused_tokens, stats.generated_tokens)
+    return {"usage": usage, **prefix_cache(choice)}

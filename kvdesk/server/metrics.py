@@ -84,6 +84,7 @@ class _Metrics(Collector):
         c = self._state.counters
         yield _counter("kvdesk_requests", "Requests and chats answered.", c.requests)
         yield _counter("kvdesk_prefix_hits", "Of those, how many found a beginning in the cache.", c.prefix_hits)
+        yield from self._of_misses()
         if self._view is None or not self._view.snapshot.maps:
             return
         streams = self._view.snapshot.maps[0].streams
@@ -94,6 +95,18 @@ class _Metrics(Collector):
         yield _gauge("kvdesk_cells_shared", "Cells that several sequences hold.", sum(map(shared_cells, streams)))
         yield _gauge("kvdesk_cells_high_water", "Cells up to the last used one.", high_water)
         yield _gauge("kvdesk_cells_holes", "Empty cells below the last used one.", high_water - used)
+
+    def _of_misses(self) -> Iterator[Metric]:
+        """By cause, as in `/kv/score`."""
+        for name, text, what in (
+            ("kvdesk_prefix_misses", "Requests of programs that read again what the cache had held.", "n"),
+            ("kvdesk_prefix_reread_tokens", "Prompt tokens that were read again.", "tokens"),
+            ("kvdesk_prefix_reread_seconds", "Time spent reading them again.", "seconds"),
+        ):
+            family = CounterMetricFamily(name, text, labels=["cause"])
+            for cause, found in self._state.score_of_all.misses.items():
+                family.add_metric([cause], getattr(found, what))
+            yield family
 
 
 def _of_clients(view: CacheView) -> Iterator[Metric]:

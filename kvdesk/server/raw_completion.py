@@ -23,7 +23,7 @@ class RawCompletion(ABC):
     def __init__(
         self, service: Service, request: Sampled, http: Request, prompts: Sequence[RawPrompt], n_probs: int
     ) -> None:
-        self._service = service
+        self._service, self._http = service, http
         sampling = sampling_of(request, service.sampling, service.n_ctx, service.config.max_tokens)
         client = service.client(http, reuse=request.cache_prompt)
         self._streams = request.stream

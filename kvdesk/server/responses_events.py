@@ -14,6 +14,7 @@ from kvdesk.server.answering import progress, timings
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer
 from kvdesk.server.errors import ApiError
+from kvdesk.server.prefix_cache import prefix_cache
 from kvdesk.server.responses import ALIVE
 from kvdesk.server.responses_request import ENCRYPTED, ResponsesRequest, sealed
 
@@ -139,7 +140,7 @@ class ResponseEvents:
         yield from self._end(status)
         reason = {"reason": "max_output_tokens"} if status == "incomplete" else None
         self._response |= {"status": status, "incomplete_details": reason, "completed_at": int(time.time())}
-        self._response |= {"output": self._output, "usage": _usage(answer)}
+        self._response |= {"output": self._output, "usage": _usage(answer), **prefix_cache(answer.choice)}
         if self._request.store:
             self._keep(self._response)
         yield self._event(status, response=self._response, timings=timings(answer.choice.stats))

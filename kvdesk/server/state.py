@@ -91,7 +91,7 @@ def decode_ms(stats: TurnStats) -> float:
 @dataclass(slots=True)
 class ServerState:
     """Everything at this moment. `loading`: a model is being opened; `last`: of the request that ended last;
-    `ledger`: memory that model and context take; `scores`: by client, the latest last.
+    `ledger`: memory that model and context take; `scores`: by client, the latest last; `score_of_all`: of all clients.
     """
 
     model: ModelInfo | None = None
@@ -102,6 +102,7 @@ class ServerState:
     counters: Counters = field(default_factory=Counters)
     last: TurnStats | None = None
     ledger: tuple[LedgerRow, ...] = ()
+    score_of_all: Score = field(default_factory=Score)
     scores: OrderedDict[str, Score] = field(default_factory=OrderedDict)
     _n_tasks: int = 0
     _by_answer: dict[MessageId, Slot] = field(default_factory=dict)
@@ -177,6 +178,7 @@ class ServerState:
             self.counters.add(event.stats)
             self.last = event.stats
             if slot.client:
+                self.score_of_all = self.score_of_all.with_request(event.stats)
                 self.scores[slot.client] = self.scores.pop(slot.client, Score()).with_request(event.stats)
                 while len(self.scores) > _MOST_SCORES:
                     self.scores.popitem(last=False)

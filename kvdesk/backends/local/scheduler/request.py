@@ -13,12 +13,11 @@ from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
-from kvdesk.backends.local.scheduler.reuse_reason import ReuseReason
 from kvdesk.backends.local.scheduler.stop_strings import StopStrings
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
 from kvdesk.policies.prompt_piece import end_of_piece
-from kvdesk.protocol.chat import Generate
+from kvdesk.protocol.chat import Generate, ReuseReason
 from kvdesk.reasoning import SaidStart
 from kvdesk.translation import tr
 

@@ -15,25 +15,16 @@ from kvdesk.cache.prefix import common_prefix, read_again
 from kvdesk.cache.score import NOT_SHARED
 from kvdesk.cache.usual_causes import AROUND, cause_in_answer, usual_cause
 from kvdesk.chat import Message
-from kvdesk.protocol.chat import Generate
+from kvdesk.protocol.chat import Generate, ReuseReason
 from kvdesk.reasoning import parts_of
 from kvdesk.translation import tr
-from kvdesk.values import dataclass
+from kvdesk.values import replace
 
 FEW_ALIKE: Final = 5
 """Tokens at the beginning that two prompts of one program have in common, beside what a template writes, where one is
 compared with the other."""
 _IN_ANSWER: Final = 200
 """Tokens of an earlier answer behind the first that differs, to see how it was written again."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReuseReason:
-    """`sentence`: as in `TurnStats.why`; `reread_tokens` and `miss`: as there."""
-
-    sentence: str
-    reread_tokens: int = 0
-    miss: str = ""
 
 
 def reuse_reason(
@@ -89,12 +80,15 @@ def reuse_reason(
     explanation = explain(held, prompt, model.vocab.label, facts, reused)
     usual = cause.sentence if cause is not None and explanation.position >= 0 else ""
     sentence = " ".join(part for part in (explanation.sentence, usual) if part)
+    is_shared = command.client is None or command.client.reuse
+    named = (cause or explanation.cause).value if is_shared else NOT_SHARED
+    reason = ReuseReason(sentence, cause=named, at_token=explanation.position)
     if command.client is None or not (n_again := read_again(held, prompt, reused)):
-        return ReuseReason(sentence)
+        return reason
     is_other = cause is None and explanation.cause in (Cause.EDITED, Cause.UNKNOWN)
-    if command.client.reuse and is_other and 2 * n_again < explanation.lost:
-        return ReuseReason(sentence)  # another conversation of the program, which quotes the same texts
-    return ReuseReason(sentence, n_again, (cause or explanation.cause).value if command.client.reuse else NOT_SHARED)
+    if is_shared and is_other and 2 * n_again < explanation.lost:
+        return reason  # another conversation of the program, which quotes the same texts
+    return replace(reason, reread_tokens=n_again, miss=named)
 
 
 def _answer_at(common: int, places: Sequence[Place], messages: Sequence[Message]) -> tuple[int, int]:

@@ -256,6 +256,7 @@ class Running:
             TurnStarted(
                 command.conversation, command.answer, request.sequence.seq_id, len(request.prompt), request.reused,
                 tuple(request.generated), vocab.fingerprint, client, request.whole.marks, calls, command.asked,
+                request.why,
             )
         )  # fmt: skip
         self._spans.tell(request)

@@ -1,0 +1,52 @@
+"""What a request reused of the cache and why not more, as it goes out with the answer: an object beside `usage`, and a
+header.
+
+Texts of the cache may be another program's: `message` quotes them only for a key with the right to inspect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kvdesk.cache.explain import counts_sentence
+from kvdesk.cache.score import label_of
+from kvdesk.protocol.chat import TurnStarted
+from kvdesk.server.answering import Choice, timings, usage
+from kvdesk.translation import tr
+
+FIELD: Final = "prefix_cache"
+HEADER: Final = b"x-kvdesk-prefix-cache"
+
+
+def prefix_cache(choice: Choice) -> dict[str, Any]:
+    """The object under its name; {} where the back end does not say.
+
+    reused, read  tokens of the prompt that the cache had, and those that were computed
+    at_token      position of the first that differs from what the cache held, -1 if none does
+    """
+    reason = choice.reuse
+    if reason is None:
+        return {}
+    n_prompt, reused = choice.prompt
+    told: dict[str, Any] = {"reused": reused, "read": n_prompt - reused, "cause": reason.cause}
+    message = reason.sentence
+    if not choice.may_inspect:
+        message = counts_sentence(reused, n_prompt - reused)
+        if reason.miss:
+            message += " " + tr("Cause: {label}.").format(label=label_of(reason.miss))
+    return {FIELD: {**told, "at_token": reason.at_token, "message": message}}
+
+
+def counted(choices: Sequence[Choice]) -> dict[str, Any]:
+    """What OpenAI's completions say of tokens, time and cache; of several answers, what the first one found."""
+    return {"usage": usage(choices), "timings": timings(choices[0].stats), **prefix_cache(choices[0])}
+
+
+def header(event: TurnStarted) -> tuple[bytes, bytes] | None:
+    """Such as `reused=120, read=14, cause="date", at_token=96`; None where the back end does not say."""
+    if event.reuse is None:
+        return None
+    n_read = event.prompt_tokens - event.reused_tokens
+    value = f'reused={event.reused_tokens}, read={n_read}, cause="{event.reuse.cause}", at_token={event.reuse.at_token}'
+    return HEADER, value.encode()
