@@ -1,7 +1,8 @@
 """What a client changed between two prompts: a block that moved, a role, tools, a cut front, a compaction.
 
-Pure: two prompts in, one change out. A prompt is that of a request (messages and tools) or a rendered text, which is
-cut at the marks of the usual templates. Must never know tokens or how a prompt was found.
+Pure: two prompts in, one change out, and how much they have in common. A prompt is that of a request (messages and
+tools) or a rendered text, which is cut at the marks of the usual templates. Must never know tokens or how a prompt was
+found.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
-from kvdesk.cache.usual_causes import AROUND, cause_in_answer, usual_cause
+from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.usual_causes import AROUND, UsualCause, cause_in_answer, usual_cause
 from kvdesk.translation import tr
-from kvdesk.values import dataclass
+from kvdesk.values import dataclass, replace
 
 LONGEST: Final = 1 << 20
 """Characters of a prompt that are kept."""
@@ -32,6 +34,11 @@ _THINKING: Final = re.compile(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)\s*|\[THINK\].*?(?:\[/THINK\]|\Z)\s*", re.DOTALL
 )
 _TOOLS_IN_TEXT: Final = re.compile(r"<tools>.*?</tools>", re.DOTALL)
+_REASONING: Final = ("reasoning_content", "reasoning", "summary", "encrypted_content")
+_FIELDS: Final = (*_REASONING, "content", "name", "arguments", "output", "tool_calls")
+"""Fields of a message, or an item, that a template may render; reasoning as templates do, between marks."""
+_OPEN: Final = "<think>"
+_INSTRUCTING: Final = frozenset({"system", "developer"})
 ATTRIBUTION: Final = re.compile(r"x-anthropic-billing-header|\bcch=")
 
 
@@ -45,6 +52,8 @@ class Change(StrEnum):
     ROLE_CHANGED = "role changed"
     THINKING = "thinking removed"
     FRONT_CUT = "front cut"
+    DROPPED = "message dropped"
+    INSERTED = "message inserted"
     BLOCK_MOVED = "block moved"
     COMPACTED = "compacted"
     ATTRIBUTION = "attribution header"
@@ -52,12 +61,19 @@ class Change(StrEnum):
     EDITED = "edited"
 
 
+_WHOLE: Final = frozenset({Change.FRONT_CUT, Change.DROPPED, Change.INSERTED, Change.COMPACTED})
+"""Changes of whole messages, which have no place in one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A message: who says it, and its text with everything that a template may render of it."""
+    """A message: who says it, and its text with everything that a template may render of it. `fields`: each by name,
+    with the place in the text where it begins.
+    """
 
     role: str
     text: str
+    fields: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +87,56 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptChange:
-    """`message`: the first that differs, from 1, 0 where it is none; `sentence`: what happened, "" for nothing."""
+    """`message`: the first that differs, from 1, 0 where it is none; `sentence`: what happened, "" for nothing.
+
+    field     of that message, or the tool, such as `content` or `tools[2]`; "" where the whole message is another
+    position  of the first character in it that differs, from 0
+    usual     the usual cause, where the texts show one
+    """
 
     change: Change
     message: int = 0
     sentence: str = ""
+    field: str = ""
+    position: int = 0
+    usual: UsualCause | None = None
+
+    @property
+    def cause(self) -> str:
+        """What a score counts it as (`kvdesk.cache.score`)."""
+        return (self.usual or self.change).value
+
+    @property
+    def place(self) -> str:
+        """Where the prompt differs first, such as "message 3, content, character 120"."""
+        if self.change is Change.NOTHING:
+            return ""
+        message = tr("message {n}").format(n=self.message) if self.message else ""
+        at = tr("character {n:,}").format(n=self.position) if self.field not in ("", "role") else ""
+        return ", ".join(part for part in (message, self.field, at) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Characters of a prompt: `common` at its beginning with the one before, `again` behind that which the one before
+    had too, and `n` in all.
+    """
+
+    common: int
+    again: int
+    n: int
 
 
 def prompt_of_json(body: Mapping[str, Any]) -> Prompt | None:
     """The prompt of a request to a chat, Anthropic's or a completion endpoint; None for anything else."""
-    parts = [Part("system", _text(body["system"]))] if body.get("system") else []
+    parts = [_part("system", {"content": body[name]}) for name in ("system", "instructions") if body.get(name)]
     messages = body.get("messages") or body.get("input") or body.get("prompt")
     if isinstance(messages, str):
         return Prompt((*parts, *prompt_of_text(messages).parts))
     if not isinstance(messages, list):
         return None
-    for message in messages:
-        if isinstance(message, dict):
-            fields = [
-                _text(message.get(name)) for name in ("reasoning_content", "content", "tool_calls") if message.get(name)
-            ]
-            parts.append(Part(str(message.get("role", message.get("type", ""))), "\n".join(fields)))
+    asked = (message for message in messages if isinstance(message, dict))
+    parts += [_part(str(message.get("role", message.get("type", ""))), message) for message in asked]
     tools = body.get("tools")
     return Prompt(tuple(parts), tuple(map(_tool, tools)) if isinstance(tools, list) else ())
 
@@ -114,26 +159,54 @@ def has_reasoning(text: str) -> bool:
     return _THINKING.search(text) is not None
 
 
+def _part(role: str, message: Mapping[str, Any]) -> Part:
+    texts: list[str] = []
+    fields, end = [], 0
+    for name in _FIELDS:
+        if found := message.get(name):
+            text = _text(found)
+            if name in _REASONING or (role == "reasoning" and name == "content"):
+                text = f"{_OPEN}{text}</think>"
+            fields.append((name, end))
+            texts.append(text)
+            end += len(text) + 1
+    return Part(role, "\n".join(texts), tuple(fields))
+
+
 def _tool(tool: object) -> tuple[str, str]:
     inner = tool.get("function", tool) if isinstance(tool, dict) else tool
-    return str(inner.get("name", "")) if isinstance(inner, dict) else "", json.dumps(tool, ensure_ascii=False)
+    return str(inner.get("name", "")) if isinstance(inner, dict) else "", _json(tool)
 
 
 def _text(content: object) -> str:
-    """The text of a message's content: a string, or blocks of which some are texts."""
+    """The text of a message's content: a string, or blocks of which some are texts or reasoning."""
     if isinstance(content, str):
         return content[:LONGEST]
-    if isinstance(content, list) and all(
-        isinstance(block, dict) and isinstance(block.get("text"), str) for block in content
-    ):
-        return "\n".join(block["text"] for block in content)[:LONGEST]
-    return json.dumps(content, ensure_ascii=False)[:LONGEST]
+    if isinstance(content, list):
+        return "\n".join(map(_block, content))[:LONGEST]
+    return _json(content)[:LONGEST]
+
+
+def _block(block: object) -> str:
+    if isinstance(block, dict):
+        if isinstance(text := block.get("text"), str):
+            return text
+        if isinstance(thought := block.get("thinking"), str):
+            return f"<think>{thought}</think>"
+    return _json(block)
+
+
+def _json(value: object) -> str:
+    """Without the marks of what a server is to keep, which no template renders, and which move with each request."""
+    if isinstance(value, dict) and "cache_control" in value:
+        value = {name: one for name, one in value.items() if name != "cache_control"}
+    return json.dumps(value, ensure_ascii=False)
 
 
 def change_between(before: Prompt, after: Prompt) -> PromptChange:
     """The first thing that makes the prompt `after` no continuation of `before`."""
     if found := _tools_changed(before.tools, after.tools):
-        return found
+        return replace(found, **_place_in_tools(before.tools, after.tools))
     at = next((i for i, (a, b) in enumerate(zip(before.parts, after.parts, strict=False)) if a != b), -1)
     if at < 0:
         return PromptChange(Change.NOTHING)
@@ -142,14 +215,58 @@ def change_between(before: Prompt, after: Prompt) -> PromptChange:
     begins = at == len(after.parts) - 1 and old.text.startswith(new.text)
     if old.role == new.role and (goes_on or begins):
         return PromptChange(Change.NOTHING)
+    of_text = _role_changed(old, new, at) or _thinking_removed(old, new, at)
     found = (
-        _role_changed(old, new, at)
-        or _thinking_removed(old, new, at)
-        or _front_cut(before.parts, after.parts, at)
+        of_text
+        or _dropped(before.parts, after.parts, at)
+        or _inserted(before.parts, after.parts, at)
         or _block_moved(before.parts, after.parts, at)
         or _compaction(before.parts, after.parts, at)
+        or _text_changed(old, new, at)
     )
-    return found or _text_changed(old, new, at)
+    is_whole = found.change in _WHOLE or (old.role != new.role and found.change is not Change.ROLE_CHANGED)
+    return found if is_whole else replace(found, **_place(old, new))
+
+
+def _place(old: Part, new: Part) -> dict[str, Any]:
+    """The first field that differs, and where."""
+    if old.text == new.text:
+        return {"field": "role"}
+    first = common_prefix(old.text, new.text)
+    fields = new.fields if len(new.text) > first else old.fields
+    name, start = next(((name, start) for name, start in reversed(fields) if start <= first), ("", 0))
+    marks = len(_OPEN) if name in _REASONING else 0
+    return {"field": name, "position": max(0, first - start - marks)}
+
+
+def _place_in_tools(old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    at = common_prefix(tuple(old), tuple(new))
+    ours, theirs = (tools[at][1] if at < len(tools) else "" for tools in (old, new))
+    return {"field": f"tools[{at}]", "position": common_prefix(ours, theirs)}
+
+
+def overlap(before: Prompt, after: Prompt) -> Overlap:
+    """How much of a prompt a cache could have that holds the one before, and what it loses where they part."""
+    old, new = _pieces(before), _pieces(after)
+    at = common_prefix(old, new)
+    n = sum(map(_size, new))
+    common = sum(map(_size, new[:at]))
+    if at == len(new) or at == len(old):
+        return Overlap(common, 0, n)
+    again = 0
+    known = set(old[at:])
+    if new[at] not in known and old[at].role == new[at].role:
+        ours, theirs = old[at].text, new[at].text
+        first = common_prefix(ours, theirs)
+        common += first
+        again = common_prefix(ours[first:][::-1], theirs[first:][::-1])
+    again += sum(_size(piece) for piece in new[at:] if piece in known)
+    return Overlap(common, min(again, sum(map(_size, old)) - common), n)
+
+
+def _pieces(prompt: Prompt) -> tuple[Part, ...]:
+    """Tools and messages in the order in which templates render them."""
+    return (*(Part(f"tool {name}", text) for name, text in prompt.tools), *prompt.parts)
 
 
 def _size(part: Part) -> int:
@@ -192,19 +309,46 @@ def _thinking_removed(old: Part, new: Part, at: int) -> PromptChange | None:
     n = min(len(ours), len(theirs))
     if ours[:n] != theirs[:n]:
         return None
+    return _thinking_gone(at)
+
+
+def _thinking_gone(at: int) -> PromptChange:
     sentence = tr("The reasoning of an earlier answer (message {n}) was left out or added.")
     return PromptChange(Change.THINKING, at + 1, sentence.format(n=at + 1))
 
 
-def _front_cut(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange | None:
+def _dropped(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange | None:
     """Whether what follows in the new prompt is what followed later in the old one."""
-    for later in range(at + 1, len(old)):
-        tail = min(len(old) - later, len(new) - at)
-        if old[later] == new[at] and tail and list(old[later : later + tail]) == list(new[at : at + tail]):
-            dropped = later - at
-            sentence = tr("The client dropped {dropped} messages from the front, from message {n} on.")
-            return PromptChange(Change.FRONT_CUT, at + 1, sentence.format(dropped=dropped, n=at + 1))
-    return None
+    gone = _left_out(old, new, at)
+    if not gone:
+        return None
+    if all(not part.text or _THINKING.fullmatch(part.text) for part in gone):
+        return _thinking_gone(at)
+    if all(part.role in _INSTRUCTING for part in old[:at]):
+        change, sentence = Change.FRONT_CUT, tr("The client dropped {n} messages from the front, from message {at} on.")
+    else:
+        change, sentence = Change.DROPPED, tr("The client left out {n} messages, from message {at} on.")
+    return PromptChange(change, at + 1, sentence.format(n=len(gone), at=at + 1))
+
+
+def _inserted(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange | None:
+    """Whether what followed in the old prompt follows later in the new one."""
+    if not (more := _left_out(new, old, at)):
+        return None
+    sentence = tr("The client inserted {n} messages before what was message {at}.").format(n=len(more), at=at + 1)
+    return PromptChange(Change.INSERTED, at + 1, sentence)
+
+
+def _left_out(longer: Sequence[Part], shorter: Sequence[Part], at: int) -> Sequence[Part]:
+    """The parts from `at` on without which `longer` goes on as `shorter` does; () where it does not, and where they
+    come later.
+    """
+    for later in range(at + 1, len(longer)):
+        n = min(len(longer) - later, len(shorter) - at)
+        if longer[later] == shorter[at] and longer[later : later + n] == shorter[at : at + n]:
+            gone = longer[at:later]
+            return () if any(part in shorter[at:] for part in gone) else gone
+    return ()
 
 
 def _block_moved(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange | None:
@@ -223,9 +367,8 @@ def _block_moved(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptCha
 
 def _differing(old: str, new: str) -> tuple[str, str]:
     """What only the one and only the other text has between their common beginning and end."""
-    n = min(len(old), len(new))
-    first = next((i for i in range(n) if old[i] != new[i]), n)
-    last = next((i for i in range(n - first) if old[-1 - i] != new[-1 - i]), n - first)
+    first = common_prefix(old, new)
+    last = common_prefix(old[first:][::-1], new[first:][::-1])
     return old[first : len(old) - last].strip(), new[first : len(new) - last].strip()
 
 
@@ -237,17 +380,18 @@ def _compaction(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChan
 
 
 def _text_changed(old: Part, new: Part, at: int) -> PromptChange:
-    n = min(len(old.text), len(new.text))
-    first = next((i for i in range(n) if old.text[i] != new.text[i]), n)
+    first = common_prefix(old.text, new.text)
     around = slice(max(0, first - _CONTEXT), first + _CONTEXT)
     held, prompt = old.text[around], new.text[around]
     if ATTRIBUTION.search(held) or ATTRIBUTION.search(prompt):
         sentence = tr("Claude Code writes a header with a checksum into the system prompt, new in each request.")
         return PromptChange(Change.ATTRIBUTION, at + 1, sentence)
-    is_answer = old.role == new.role == "assistant"
-    usual = cause_in_answer(old.text[around.start :], new.text[around.start :]) if is_answer else None
+    usual = None
+    if old.role == new.role == "assistant":
+        usual = cause_in_answer(*(text[max(0, first - _CONTEXT) :] for text in (old.text, new.text)))
     if usual := usual or usual_cause(held, prompt):
-        return PromptChange(Change.USUAL, at + 1, tr("Message {n} changed.").format(n=at + 1) + f" {usual.sentence}")
+        sentence = " ".join((tr("Message {n} changed.").format(n=at + 1), usual.sentence))
+        return PromptChange(Change.USUAL, at + 1, sentence, usual=usual)
     sentence = tr("Message {n} ({role}) changed at character {at:,}: “{old}” became “{new}”.")
     return PromptChange(
         Change.EDITED,

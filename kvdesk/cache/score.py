@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kvdesk.cache.explain import Cause
+from kvdesk.cache.prompt_change import Change
 from kvdesk.cache.usual_causes import UsualCause
 from kvdesk.message import TurnStats
 from kvdesk.translation import marked, tr
@@ -17,6 +18,8 @@ from kvdesk.values import dataclass, field
 
 NOT_SHARED: Final = "not shared"
 """The client wanted nothing of the cache (`cache_prompt`)."""
+NOT_KEPT: Final = "not kept"
+"""The prompt goes on from the one before, and its server has read it again."""
 _LABELS: Final[dict[str, str]] = {
     UsualCause.DATE: marked("date or time in the system prompt"),
     UsualCause.ATTRIBUTION: marked("attribution header that changes"),
@@ -35,7 +38,17 @@ _LABELS: Final[dict[str, str]] = {
     Cause.WINDOW: marked("sliding window no longer in the cache"),
     Cause.EVICTED: marked("evicted"),
     Cause.EXACT: marked("exact answers reuse whole blocks only"),
+    Change.TOOLS_GONE: marked("tools left out"),
+    Change.TOOLS_REORDERED: marked("tools reordered"),
+    Change.TOOLS_CHANGED: marked("tools changed or added"),
+    Change.ROLE_CHANGED: marked("role changed"),
+    Change.FRONT_CUT: marked("front cut"),
+    Change.DROPPED: marked("message dropped"),
+    Change.INSERTED: marked("message inserted"),
+    Change.BLOCK_MOVED: marked("block moved"),
+    Change.COMPACTED: marked("conversation compacted"),
     NOT_SHARED: marked("reuse switched off by the program"),
+    NOT_KEPT: marked("not kept by the server"),
 }
 
 

@@ -80,6 +80,8 @@ _CHANGES: Final = {
     Change.ROLE_CHANGED: (Cause.ROLE, (cures.APPEND_ONLY,)),
     Change.THINKING: (Cause.THINKING, (cures.PRESERVE_THINKING,)),
     Change.FRONT_CUT: (Cause.FRONT_CUT, (cures.WHOLE_CUTS, cures.CONTEXT)),
+    Change.DROPPED: (Cause.EDITED, (cures.APPEND_ONLY,)),
+    Change.INSERTED: (Cause.EDITED, (cures.APPEND_ONLY,)),
     Change.BLOCK_MOVED: (Cause.BLOCK_MOVED, (cures.APPEND_ONLY, cures.STABLE_FRONT)),
     Change.COMPACTED: (Cause.COMPACTED, (cures.WHOLE_CUTS,)),
     Change.ATTRIBUTION: (Cause.ATTRIBUTION, (cures.ATTRIBUTION,)),

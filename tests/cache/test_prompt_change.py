@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from kvdesk.cache.prompt_change import Change, Prompt, change_between, prompt_of_json, prompt_of_text
+from kvdesk.cache.prompt_change import Change, Prompt, change_between, overlap, prompt_of_json, prompt_of_text
+from kvdesk.cache.usual_causes import UsualCause
+from kvdesk.values import replace
 
 SYSTEM = {"role": "system", "content": "You are a careful assistant for the garden."}
 TALK = [
@@ -71,6 +74,10 @@ def prompt(messages: list[dict[str, Any]], **more: Any) -> Prompt:
             1,
         ),
         (TALK, with_text(NEXT, 1, content="When do I plant the lettuce?"), Change.EDITED, 2),
+        (NEXT, [*NEXT[:3], *NEXT[5:]], Change.DROPPED, 4),
+        (TALK, [*TALK[:2], {"role": "user", "content": "I am in the north."}, *NEXT[2:]], Change.INSERTED, 3),
+        (NEXT, [NEXT[0], NEXT[3], NEXT[2], NEXT[1], *NEXT[4:]], Change.BLOCK_MOVED, 2),
+        (with_text(TALK, 2, reasoning_content="May or June?"), NEXT, Change.THINKING, 3),
     ],
 )
 def test_the_first_change_is_named(
@@ -81,10 +88,81 @@ def test_the_first_change_is_named(
     assert bool(found.sentence) == (change is not Change.NOTHING)
 
 
-def test_a_usual_cause_is_said_in_a_sentence() -> None:
-    days = [with_text(TALK, 0, content=f"Today is 2026-11-{day}. Be brief.") for day in (25, 26)]
-    sentence = change_between(*map(prompt, days)).sentence
-    assert sentence == "Message 1 changed. Usual cause: the system prompt contains the date or the time."
+def test_a_usual_cause_is_named_in_its_sentence() -> None:
+    before = prompt(with_text(TALK, 0, content="Today is 2026-11-25. Be brief."))
+    found = change_between(before, prompt(with_text(NEXT, 0, content="Today is 2026-11-26. Be brief.")))
+    assert found.cause == UsualCause.DATE
+    assert found.sentence == f"Message 1 changed. {UsualCause.DATE.sentence}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place"),
+    [
+        (TALK, with_text(NEXT, 1, content="When do I plant the lettuce?"), "message 2, content, character 20"),
+        (TALK, with_text(NEXT, 0, role="developer"), "message 1, role"),
+        (
+            with_text(TALK, 2, reasoning_content="May or June?"),
+            with_text(NEXT, 2, reasoning_content="May or later?"),
+            "message 3, reasoning_content, character 7",
+        ),
+        (
+            with_text(TALK, 2, tool_calls=[{"function": {"name": "look", "arguments": "{}"}}]),
+            with_text(NEXT, 2, tool_calls=[{"function": {"name": "find", "arguments": "{}"}}]),
+            "message 3, tool_calls, character 23",
+        ),
+        (NEXT, [SYSTEM, *NEXT[3:]], "message 2"),
+        (TALK, NEXT, ""),
+    ],
+)
+def test_the_place_of_the_first_difference(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], place: str
+) -> None:
+    assert change_between(prompt(before), prompt(after)).place == place
+
+
+def test_the_place_in_tools() -> None:
+    a, b = tool("read"), tool("write")
+    found = change_between(prompt(TALK, tools=[a, b]), prompt(NEXT, tools=[a, tool("write", "else")]))
+    assert found.place == f"tools[1], character {json.dumps(b).index('does it')}"
+
+
+def test_what_marks_a_beginning_to_keep_is_no_part_of_the_prompt() -> None:
+    keep = {"cache_control": {"type": "ephemeral"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "12 degrees"}
+    asked = {"role": "user", "content": [{**result, **keep}]}
+    later = {"role": "user", "content": [result]}
+    before = prompt([SYSTEM, asked], tools=[tool("read") | keep])
+    after = prompt([SYSTEM, later, {"role": "user", "content": [{"type": "text", "text": "And?", **keep}]}])
+    assert change_between(before, replace(after, tools=before.tools)).change is Change.NOTHING
+    assert change_between(before, prompt([SYSTEM, later], tools=[tool("read")])).change is Change.NOTHING
+
+
+def test_reasoning_items_that_are_left_out_are_reasoning() -> None:
+    asked = {"role": "user", "content": "Beans?"}
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "May."}]}
+    call = {"type": "function_call", "name": "look", "arguments": "{}", "call_id": "c1"}
+    output = {"type": "function_call_output", "call_id": "c1", "output": "sunny"}
+    before = prompt_of_json({"instructions": "Be kind.", "input": [asked, thought, call, output]})
+    after = prompt_of_json({"instructions": "Be kind.", "input": [asked, call, output, asked]})
+    other = prompt_of_json({"instructions": "Be kind.", "input": [asked, thought, call, {**output, "output": "rain"}]})
+    assert before is not None
+    assert after is not None
+    assert other is not None
+    assert (change_between(before, after).change, change_between(before, after).message) == (Change.THINKING, 3)
+    assert change_between(before, other).place == "message 5, output, character 0"
+
+
+def test_overlap_is_what_a_cache_could_have_and_what_it_loses() -> None:
+    whole = overlap(prompt(TALK), prompt(NEXT))
+    assert (whole.common, whole.again) == (sum(len(one["content"]) for one in TALK), 0)
+    edited = overlap(prompt(TALK), prompt(with_text(NEXT, 1, content="When do I plant the lettuce?")))
+    behind = sum(len(one["content"]) for one in TALK[2:])
+    assert (edited.common, edited.again) == (len(SYSTEM["content"]) + len("When do I plant the "), behind + len("?"))
+    assert edited.n == whole.n + len("lettuce") - len("beans")
+    tools = overlap(prompt(TALK, tools=[tool("a"), tool("b")]), prompt(NEXT, tools=[tool("b"), tool("a")]))
+    assert (tools.common, tools.n - tools.again) == (0, len("In March.Thank you."))
+    new = overlap(prompt(TALK), prompt([{"role": "system", "content": "A title, please."}]))
+    assert (new.common, new.again) == (0, 1), "the full stop at the end"
 
 
 def test_tools_come_before_messages() -> None:

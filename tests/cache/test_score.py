@@ -9,7 +9,8 @@ import pytest
 
 from kvdesk.cache.explain import Cause
 from kvdesk.cache.prefix import read_again
-from kvdesk.cache.score import NOT_SHARED, Misses, Score, from_json, label_of, total
+from kvdesk.cache.prompt_change import Change
+from kvdesk.cache.score import NOT_KEPT, NOT_SHARED, Misses, Score, from_json, label_of, total
 from kvdesk.cache.usual_causes import UsualCause
 from kvdesk.message import TurnStats
 
@@ -72,7 +73,8 @@ def test_json_brings_it_back() -> None:
 
 def test_every_cause_that_can_miss_has_a_label_of_its_own() -> None:
     never = {Cause.FIRST, Cause.CONTINUED, Cause.REGENERATED, Cause.TAKEN, Cause.TEMPLATE, Cause.UNKNOWN}
-    causes = [*UsualCause, *(cause for cause in Cause if cause not in never), NOT_SHARED]
+    changes = [change for change in Change if change not in (Change.NOTHING, Change.USUAL)]
+    causes = [*UsualCause, *changes, *(cause for cause in Cause if cause not in never), NOT_SHARED, NOT_KEPT]
     assert "prompt changed" not in map(label_of, causes)
     assert label_of(Cause.UNKNOWN) == label_of("of a later version") == "prompt changed"
 
