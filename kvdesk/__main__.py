@@ -31,6 +31,7 @@ COMMANDS = {
     "attach": marked("the cache of a llama-server that runs, by its log: cells and requests"),
     "watch": marked("starts llama-server so that it prints its cells, and shows them"),
     "open": marked("a slot file or another saved KV cache: what is in it, and whether it can be restored"),
+    "proxy": marked("why requests to another server miss its cache, compared on their way"),
     "replay": marked("a journal of a cache, operation by operation, without a model"),
     "capabilities": marked("what can be done to the cache of a model, and why not"),
 }

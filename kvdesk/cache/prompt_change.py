@@ -193,6 +193,10 @@ def _block(block: object) -> str:
             return text
         if isinstance(thought := block.get("thinking"), str):
             return f"<think>{thought}</think>"
+        function = block.get("function")
+        if isinstance(function, dict) and isinstance(arguments := function.get("arguments"), str):  # JSON in JSON
+            rest = {name: one for name, one in function.items() if name != "arguments"}
+            return f"{_json({**block, 'function': rest})}\n{arguments}"
     return _json(block)
 
 
@@ -254,13 +258,13 @@ def overlap(before: Prompt, after: Prompt) -> Overlap:
     if at == len(new) or at == len(old):
         return Overlap(common, 0, n)
     again = 0
-    known = set(old[at:])
-    if new[at] not in known and old[at].role == new[at].role:
+    known = {piece.text for piece in old[at:]}
+    if new[at].text not in known and old[at].role == new[at].role:
         ours, theirs = old[at].text, new[at].text
         first = common_prefix(ours, theirs)
         common += first
         again = common_prefix(ours[first:][::-1], theirs[first:][::-1])
-    again += sum(_size(piece) for piece in new[at:] if piece in known)
+    again += sum(_size(piece) for piece in new[at:] if piece.text in known)
     return Overlap(common, min(again, sum(map(_size, old)) - common), n)
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from kvdesk.errors import UserError
+from kvdesk.translation import tr
 
 _ESCAPING = "kvdesk.escaping"
 
@@ -20,6 +26,17 @@ def take_every_text() -> None:
 def say(line: str) -> None:
     """A line on standard error, at once: progress, remarks and what went wrong."""
     print(line, file=sys.stderr, flush=True)
+
+
+def private_file(path: Path) -> BinaryIO:
+    """A new file that nobody else can read: it will hold prompts. Raises UserError."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        said = tr("The log {file} cannot be written: {strerror}.")
+        raise UserError(said.format(file=path, strerror=error.strerror or error)) from error
+    print(tr("The log {file} holds prompts; only you can read it.").format(file=path), flush=True)
+    return os.fdopen(descriptor, "wb")
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, Final
 
 from kvdesk.children import foreground
+from kvdesk.cli.output import private_file
 from kvdesk.cli.parser import Parser
 from kvdesk.engine_log.lines import CHUNK, LogLine, read_lines
 from kvdesk.engine_log.live import LiveLog
@@ -54,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
         parser.error(tr("COMMAND is missing"))
     level = args.cells or default_level(command)
     _say(level_sentence(level))
-    log = _private(args.log) if args.log else None
+    log = private_file(args.log) if args.log else None
     try:
         return _watched(command, level, log, args.text)
     finally:
@@ -140,17 +141,6 @@ def _asks_for_all(command: Sequence[str]) -> bool:
     levels = [value for option, value in pairwise(command) if option in _VERBOSITY]
     asked = {"-v", "--verbose", "--log-verbose"} & set(command)
     return bool(asked) or any(level.isdecimal() and int(level) >= _DEBUG for level in levels)
-
-
-def _private(path: Path) -> BinaryIO:
-    """A new file that nobody else can read: it will hold prompts. Raises UserError."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        said = tr("The log {file} cannot be written: {strerror}.")
-        raise UserError(said.format(file=path, strerror=error.strerror or error)) from error
-    _say(tr("The log {file} holds prompts; only you can read it.").format(file=path))
-    return os.fdopen(descriptor, "wb")
 
 
 def _say(text: str) -> None:

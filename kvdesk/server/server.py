@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
 import threading
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from kvdesk.server.config import ServerConfig
 from kvdesk.server.embedding_process import EmbeddingProcess
 from kvdesk.server.http_protocol import with_limits
 from kvdesk.server.places import Places
+from kvdesk.server.sockets import bound
 from kvdesk.server.state import ServerState
 from kvdesk.settings import Sampling
 from kvdesk.translation import tr
@@ -80,7 +80,7 @@ class Server:
         an address that is taken or that there is not.
         """
         check(self.config)
-        listening = _bound(self.config.host, self.config.port)
+        listening = bound(self.config.host, self.config.port)
         self.port = int(listening.getsockname()[1])
         self._thread = threading.Thread(target=self._run, args=(listening,), name="kvdesk-server", daemon=True)
         self._thread.start()
@@ -146,28 +146,3 @@ def check(config: ServerConfig) -> None:
         raise UserError(
             tr("An address that other computers can reach needs an API key: {host}.").format(host=config.host)
         )
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises UserError."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
-        listening = socket.socket(family, kind, protocol)
-        try:
-            if os.name == "posix":  # elsewhere it would share a port that is taken
-                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(128)
-            listening.setblocking(False)
-        except OSError:
-            listening.close()
-            raise
-        return listening
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise UserError(
-            tr(
-                "The server cannot listen at {host}, port {port}: {why}. Choose another port, or another address."
-            ).format(host=host, port=port, why=why)
-        ) from error

@@ -1,0 +1,82 @@
+"""`kvdesk proxy`: in front of another server, why its prompts are read again, request by request, until Ctrl+C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from kvdesk.cli.output import private_file
+from kvdesk.cli.parser import Parser
+from kvdesk.protocol.servers import is_readable_on_the_way, server_url
+from kvdesk.proxy.report import Finding
+from kvdesk.translation import tr
+
+DEFAULT_PORT: Final = 8090
+_ENDS = [signal.SIGTERM]
+"""Signals that end it as Ctrl+C does: the score comes last."""
+if sys.platform == "win32":
+    _ENDS.append(signal.SIGBREAK)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0. Raises UserError for an address that is none, a port that is taken, a log that cannot be written."""
+    parser = Parser(
+        prog="kvdesk proxy",
+        description=tr(
+            "In front of any server of OpenAI's or Anthropic's protocol: compares the requests that pass and shows "
+            "which message, field and character breaks a prefix, and what that costs, until Ctrl+C. Nothing is changed "
+            "on the way, and nothing is written."
+        ),
+    )
+    parser.add_argument("--to", required=True, metavar="URL", help=tr("the server, such as http://127.0.0.1:8080"))
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=DEFAULT_PORT,
+        metavar="N",
+        help=tr("port (default {default})").format(default=DEFAULT_PORT),
+    )
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help=tr("keep one JSON object a request, readable for you alone")
+    )
+    args = parser.parse_args(argv)
+    if not 0 <= args.port <= 65535:
+        parser.error("--port: a port is a number from 0 to 65535")
+    url = server_url(args.to)
+    from kvdesk.proxy.server import ProxyServer
+
+    log = private_file(args.log) if args.log else None
+    try:
+        server = ProxyServer(url, args.port, lambda found: _tell(found, log))
+        listening = server.listen()
+        _say(tr("kvdesk proxy passes requests at {url} on to {to}").format(url=server.url, to=url))
+        if is_readable_on_the_way(url):
+            _say(tr("The connection to {url} is not encrypted.").format(url=url))
+        before = {number: signal.signal(number, signal.default_int_handler) for number in _ENDS}
+        try:
+            with suppress(KeyboardInterrupt):
+                server.run(listening)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        _say("\n".join(server.reporter.lines))
+    finally:
+        if log:
+            log.close()
+    return 0
+
+
+def _tell(found: Finding, log: BinaryIO | None) -> None:
+    _say(found.line)
+    if log:
+        log.write(json.dumps(found.as_json()).encode() + b"\n")
+        log.flush()
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

@@ -1,0 +1,89 @@
+"""The latest prompts of each client, and what a new one has in common with the one that it most likely follows.
+
+Bounded in clients, prompts and bytes; the oldest go first. Nothing of it is written anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kvdesk.cache.prompt_change import Change, Overlap, Prompt, PromptChange, change_between, overlap, prompt_of_json
+from kvdesk.values import dataclass
+
+MOST_CLIENTS: Final = 64
+MOST_PROMPTS: Final = 8
+"""Of one client: a conversation, those of its helpers, titles."""
+MOST_BYTES: Final = 64 << 20
+_MOST_NAME: Final = 500
+_NOTHING: Final = PromptChange(Change.NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A prompt beside the one that it follows. `is_first`: it follows none."""
+
+    change: PromptChange
+    overlap: Overlap
+    is_first: bool
+
+
+class Sessions:
+    """Used by one thread alone."""
+
+    def __init__(self) -> None:
+        self._clients: OrderedDict[bytes, deque[tuple[Prompt, int]]] = OrderedDict()
+        self._n_bytes = 0
+
+    def compare(self, client: bytes, prompt: Prompt) -> Comparison:
+        """The prompt beside the earlier one that has most in common with it, the latest of several."""
+        best, most, n_best = None, Overlap(0, 0, overlap(prompt, prompt).n), 0
+        for before, _ in reversed(self._clients.get(client, ())):
+            found = overlap(before, prompt)
+            if best is None or found.common + found.again > most.common + most.again:
+                best, most, n_best = before, found, overlap(before, before).n
+        if best is None or 2 * (most.common + most.again) < min(most.n, n_best):
+            return Comparison(_NOTHING, Overlap(0, 0, most.n), is_first=True)
+        return Comparison(change_between(best, prompt), most, is_first=False)
+
+    def keep(self, client: bytes, prompt: Prompt, n_bytes: int) -> None:
+        """Remember a prompt that its server has read."""
+        kept = self._clients.setdefault(client, deque())
+        self._clients.move_to_end(client)
+        kept.append((prompt, n_bytes))
+        self._n_bytes += n_bytes
+        while len(kept) > MOST_PROMPTS:
+            self._n_bytes -= kept.popleft()[1]
+        while self._clients and (len(self._clients) > MOST_CLIENTS or self._n_bytes > MOST_BYTES):
+            oldest = next(iter(self._clients.values()))
+            self._n_bytes -= oldest.popleft()[1]
+            if not oldest:
+                self._clients.popitem(last=False)
+            elif len(self._clients) > MOST_CLIENTS:
+                self._n_bytes -= sum(n for _, n in oldest)
+                self._clients.popitem(last=False)
+
+
+def request_of(body: bytes | None) -> Mapping[str, Any]:
+    """The fields of a request; {} where they cannot be read: too long, or no JSON object."""
+    try:
+        value = json.loads(body) if body is not None else None
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def prompt_of(request: Mapping[str, Any]) -> Prompt | None:
+    """The prompt of a request; None where it cannot be compared, such as where its server has the history."""
+    found = None if request.get("previous_response_id") else prompt_of_json(request)
+    return found if found is not None and found.parts else None
+
+
+def session_of(request: Mapping[str, Any]) -> str:
+    """The name that a request gives its conversation, "" where it gives none."""
+    metadata = request.get("metadata")
+    named: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
+    found = request.get("prompt_cache_key") or named.get("session_id") or named.get("user_id") or request.get("user")
+    return found[:_MOST_NAME] if isinstance(found, str) else ""
