@@ -61,6 +61,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "kvdesk":
+            raise
+        sentence = tr("This needs more than the core of kvdesk ({name} is missing): pip install 'kvdesk[app]'.")
+        sys.stderr.write(sentence.format(name=error.name) + "\n")
+        return 2
 
 
 def _run(arguments: list[str]) -> int:

@@ -40,7 +40,7 @@ ENGINE = "llama-cpp-python"
 OLDEST, NEWEST = (3, 11), (3, 13)
 
 LOCK_COMMAND = [
-    *("pip", "compile", "--universal", "--generate-hashes", "--group", "dev", "--extra", "kv-events"),
+    *("pip", "compile", "--universal", "--generate-hashes", "--group", "dev", "--extra", "app", "--extra", "kv-events"),
     *("--python-version", "3.11"),
     *("pyproject.toml", "-o", "requirements.lock"),
 ]
