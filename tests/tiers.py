@@ -36,6 +36,7 @@ PLACES: Final = {
     "tests/state_files": INTEGRATION,
     "tests/stress": MATRIX,
     "tests/stress/test_kill.py": INTEGRATION,
+    "tests/notebook/test_watch.py": INTEGRATION,
     "tests/testing/test_plugin.py": INTEGRATION,
     "tests/ui": INTEGRATION,
 }
