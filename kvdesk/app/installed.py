@@ -45,8 +45,8 @@ def about_facts() -> AboutFacts:
     return AboutFacts(shown, tuple(sorted(licences.items(), key=lambda one: one[0].lower())))
 
 
-def _needed(name: str, seen: frozenset[str] = frozenset()) -> Iterator[Distribution]:
-    """A package and all it needs, as far as they are installed; extras are not."""
+def _needed(name: str, seen: frozenset[str] = frozenset({"kvdesk"})) -> Iterator[Distribution]:
+    """A package and all it needs, as far as they are installed: of kvdesk its extras too, which the application is."""
     try:
         found = distribution(name)
     except PackageNotFoundError:
@@ -54,7 +54,9 @@ def _needed(name: str, seen: frozenset[str] = frozenset()) -> Iterator[Distribut
     yield found
     for line in found.requires or ():
         needed = _NAME.match(line)
-        if needed is not None and "extra ==" not in line and needed.group().lower() not in seen:
+        if needed is None or ("extra ==" in line and name != "kvdesk"):
+            continue
+        if needed.group().lower() not in seen:
             seen |= {needed.group().lower()}
             yield from _needed(needed.group(), seen)
 

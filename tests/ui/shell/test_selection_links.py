@@ -49,6 +49,7 @@ def select(view: ProseView, word: str) -> None:
 
 def test_selected_text_selects_its_cells(linked: MainWindow) -> None:
     select(prose(linked, ANSWER), "sea")
+    linked._links._showing.now()
     (run,) = linked.inspector.cell_map.selection
     assert run.cells.tolist() == [13], "the token that holds these letters"
     chosen = linked.inspector.cache.operations.chosen
@@ -57,6 +58,7 @@ def test_selected_text_selects_its_cells(linked: MainWindow) -> None:
 
 def test_typed_text_too(linked: MainWindow) -> None:
     select(prose(linked, QUESTION), "is it")
+    linked._links._showing.now()
     (run,) = linked.inspector.cell_map.selection
     assert run.cells.tolist() == [4, 5]
 
