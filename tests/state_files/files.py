@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-import sys
-import types
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from llama_cpp.llama import LlamaState
 
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.model import Model
@@ -72,22 +71,8 @@ def takes_session(made: RawContext, path: Path) -> bool:
 
 
 def pickled(blob: Any, protocol: int, n_context: int = 256) -> bytes:
-    """The pickle of a LlamaState, by the class of that name in a module of that name."""
-    name = "llama_cpp.llama"
-    module, before = types.ModuleType(name), sys.modules.get(name)
-    kind: Any = type("LlamaState", (), {"__module__": name, "__qualname__": "LlamaState"})
-    module.LlamaState = kind  # type: ignore[attr-defined]
-    state = kind()
+    """The pickle of a LlamaState."""
     ids = np.zeros(n_context, np.intc)
     ids[: len(TOKENS)] = TOKENS
     scores = np.zeros((len(TOKENS), 128), np.single)
-    state.__dict__ |= {"input_ids": ids, "scores": scores, "n_tokens": len(TOKENS), "llama_state": blob}
-    state.__dict__ |= {"llama_state_size": len(blob), "seed": 4294967295}
-    sys.modules[name] = module
-    try:
-        return pickle.dumps(state, protocol)
-    finally:
-        if before is None:
-            del sys.modules[name]
-        else:
-            sys.modules[name] = before
+    return pickle.dumps(LlamaState(ids, scores, len(TOKENS), blob, len(blob), 4294967295), protocol)

@@ -69,24 +69,11 @@ def fields(value: Any, at: str = "") -> Iterator[str]:
 
 
 @contextmanager
-def llama_server(model: Path) -> Iterator[httpx.Client]:
+def llama_server(model: Path, *options: str) -> Iterator[httpx.Client]:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-    command = [
-        LLAMA_SERVER,
-        "-m",
-        str(model),
-        "--jinja",
-        "--port",
-        port,
-        "-c",
-        "1024",
-        "-np",
-        "1",
-        "-t",
-        "2",
-        "--no-ui",
-    ]
+    command = [LLAMA_SERVER, "-m", str(model), "--jinja", "--port", port, "-t", "2", "--no-ui"]
+    command += options or ["-c", "1024", "-np", "1"]
     with (
         subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600.0) as http,

@@ -1,0 +1,89 @@
+"""Slot files of llama-server for a model of each memory class: `would restore` against what the server then does, each
+time after a restart.
+
+KVDESK_LLAMA_SERVER=…/llama-server   where it is: an unmodified one, not here
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2 as httpx
+import pytest
+
+from kvdesk.library.gguf_header import read_header
+from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.state_files.reading import open_file
+from kvdesk.state_files.restore import judge
+from tests.backends.local import tiny_models
+from tests.cache.models import write_model
+from tests.stress.test_llama_streams import LLAMA_SERVER, llama_server
+
+PROMPT: Final = [3 + 7 * i % 100 for i in range(300)]
+CONTEXTS: Final[list[tuple[list[str], dict[str, Any]]]] = [
+    (["-c", "512", "-np", "1"], {"n_ctx": 512, "n_seq_max": 1}),
+    (["-c", "256", "-np", "1"], {"n_ctx": 256, "n_seq_max": 1}),
+    (["-c", "1024", "-np", "2"], {"n_ctx": 1024, "n_seq_max": 2, "kv_unified": False}),
+    (["-c", "1024", "-np", "2", "--kv-unified"], {"n_ctx": 1024, "n_seq_max": 2}),
+    (["-c", "512", "-np", "1", "-ctk", "f32"], {"n_ctx": 512, "n_seq_max": 1, "type_k": CacheType.F32}),
+    (["-c", "512", "-np", "1", "-fa", "off"], {"n_ctx": 512, "n_seq_max": 1, "flash_attn": False}),
+    (["-c", "512", "-np", "1", "--swa-full"], {"n_ctx": 512, "n_seq_max": 1, "swa_full": True}),
+]
+"""Options of llama-server, and what `kvdesk open` is told of them."""
+SLOT: Final = {"id_slot": 0, "n_predict": 2, "temperature": 0.0, "ignore_eos": True}
+
+
+def restored(http: httpx.Client, name: str) -> bool:
+    """False also where the server ends of it: a file that was cut off fails an assertion (llama-context.cpp:3371)."""
+    try:
+        answer = http.post("/slots/0?action=restore", json={"filename": name})
+    except httpx.TransportError:
+        return False
+    assert answer.status_code in (200, 400), answer.text
+    return answer.status_code == 200
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(not LLAMA_SERVER, reason="KVDESK_LLAMA_SERVER is where a llama-server is")
+def test_it_would_restore_what_llama_server_restores(tmp_path: Path) -> None:
+    """Four models in seven contexts each, and in the first also another model's file, three damaged ones, and the right
+    one behind them: 48 cases."""
+    models = {
+        "dense": tiny_models.write(tmp_path / "dense.gguf", "llama", text=True),
+        "windowed": write_model(tmp_path / "windowed.gguf", "iswa"),
+        "hybrid": tiny_models.write(tmp_path / "hybrid.gguf", "granitehybrid", text=True),
+        "recurrent": tiny_models.write(tmp_path / "recurrent.gguf", "mamba2", text=True),
+    }
+    slots = tmp_path / "slots"
+    slots.mkdir()
+    folder = ["--slot-save-path", f"{slots}{os.sep}"]
+    for name, model in models.items():
+        with llama_server(model, *CONTEXTS[0][0], *folder) as http:
+            answer = http.post("/completion", json={"prompt": PROMPT, **SLOT})
+            assert answer.status_code == 200, answer.text
+            saved = http.post("/slots/0?action=save", json={"filename": name}).json()
+        data = (slots / name).read_bytes()
+        assert open_file(slots / name).file.tokens is not None
+        assert len(open_file(slots / name).file.tokens or ()) == saved["n_saved"]
+        (slots / f"{name}-cut").write_bytes(data[:-100])
+        (slots / f"{name}-token").write_bytes(data[:24] + b"\xff\xff\xff\x7f" + data[28:])
+        (slots / f"{name}-version").write_bytes(data[:4] + b"\x02" + data[5:])
+    answers: dict[bool, int] = {True: 0, False: 0}
+    for (name, model), (number, (options, changes)) in product(models.items(), enumerate(CONTEXTS)):
+        files = [name]
+        if not number:
+            other = next(one for one in models if one != name)
+            files += [other, f"{name}-token", f"{name}-version", name, f"{name}-cut"]
+        settings = ContextSettings(swa_full=False).model_copy(update=changes)
+        with llama_server(model, *options, *folder) as http:
+            for file in files:
+                fit = judge(open_file(slots / file).file, read_header(model), settings)
+                done = restored(http, file)
+                assert fit.fits == done, (name, options, file, fit)
+                answers[done] += 1
+    assert sum(answers.values()) == len(models) * (len(CONTEXTS) + 5) == 48
+    assert min(answers.values()) >= 8
