@@ -8,12 +8,12 @@ TypeError: a class that needs them takes `dataclasses.dataclass`. The other func
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 if TYPE_CHECKING:
-    from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+    from dataclasses import asdict, dataclass, field, is_dataclass, replace
 else:
     import dataclasses
     from functools import partial
@@ -38,10 +38,6 @@ else:
         kind = value if isinstance(value, type) else type(value)
         return issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)
 
-    def fields(value):
-        """The fields, each with its `name`."""
-        return dataclasses.fields(value) if dataclasses.is_dataclass(value) else msgspec.structs.fields(value)
-
     def replace(value, /, **changes):
         """The value with other fields."""
         if isinstance(value, msgspec.Struct):
@@ -50,7 +46,7 @@ else:
 
     def asdict(value):
         """The fields by name, values inside them too."""
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+        return {name: _plain(getattr(value, name)) for name in names(value)}
 
     def _plain(value):
         if is_dataclass(value) and not isinstance(value, type):
@@ -62,13 +58,19 @@ else:
         return value
 
 
-__all__ = ["asdict", "dataclass", "field", "fields", "is_dataclass", "replace", "required"]
+__all__ = ["asdict", "dataclass", "field", "is_dataclass", "names", "replace", "required"]
+
+
+def names(value: object) -> tuple[str, ...]:
+    """The names of the fields of a value or a class of values, in order. No annotation is evaluated."""
+    kind: Any = value if isinstance(value, type) else type(value)
+    return kind.__struct_fields__ if issubclass(kind, msgspec.Struct) else tuple(kind.__dataclass_fields__)
 
 
 def required(kind: type) -> frozenset[str]:
     """The names of the fields that have no default."""
     if issubclass(kind, msgspec.Struct):
-        names = kind.__struct_fields__
-        return frozenset(names[: len(names) - len(kind.__struct_defaults__)])
+        n_defaults = len(kind.__struct_defaults__)
+        return frozenset(kind.__struct_fields__[: len(kind.__struct_fields__) - n_defaults])
     known = kind.__dataclass_fields__.values()  # type: ignore[attr-defined]
     return frozenset(one.name for one in known if one.default is one.default_factory)  # both are MISSING

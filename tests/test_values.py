@@ -90,9 +90,19 @@ def test_what_a_struct_cannot_have_is_refused() -> None:
 @pytest.mark.parametrize("kind", [Point, Conversation], ids=["a struct", "a dataclass"])
 def test_the_fields_of_both_kinds_can_be_asked_for(kind: type) -> None:
     assert values.is_dataclass(kind)
-    names = [field.name for field in values.fields(kind)]
-    assert names[0] == ("x" if kind is Point else "id")
+    assert values.names(kind)[0] == ("x" if kind is Point else "id")
     assert values.required(kind) == ({"x"} if kind is Point else {"id", "title", "colour"})
+
+
+def test_names_evaluate_no_annotation() -> None:
+    """Each message that is read asks for them, and a name may be imported for the type checker alone."""
+
+    @values.dataclass(frozen=True, slots=True)
+    class Lazy:
+        x: Unknown  # type: ignore[name-defined]  # noqa: F821
+
+    assert values.names(Lazy) == ("x",)
+    assert values.asdict(Lazy(Point(1))) == {"x": {"x": 1, "y": 0.5, "names": ()}}
 
 
 def test_a_dataclass_is_copied_too() -> None:

@@ -21,7 +21,7 @@ from kvdesk.experiments.statistics import figure
 from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
-from kvdesk.values import dataclass, fields
+from kvdesk.values import dataclass, names
 
 BLOCK_SIZES = (8, 16, 32, 64, 128)
 USUAL = 16
@@ -69,7 +69,7 @@ class Row:
     runs: float
 
 
-NAMES = tuple(field.name for field in fields(Row))
+NAMES = names(Row)
 
 
 def _settings(values: Values) -> ContextSettings:

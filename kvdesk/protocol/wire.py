@@ -26,7 +26,7 @@ import numpy as np
 
 from kvdesk.codec import CodecError, decode, encode, from_builtins, to_builtins
 from kvdesk.settings.table import Table
-from kvdesk.values import dataclass, fields, is_dataclass, replace, required
+from kvdesk.values import dataclass, is_dataclass, names, replace, required
 
 MOST_ARRAY_BYTES: Final = 64 << 20
 """Of one array: the cells of a context of 131,072 take 3 MB."""
@@ -224,7 +224,7 @@ def _array(dtype: np.dtype[Any]) -> _Form:
 def _dataclass(kind: type, tag: str | None = None) -> _Form:
     """It is read as a struct with the same fields, which is checked. tag: its `type`."""
     hints = typing.get_type_hints(kind)
-    forms = [(field.name, _form(hints[field.name])) for field in fields(kind)]
+    forms = [(name, _form(hints[name])) for name in names(kind)]
     writers, readers = [(name, form.write) for name, form in forms], [(name, form.read) for name, form in forms]
     needed = required(kind)
     members = [(name, form.raw) if name in needed else (name, form.raw, msgspec.UNSET) for name, form in forms]

@@ -34,7 +34,7 @@ from kvdesk.chat import (
 from kvdesk.codec import CodecError, decode, encode
 from kvdesk.settings import Sampling
 from kvdesk.translation import marked, tr
-from kvdesk.values import asdict
+from kvdesk.values import names
 
 Row = Sequence[Any]
 
@@ -116,7 +116,7 @@ def unpack_stats(text: bytes | None) -> TurnStats | None:
         stats = decode(TurnStats, text)
     except CodecError:
         return None
-    numbers = (value for value in asdict(stats).values() if isinstance(value, int | float))
+    numbers = (value for name in names(stats) if isinstance(value := getattr(stats, name), int | float))
     return stats if all(-1 <= number < _LARGEST for number in numbers) else None  # seq_id -1: none
 
 

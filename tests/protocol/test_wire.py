@@ -73,8 +73,7 @@ def values_of(hint: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(values_of(args[0]), values_of(args[1]), max_size=2)
     if values.is_dataclass(hint):
         hints = typing.get_type_hints(hint)
-        names = [field.name for field in values.fields(hint)]
-        return st.builds(typing.cast(type, hint), **{name: values_of(hints[name]) for name in names})
+        return st.builds(typing.cast(type, hint), **{name: values_of(hints[name]) for name in values.names(hint)})
     if hint in TABLES:
         return TABLES[hint]
     if hint in SCALARS:
@@ -100,7 +99,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray):
         return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
     if values.is_dataclass(a):
-        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in values.fields(a))
+        return all(same(getattr(a, name), getattr(b, name)) for name in values.names(a))
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict):

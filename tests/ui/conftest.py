@@ -17,7 +17,7 @@ from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets import announce as announcing
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.values import fields
+from kvdesk.values import names
 from kvdesk.viewmodel.cache_state import CacheState
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
@@ -117,8 +117,8 @@ def empty(window: MainWindow) -> None:
     for conversation in known:
         window.show_conversations(known, conversation.id)
         window.chat.composer.set_text("")
-    for field in fields(CacheState):
-        setattr(window._state, field.name, getattr(CacheState(), field.name))
+    for name in names(CacheState):
+        setattr(window._state, name, getattr(CacheState(), name))
     window._measured.forget()
     window._token_texts.clear()
     window._events.show_all()

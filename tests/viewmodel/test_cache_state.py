@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import kvdesk
+from kvdesk import values
 from kvdesk.cache.compare import compare_snapshots
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone
@@ -25,7 +26,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import Capability, Effect
 from kvdesk.settings import Sampling
-from kvdesk.values import fields, replace
+from kvdesk.values import replace
 from kvdesk.viewmodel.cache_state import MAX_EFFECTS, CacheState, Changed
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 
@@ -155,7 +156,7 @@ def test_the_oldest_effects_are_dropped_first() -> None:
 
 def test_only_the_state_changes_itself() -> None:
     """No assignment to a field of a `state`, to an item of one, or to a field of a field, in the window's modules."""
-    names = {field.name for field in fields(CacheState)}
+    names = set(values.names(CacheState))
     found = []
     for path in sorted(Path(kvdesk.__file__).parent.rglob("*.py")):
         if path.parent.name in ("ui", "app", "dev") or "/ui/" in path.as_posix():

@@ -9,7 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from kvdesk.chat import Conversation, ConversationId, MessageId, new_conversation_id, new_message_id
-from kvdesk.values import fields, is_dataclass, replace
+from kvdesk.values import is_dataclass, names, replace
 
 _GOOD_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 """Ids of kvdesk are hexadecimal. Those of a file may name anything, also a way to another folder."""
@@ -43,18 +43,18 @@ def chosen(
     """Those that are added to the conversations that are known: all but empty ones and what is there already,
     which with `copies` comes once more under new ids. Colours that are not chosen yet become those that are used least.
     """
-    names, colours = set[str](), [0] * n_colours
+    ids, colours = set[str](), [0] * n_colours
     for conversation in known:
-        names.add(conversation.id)
+        ids.add(conversation.id)
         colours[conversation.colour % n_colours] += 1
     for conversation in found:
         if is_empty(conversation):
             continue
-        if conversation.id in names:
+        if conversation.id in ids:
             if not copies:
                 continue
             conversation = renamed(conversation)
-        names.add(conversation.id)
+        ids.add(conversation.id)
         colour = conversation.colour if conversation.colour >= 0 else colours.index(min(colours))
         colours[colour % n_colours] += 1
         yield replace(conversation, colour=colour)
@@ -91,4 +91,4 @@ def _holds_ids(kind: Any) -> bool:
 def _declared(kind: Any) -> tuple[tuple[str, Any], ...]:
     """Names and types of the fields of a dataclass."""
     hints = get_type_hints(kind)
-    return tuple((field.name, hints[field.name]) for field in fields(kind))
+    return tuple((name, hints[name]) for name in names(kind))

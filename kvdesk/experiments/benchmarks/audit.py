@@ -21,7 +21,7 @@ from kvdesk.cache.blob import Blob
 from kvdesk.errors import DecodeError, RefusedCall
 from kvdesk.experiments.benchmarks.random_operations import Operation, RandomOperations, Range
 from kvdesk.settings import ContextSettings
-from kvdesk.values import dataclass, field, fields
+from kvdesk.values import dataclass, field, names
 
 LAST_CHUNK = 8150
 """First position where a window is a chunk of 8192 (llama4), so that a chunk ends early."""
@@ -51,7 +51,7 @@ class Tally:
 
     def as_json(self) -> dict[str, object]:
         """Plain values; the report, a JSON text of its own, stays out."""
-        value = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "report"}
+        value = {name: getattr(self, name) for name in names(self) if name != "report"}
         value["codes"] = {str(code): n for code, n in sorted(self.codes.items())}
         value["calls"] = dict(sorted(self.calls.items()))
         return value

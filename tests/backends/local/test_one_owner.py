@@ -8,7 +8,7 @@ from pathlib import Path
 
 import kvdesk
 from kvdesk.backends.local.cache_manager.sequences import LeasedSequence
-from kvdesk.values import fields
+from kvdesk.values import names
 
 PACKAGE = Path(kvdesk.__file__).parent
 OWNER = PACKAGE / "backends" / "local" / "cache_manager"
@@ -18,7 +18,7 @@ READERS = [
     for file in sorted(room.rglob("*.py"))
     if OWNER not in file.parents
 ]
-FIELDS = {field.name for field in fields(LeasedSequence)}
+FIELDS = set(names(LeasedSequence))
 OTHERS = {"self"}  # objects of other classes with such attributes
 CHANGES = {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"}  # methods of a list
 

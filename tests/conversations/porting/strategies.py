@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
 from kvdesk.settings import Overflow
-from kvdesk.values import fields, is_dataclass, replace
+from kvdesk.values import is_dataclass, names, replace
 
 SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "overflow": st.sampled_from(("", *(overflow.value for overflow in Overflow))),
@@ -50,10 +50,7 @@ def of_dataclass(kind: Any) -> st.SearchStrategy[Any]:
     hints = get_type_hints(kind)
     return st.builds(
         kind,
-        **{
-            field.name: SPECIAL[field.name] if field.name in SPECIAL else of_type(hints[field.name])
-            for field in fields(kind)
-        },
+        **{name: SPECIAL[name] if name in SPECIAL else of_type(hints[name]) for name in names(kind)},
     )
 
 
