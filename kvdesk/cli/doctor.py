@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from io import BufferedIOBase
 from pathlib import Path
-from typing import cast
 
 from kvdesk.cli.parser import Parser
 from kvdesk.engine_log import report
@@ -59,8 +58,8 @@ def main(argv: Sequence[str]) -> int:
 def chunks_of(file: str) -> Iterator[bytes]:
     """The bytes of a log in pieces, as they come. Raises UserError where it cannot be read."""
     if file == "-":
-        standard_input = cast(BufferedIOBase, sys.stdin.buffer)
-        yield from iter(lambda: standard_input.read1(CHUNK), b"")
+        descriptor = sys.stdin.fileno()  # a reader of it that waits on another thread keeps Python from ending
+        yield from iter(lambda: os.read(descriptor, CHUNK), b"")
         return
     try:
         with Path(file).open("rb") as log:

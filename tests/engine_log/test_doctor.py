@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import random
 import sys
@@ -99,9 +98,9 @@ def test_text_says_cause_cost_and_cure(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_log_on_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    log = io.TextIOWrapper(io.BytesIO((LOGS / "hybrid-2026-02.log").read_bytes()))
-    monkeypatch.setattr(sys, "stdin", log)
-    assert main(["-"]) == 0
+    with (LOGS / "hybrid-2026-02.log").open() as log:
+        monkeypatch.setattr(sys, "stdin", log)
+        assert main(["-"]) == 0
     assert "recurrent state" in capsys.readouterr().out
 
 
