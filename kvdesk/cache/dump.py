@@ -22,16 +22,19 @@ from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.values import dataclass
 
+_N = r"\d{1,9}"  # no cache has more cells
 _SLOT = re.compile(
-    r"find_slot: stream\[(\d+)\], n = +(\d+), used = +(\d+), head = +(\d+), size = +(\d+), n_swa = +(\d+)\s*$"
+    r"find_slot: stream\[(\d{1,3})\]"
+    rf", n = +({_N}), used = +({_N}), head = +({_N}), size = +({_N}), n_swa = +({_N})\s*$"
 )
-_SPAN = re.compile(r"find_slot: stream\[(\d+)\] min\[(\d+)\] = +(-?\d+), max\[\2\] = +(-?\d+)\s*$")
-_MAP = re.compile(r"\n[.M0-9][.M0-9 *\n]*\s*$")
+_SPAN = re.compile(rf"find_slot: stream\[(\d{{1,3}})\] min\[(\d{{1,3}})\] = +(-?{_N}), max\[\2\] = +(-?{_N})\s*$")
+_MAP = re.compile(r"\n[.M0-9][.M0-9 *\n]*")
 
 _SEQ_ROW = 256  # cells in a line of the sequence map
 _POS_ROW = 64  # cells in a line of the position map
 _POS_WIDTH = 5
-_WORDS = 4  # of 64 sequences each: llama.cpp has 256
+_WORDS = 4  # of 64 sequences each
+_SEQUENCES = 64 * _WORDS  # of llama.cpp, LLAMA_MAX_SEQ
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,9 @@ class DumpReader:
         if self._line is None:
             return None
         if span := _SPAN.match(message):
-            self._spans.append(SpanLine(*map(int, span.groups())))
-        elif len(self._maps) < 2 and _MAP.match(message):
+            if len(self._spans) < _SEQUENCES > int(span[2]):
+                self._spans.append(SpanLine(*map(int, span.groups())))
+        elif len(self._maps) < 2 and _MAP.fullmatch(message.rstrip()):
             self._maps.append(message)
         return None
 
@@ -94,13 +98,12 @@ def read_cells(dump: SlotDump) -> StreamMap | None:
         return None
     used = pos != -1
     high_water = int(used.nonzero()[0][-1]) + 1 if used.any() else 0
-    first_and_last = (
-        (min(span.pos_min for span in dump.spans), max(span.pos_max for span in dump.spans)) if dump.spans else ()
-    )
-    if (int(used.sum()), high_water) != (dump.line.used, dump.line.high_water) or (
-        first_and_last and (int(pos[used].min()), int(pos.max())) != first_and_last
-    ):
+    if (int(used.sum()), high_water) != (dump.line.used, dump.line.high_water):
         return None
+    if spans := dump.spans:
+        first, last = min(span.pos_min for span in spans), max(span.pos_max for span in spans)
+        if not used.any() or (int(pos[used].min()), int(pos.max())) != (first, last):
+            return None
     bits = np.zeros((high_water, _WORDS), np.uint64)
     rows = [row.removesuffix(" *") for row in dump.sequence_map.strip("\n").split("\n")]
     for first, row in zip(range(0, high_water, _SEQ_ROW), rows, strict=False):
@@ -136,7 +139,7 @@ def _read_positions(text: str, size: int) -> NDArray[np.int32] | None:
         if len(words) != n:
             width = _POS_WIDTH if len(row) <= n * _POS_WIDTH else _POS_WIDTH + 1
             words = [row[i : i + width].strip() for i in range(0, n * width, width)]
-        if n == 0 or not all(word == "." or word.isdecimal() for word in words):
+        if n == 0 or not all(word == "." or (word.isdecimal() and len(word) < 10) for word in words):
             return None
         found += [-1 if word == "." else int(word) for word in words]
     return np.array(found, np.int32) if len(found) == size else None

@@ -33,7 +33,6 @@ _MARK: Final = re.compile(
 _THINKING: Final = re.compile(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)\s*|\[THINK\].*?(?:\[/THINK\]|\Z)\s*", re.DOTALL
 )
-_TOOLS_IN_TEXT: Final = re.compile(r"<tools>.*?</tools>", re.DOTALL)
 _REASONING: Final = ("reasoning_content", "reasoning", "summary", "encrypted_content")
 _FIELDS: Final = (*_REASONING, "content", "name", "arguments", "output", "tool_calls")
 """Fields of a message, or an item, that a template may render; reasoning as templates do, between marks."""

@@ -14,15 +14,14 @@ import numpy as np
 
 from kvdesk.cache.dump import DumpReader, SlotDump, read_cells
 from kvdesk.cache.metrics import holders, stream_metrics
-from kvdesk.cache.record import CacheName
+from kvdesk.cache.record import CacheName, FindSlotLine
 from kvdesk.cache.snapshot import StreamMap
-from kvdesk.engine_log.lines import LogLine
+from kvdesk.engine_log.lines import LONGEST, LogLine
 from kvdesk.translation import tr
 
-MOST_CACHES: Final = 512
-"""Streams of caches that are remembered: 256 sequences, with and without a window."""
-_ROW: Final = re.compile(r"[.M0-9][.M0-9 ]*\*?\s*")
-_MOST_ROWS: Final = 1 << 14
+_MOST_CHARS: Final = 64 << 20
+"""Characters of the maps that are remembered, of all streams."""
+_ROW: Final = re.compile(r"[.M0-9][.M0-9 ]*\*?")
 _SIGNS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -38,6 +37,7 @@ class ShownCache:
         self.ubatch, self.at_line = ubatch, at_line
         self.line, self.spans = dump.line, dump.spans
         self._dump = dump
+        self.n_chars = len(dump.sequence_map or "") + len(dump.position_map or "")
 
     @cached_property
     def cells(self) -> StreamMap | None:
@@ -53,7 +53,7 @@ class CellsReader:
         self._messages = _Messages()
         self._dumps = DumpReader()
         self._ubatch = 0
-        self._searches: list[SlotDump] = []  # of the ubatch so far
+        self._searches: dict[tuple[bool, int], FindSlotLine] = {}  # of the ubatch so far, the last of each stream
         self._at = LogLine(0, "")
         self._is_apart = True  # whether other lines came since the last search
 
@@ -84,12 +84,13 @@ class CellsReader:
         if dump is None:
             return False
         key = (dump.line.n_swa > 0, dump.line.stream)
-        if self._is_new(dump):
+        # An ubatch of several sequences is one search a sequence: alike in one stream, or in streams of their own.
+        if self._is_apart or self._searches.get(key, dump.line) != dump.line:
             self._ubatch += 1
-            self._searches = []
-        self._searches.append(dump)
+            self._searches = {}
+        self._searches[key] = dump.line
         self._is_apart = False
-        if key not in self.caches and len(self.caches) >= MOST_CACHES:
+        if sum(cache.n_chars for cache in self.caches.values()) > _MOST_CHARS:
             self.caches.clear()
         if key[0]:
             for other in self.caches.values():
@@ -99,20 +100,13 @@ class CellsReader:
         self.caches[key] = ShownCache(name, dump, self._ubatch, began.number)
         return True
 
-    def _is_new(self, dump: SlotDump) -> bool:
-        """An ubatch of several sequences is one search a sequence: alike in one stream, or in streams of their own."""
-        if self._is_apart or not self._searches:
-            return True
-        same_cache = [d for d in self._searches if d.line.n_swa == dump.line.n_swa]
-        same_stream = [d for d in same_cache if d.line.stream == dump.line.stream]
-        return bool(same_stream) and same_stream[-1].line != dump.line
-
 
 class _Messages:
     """Joins lines to messages as the engine logged them: in a plain log its maps have a line for each row."""
 
     def __init__(self) -> None:
         self._rows: list[str] = []
+        self._n_chars = 0
         self.in_dump = False
 
     @property
@@ -127,8 +121,9 @@ class _Messages:
             yield text + "\n"
         elif self.in_dump and text.startswith("\n"):
             yield text
-        elif self.in_dump and _ROW.fullmatch(text) and len(self._rows) < _MOST_ROWS:
+        elif self.in_dump and _ROW.fullmatch(text.rstrip()) and self._n_chars + len(text) < LONGEST:
             self._rows.append(text)
+            self._n_chars += len(text) + 1
         elif self.in_dump and not text.strip():
             yield from self._map()
         else:
@@ -141,7 +136,7 @@ class _Messages:
 
     def _map(self) -> Iterator[str]:
         if self._rows:
-            rows, self._rows = self._rows, []
+            rows, self._rows, self._n_chars = self._rows, [], 0
             yield "\n" + "\n".join(rows) + "\n\n"
 
 

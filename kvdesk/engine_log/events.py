@@ -62,8 +62,8 @@ _GIN: Final = re.compile(
 )
 _DONE: Final = re.compile(r"(?P<method>[A-Z]+) (?P<path>/\S*) \S+ (?P<status>\d{3})")
 _WORD: Final = re.compile(r"\w+")
-_CONTINUED: Final = 2000
-"""Characters of a text that goes on over several lines."""
+_LONGEST: Final = 2000
+"""Characters that are kept of a text, which may go on over several lines, and looked at in a line of Ollama."""
 
 
 def _by_word(rules: Iterable[tuple[int, Kind, str]]) -> dict[str, list[_Rule]]:
@@ -90,12 +90,12 @@ def event_of(line: LogLine) -> Event | None:
         return _found(line, head["rest"], _SERVER, slot, task)
     if event := _found(line, text[: 2 * _PREFIX].lstrip(), _ENGINE):
         return event
-    if "msg=" in text[: 2 * _PREFIX] and (go := _GO.search(text)):
+    if "msg=" in text[: 2 * _PREFIX] and (go := _GO.search(text[:_LONGEST])):
         kind = OLLAMA.get(go["msg"].strip())
         values = dict(_PAIR.findall(go["rest"]))
         slot = int(values.pop("id", -1))
         return Event(kind, line.number, go["time"] or line.clock, slot, values=values) if kind else None
-    if "[GIN]" in text[:_PREFIX] and (gin := _GIN.search(text)):
+    if "[GIN]" in text[:_PREFIX] and (gin := _GIN.search(text[:_LONGEST])):
         return Event(Kind.DONE, line.number, gin["time"], values=gin.groupdict())
     return None
 
@@ -104,7 +104,8 @@ def _found(line: LogLine, text: str, rules: Mapping[str, list[_Rule]], slot: int
     word = _WORD.match(text)
     for kind, level, pattern in rules.get(word[0].lower(), ()) if word else ():
         if match := pattern.match(text):
-            values = {name: value for name, value in match.groupdict().items() if value is not None}
+            found = {name: value for name, value in match.groupdict().items() if value is not None}
+            values = {name: value if name == "json" else value[:_LONGEST] for name, value in found.items()}
             event = Event(kind, line.number, line.clock, slot, task, level, values)
             return _detailed(event)
     return None
@@ -143,8 +144,8 @@ class TextJoiner:
         event = event_of(line)
         if self._open is not None:
             text = self._open.values["text"]
-            if event is None and not _HEAD.match(line.text) and len(text) < _CONTINUED:
-                self._open = replace(self._open, values={"text": f"{text}\n{line.text}"})
+            if event is None and not _HEAD.match(line.text) and len(text) < _LONGEST:
+                self._open = replace(self._open, values={"text": f"{text}\n{line.text}"[:_LONGEST]})
                 return
             yield from self.close()
         if event is not None and event.kind in (Kind.OLD_TEXT, Kind.NEW_TEXT):

@@ -18,6 +18,7 @@ LONGEST: Final = 4 << 20
 CHUNK: Final = 1 << 20
 """Bytes read at once."""
 
+_LATEST: Final = 1e18  # microseconds; an integer of JSON may be no float at all
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LEVELS: Final = {"error": 1, "warn": 2, "info": 3, "debug": 5}
 _LETTERS: Final = {"E": 1, "W": 2, "I": 3, "D": 5}
@@ -103,5 +104,5 @@ def _from_json(text: str) -> tuple[str, str, int] | None:
     if found.get("type") != "log" or not isinstance(message, str):
         return None
     time = found.get("time")
-    clock = f"{time / 1e6:.3f} s" if isinstance(time, int | float) and time else ""
+    clock = f"{time / 1e6:.3f} s" if isinstance(time, int | float) and 0 < time < _LATEST else ""
     return message, clock, _LEVELS.get(str(found.get("level")), 0)

@@ -21,6 +21,8 @@ MOST_SLOTS: Final = 256
 """Slots that are remembered: llama.cpp has no more sequences."""
 MOST_WAITING: Final = 64
 """Requests that have ended and wait for their texts."""
+MOST_CHARS: Final = 64 << 20
+"""Characters of all prompts that are remembered."""
 
 
 @dataclass(slots=True)
@@ -76,6 +78,7 @@ class RequestReader:
         self._timed: Request | None = None
         self._last_done = ""
         self._cut_from = -1
+        self._n_chars = 0  # of the prompts that are remembered, some of them twice
         self._handlers = self._all_handlers()
 
     def feed(self, event: Event) -> Iterator[Request]:
@@ -144,6 +147,8 @@ class RequestReader:
 
     def _on_choice(self, event: Event) -> None:
         c, kind = self._choice, event.kind
+        if len(c.same) + len(c.busy) > 2 * MOST_SLOTS:
+            c = self._choice = _Choice()
         if kind is Kind.SIMILARITY:
             c.same[event.slot] = (event.number("same"), event.number("n"))
             c.threshold = event.real("threshold")
@@ -188,7 +193,7 @@ class RequestReader:
         last = next((r for r in reversed(self._waiting) if r.slot == event.slot), None)
         slot.thought |= has_reasoning(str(found.get("generated", "")))
         if isinstance(text, str) and text and not slot.has_body:
-            slot.prompt = prompt_of_text(text)
+            slot.prompt = self._remembered(prompt_of_text(text))
             if last is not None and last.task == found.get("id_task"):
                 last.prompt = slot.prompt
 
@@ -357,7 +362,7 @@ class RequestReader:
         request = next((r for r in self._waiting if r.prompt is None and r.path in ("", path)), None)
         if request is None:
             return
-        request.prompt = prompt_of_json(body)
+        request.prompt = self._remembered(prompt_of_json(body))
         if isinstance(flag := body.get("cache_prompt"), bool):
             request.cache_prompt = flag
         if request.prompt is not None:
@@ -375,6 +380,19 @@ class RequestReader:
             self._slot(ready[0].slot).thought = True
         self._waiting = deque(request for request in self._waiting if not request.path)
         yield from ready
+
+    def _remembered(self, prompt: Prompt | None) -> Prompt | None:
+        """The prompt. All earlier ones are forgotten where together they are too long."""
+        self._n_chars += sum(len(part.text) for part in prompt.parts) if prompt is not None else 0
+        if self._n_chars > MOST_CHARS:
+            self._n_chars = 0
+            for slot in self._slots.values():
+                slot.prompt = None
+                if slot.current is not None:
+                    slot.current.before = None
+            for request in self._waiting:
+                request.prompt = request.before = None
+        return prompt
 
     # -- other programs
 
@@ -443,7 +461,7 @@ class RequestReader:
 
 
 def _count(number: object) -> int:
-    return number if isinstance(number, int) else -1
+    return number if isinstance(number, int) and number < 1 << 31 else -1
 
 
 def _json(event: Event) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.dump import render_position_map, render_sequence_map
 from kvdesk.engine_log.cells import CellsReader, cache_lines
-from kvdesk.engine_log.lines import read_lines
+from kvdesk.engine_log.lines import LONGEST, LogLine, read_lines
 
 LOGS = Path(__file__).parent / "logs"
 
@@ -20,7 +20,8 @@ def messages(n: int, shared: int = 0, level: int = 3, n_swa: int = 0, stream: in
     """What the engine logs of a stream of 256 cells with `n` cells of sequence 0, the first `shared` of 1 too."""
     cells = StreamCells(256, 4)
     seq_ids = [(0, 1)] * shared + [(0,)] * (n - shared)
-    cells.place(np.arange(n), np.arange(n, dtype=np.int32), seq_ids, np.zeros(n, dtype=np.int32), 1)
+    if n:
+        cells.place(np.arange(n), np.arange(n, dtype=np.int32), seq_ids, np.zeros(n, dtype=np.int32), 1)
     frozen = cells.freeze()
     counts = f"n = {n:5}, used = {n:5}, head = {frozen.head:5}, size =   256, n_swa = {n_swa:5}"
     maps = [render_sequence_map(frozen), render_position_map(frozen)] if level == 3 else []
@@ -108,3 +109,33 @@ def test_a_dump_that_was_cut_off_has_no_cells() -> None:
         for cache in read(said[:end]).caches.values():
             assert cache.cells is None or cache.cells.pos.tolist() == list(range(40))
     assert not read("find_slot: nonsense\n0001..\n").caches
+
+
+def slot_line(size: object = 256) -> str:
+    return f"find_slot: stream[0], n =     0, used =     0, head =     0, size = {size:>5}, n_swa =     0\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        slot_line(size="9" * 5000),
+        plain(messages(1, stream=10**9)),
+        plain(messages(0)) + "find_slot: stream[0] min[0] = 3, max[0] = 9\n",
+        plain(messages(40, shared=10)).replace("min[1]", "min[300]").replace("max[1]", "max[300]"),
+    ],
+)
+def test_numbers_that_no_engine_writes_raise_nothing(text: str) -> None:
+    for (_, stream), cache in read(text).caches.items():
+        assert stream < 1000
+        assert list(cache_lines(cache))
+
+
+@pytest.mark.timeout(20)
+def test_dumps_without_an_end_stay_bounded() -> None:
+    reader = CellsReader()
+    for i, text in enumerate([slot_line()] * 3000 + ["find_slot: stream[0] min[0] = 0, max[0] = 1"] * 3000):
+        reader.feed(LogLine(i, text.strip()))
+    assert (len(reader.caches), len(reader._searches), len(reader._dumps._spans)) == (1, 1, 256)
+    for i in range(9):
+        reader.feed(LogLine(i, "1" + " " * 1_000_000 + "x" * (i % 2)))
+    assert reader._messages._n_chars <= LONGEST

@@ -106,3 +106,21 @@ def test_text_around_a_difference_is_joined() -> None:
     )
     events = list(read_events(read_lines([log])))
     assert [event.values["text"] for event in events] == ["you\nare |  kind", "you\nare |  brief"]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text", ["msg=" + "time=" * 800_000, "[GIN] " * 600_000, "slot x: id 1 | task 1 | " + " -" * 2_000_000]
+)
+def test_a_long_line_takes_no_long_time(text: str) -> None:
+    assert list(read_events([LogLine(1, text)])) == []
+
+
+def test_texts_of_events_stay_bounded() -> None:
+    lines = [
+        LogLine(1, "srv send_error: task id = 3, error: " + "x" * 10**6),
+        LogLine(2, "slot f: id 0 | task 1 | old: ... a"),
+    ]
+    lines += [LogLine(3, "y" * 10**6)]
+    error, old = read_events(lines)
+    assert len(error.values["what"]) == len(old.values["text"]) == 2000

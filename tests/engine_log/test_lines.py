@@ -63,3 +63,8 @@ def test_a_line_without_an_end_stays_bounded() -> None:
 def test_bytes_that_are_no_text_raise_nothing() -> None:
     noise = bytes(range(256)) * 40 + b"\n{\n{}\n[1]\n" + b"[" * 100_000 + b"]"
     assert len(list(read_lines([noise]))) > 40
+
+
+@pytest.mark.parametrize("time", [10**400, -1, float("inf"), True, "x"])
+def test_a_time_that_is_none_is_left_out(time: object) -> None:
+    assert only(json.dumps({"type": "log", "time": time, "msg": LINE})).clock in ("", "0.000 s")

@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
+from kvdesk.engine_log import requests as of_log
 from kvdesk.engine_log.causes import Cause, explain_request
 from kvdesk.engine_log.events import read_events
 from kvdesk.engine_log.lines import read_lines
@@ -162,3 +165,20 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(found) == 3000
     assert len(reader._slots) <= MOST_SLOTS
     assert len(reader._waiting) <= MOST_WAITING
+    log = "".join(
+        slot(i, -1, "checking sim = 0.5 (1/2) > 0.1") + slot(i, -1, "skipping, is_processing") for i in range(3000)
+    )
+    requests(log, reader)
+    assert len(reader._choice.same) + len(reader._choice.busy) <= 2 * MOST_SLOTS + 1
+
+
+def test_prompts_that_are_too_long_together_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(of_log, "MOST_CHARS", 2000)
+    reader = RequestReader(is_live=True)
+    for i in range(20):
+        for event in read_events(
+            read_lines([(began(i, i, 40) + ended(i, i, 40, 40) + sent(chat("x" * 300))).encode()])
+        ):
+            list(reader.feed(event))
+    held = [len(slot.prompt.parts[0].text) for slot in reader._slots.values() if slot.prompt is not None]
+    assert 300 <= sum(held) <= 2000
