@@ -87,10 +87,12 @@ def summary_lines(totals: Totals, server: Server) -> Iterator[str]:
     n_misses = sum(total.n for _, total in totals.misses)
     lost = sum(total.lost for _, total in totals.misses)
     seconds = sum(total.lost_s for _, total in totals.misses)
+    requests = tr("1 request") if totals.n == 1 else tr("%n requests", totals.n)
+    misses = tr("1 miss") if n_misses == 1 else tr("%n misses", n_misses)
     yield tr(
-        "{n:,} requests, {tokens:,} tokens in prompts, {share:.0%} reused. "
-        "{misses:,} misses: {lost:,} tokens read again, {seconds:,.1f} s."
-    ).format(n=totals.n, tokens=totals.prompt_tokens, share=share, misses=n_misses, lost=lost, seconds=seconds)
+        "{requests}, {tokens:,} tokens in prompts, {share:.0%} reused. "
+        "{misses}: {lost:,} tokens read again, {seconds:,.1f} s."
+    ).format(requests=requests, tokens=totals.prompt_tokens, share=share, misses=misses, lost=lost, seconds=seconds)
     for cause, total in totals.misses:
         names = "; ".join(cure.name for cure in total.cures)
         yield f"  {cause:26} {total.n:6,} × {total.lost:10,} " + tr("tokens") + f" {total.lost_s:9,.1f} s  {names}"
@@ -109,7 +111,8 @@ def _server_line(s: Server) -> str:
     if s.model:
         parts.append(printable(s.model))
     if s.slots > 0:
-        parts.append(tr("{n} slots").format(n=s.slots) + (f" × {s.ctx:,}" if s.ctx > 0 else ""))
+        slots = tr("1 slot") if s.slots == 1 else tr("%n slots", s.slots)
+        parts.append(f"{slots} × {s.ctx:,}" if s.ctx > 0 else slots)
     memory = {"window": tr("sliding window"), "recurrent": tr("recurrent state")}.get(s.memory)
     parts += [memory] if memory else []
     if s.ram_mib >= 0:

@@ -94,7 +94,7 @@ def test_text_says_cause_cost_and_cure(capsys: pytest.CaptureFixture[str]) -> No
     assert "Read again: 500 tokens, 2.00 s" in out
     assert "none of its 1 checkpoints lies before the first difference (token 500)" in out
     assert "→ --ctx-checkpoints N" in out
-    assert "2 requests, 1,900 tokens in prompts, 0% reused. 1 misses: 500 tokens read again, 2.0 s." in out
+    assert "2 requests, 1,900 tokens in prompts, 0% reused. 1 miss: 500 tokens read again, 2.0 s." in out
 
 
 def test_a_log_on_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
