@@ -24,7 +24,7 @@ class KvCache:
 
         Raises CacheMiss, an AssertionError, with the first difference; UserError for what cannot be compared.
         """
-        __tracebackhide__ = True
+        __tracebackhide__ = True  # pytest shows the line of the test
         stable.assert_prefix_stable(requests)
 
     def replay(self, requests: Sequence[Request], model: str | Path | None = None, *, n_ctx: int = 4096) -> Replay:

@@ -68,6 +68,7 @@ class Replay:
 
     def assert_reused(self, turn: int, at_least: float = USUAL_SHARE) -> None:
         """turn: its number, from 2. Raises CacheMiss; UserError where the number is of no such turn."""
+        __tracebackhide__ = True  # pytest shows the line of the test
         if not 2 <= turn <= len(self.turns):
             sentence = tr("There is no turn {turn} to ask: the first has nothing to reuse, the last is {last}.")
             raise UserError(sentence.format(turn=turn, last=len(self.turns)))
@@ -77,6 +78,7 @@ class Replay:
 
     def assert_budget(self, name: str) -> None:
         """The budget of that name. Raises CacheMiss; UserError where the file or the budget cannot be read."""
+        __tracebackhide__ = True
         budget = budget_of(self.budgets, name)
         for number in range(2, len(self.turns) + 1):
             self.assert_reused(number, budget.least_share)

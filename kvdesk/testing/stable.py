@@ -54,6 +54,7 @@ class Difference:
 
 def assert_prefix_stable(requests: Sequence[Request]) -> None:
     """The requests of one conversation, in order. Raises CacheMiss; UserError for what cannot be compared."""
+    __tracebackhide__ = True  # pytest shows the line of the test
     if len(requests) < 2:
         raise UserError(tr("One request has nothing to be compared with: give all requests of a conversation."))
     asked = [asked_of(request, number) for number, request in enumerate(requests, start=1)]

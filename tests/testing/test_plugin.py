@@ -75,6 +75,7 @@ def test_an_agent_with_a_date_fails_and_passes_when_fixed(agent: pytest.Pytester
             "E*The first token that differs is number * of the prompt:",
             "E*turn 1: '09:59:59. You keep a*'",
             "E*turn 2: '10:00:00. You keep a*'",
+            "test_replay.py:7: CacheMiss",
         ]
     )
 
