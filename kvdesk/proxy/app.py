@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -43,11 +42,10 @@ _Pairs = Sequence[tuple[bytes, bytes]]
 class Proxy:
     """`url`: of the server, without /v1; `tell` gets each request whose prompt can be compared, when it has ended."""
 
-    def __init__(self, url: str, tell: Callable[[Exchange], None], verify: ssl.SSLContext | bool = True) -> None:
+    def __init__(self, url: str, tell: Callable[[Exchange], None]) -> None:
         self._url, self._tell = httpx2.URL(url), tell
         self._secret = secrets.token_bytes(16)
         self._client = httpx2.AsyncClient(
-            verify=verify,
             timeout=httpx2.Timeout(None, connect=CONNECT_S, write=WRITE_S),
             limits=httpx2.Limits(max_connections=None),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),

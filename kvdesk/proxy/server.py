@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -29,13 +28,10 @@ _END_S: Final = 3
 class ProxyServer:
     """`port` 0: any that is free. `tell` gets each request explained, on a thread of its own. `listen`, then `run`."""
 
-    def __init__(
-        self, url: str, port: int, tell: Callable[[Finding], None], verify: ssl.SSLContext | bool = True
-    ) -> None:
-        """`verify`: as httpx has it; False is for nobody, a context has another root of trust."""
+    def __init__(self, url: str, port: int, tell: Callable[[Finding], None]) -> None:
         self.port, self._tell = port, tell
         self.reporter = Reporter()
-        self._proxy = Proxy(url, self._ended, verify)
+        self._proxy = Proxy(url, self._ended)
         self._reading = ThreadPoolExecutor(1, "kvdesk-proxy")
         self._lock = Lock()
         self._n_waiting = 0  # bytes
