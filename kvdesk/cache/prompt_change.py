@@ -37,6 +37,7 @@ _REASONING: Final = ("reasoning_content", "reasoning", "summary", "encrypted_con
 _FIELDS: Final = (*_REASONING, "content", "name", "arguments", "output", "tool_calls")
 """Fields of a message, or an item, that a template may render; reasoning as templates do, between marks."""
 _OPEN: Final = "<think>"
+_RENDERED: Final = (("content", 0),)
 _INSTRUCTING: Final = frozenset({"system", "developer"})
 ATTRIBUTION: Final = re.compile(r"x-anthropic-billing-header|\bcch=")
 
@@ -146,10 +147,10 @@ def prompt_of_text(text: str) -> Prompt:
     parts, role, end = [], "", 0
     for mark in _MARK.finditer(text):
         if text[end : mark.start()].strip() or role:
-            parts.append(Part(role, text[end : mark.start()]))
+            parts.append(Part(role, text[end : mark.start()], _RENDERED))
         role = next((name for name in mark.groupdict().values() if name), "assistant").replace("[INST]", "user")
         end = mark.end()
-    parts.append(Part(role, text[end:]))
+    parts.append(Part(role, text[end:], _RENDERED))
     return Prompt(tuple(parts), is_rendered=True)
 
 
