@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from kvdesk.chat import storable
 from kvdesk.server.errors import ApiError
 
 IGNORED: Final = frozenset(
@@ -216,6 +217,8 @@ def read(kind: type[B], body: bytes) -> B:
     """The request in a body. Raises ApiError with a sentence that names the field."""
     try:
         value = json.loads(body, parse_constant=_no_number, parse_float=_finite)
+        if b"\\ud" in body.lower():  # half a character, which no answer could name
+            value = json.loads(storable(json.dumps(value, ensure_ascii=False)))
     except (ValueError, RecursionError) as error:
         raise ApiError(400, f"The body is no JSON: {str(error)[:200]}.") from error
     return parsed(kind, value)

@@ -36,6 +36,16 @@ def test_a_chat_template_is_applied(http: httpx.Client) -> None:
     assert http.post("/apply-template", json=ended).json()["prompt"] == f"{prompt}Well, <|im_end|>\n"
 
 
+def test_half_a_character_in_any_field_is_replaced(http: httpx.Client) -> None:
+    tool = r'{"type": "function", "function": {"name": "f", "description": "\ud800", "parameters": {}}}'
+    body = r'{"messages": [{"role": "user", "content": "\ud83d\ude00"}], "tools": [' + tool + "]}"
+    answer = http.post("/apply-template", content=body)
+    assert answer.status_code == 200, answer.text
+    assert "\U0001f600" in answer.json()["prompt"]
+    named = http.post("/v1/responses", content=r'{"input": [{"type": "\ud800"}]}')
+    assert named.status_code == 400, named.text
+
+
 def test_a_prompt_that_cannot_be_rendered_is_refused(http: httpx.Client) -> None:
     bodies: list[dict[str, Any]] = [{}, {"messages": []}, {"messages": [{"role": "user"}]}]
     for body in bodies:
