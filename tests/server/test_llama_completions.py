@@ -11,7 +11,7 @@ import pytest
 from kvdesk.server.errors import ApiError
 from kvdesk.server.mixed_prompts import prompts_of
 
-PROMPT = "What is two plus two, and what is the capital of France, please? Write three words about a cat."
+PROMPT = "Once upon a time there was a cat who lived in a small house near the sea, and every morning the cat"
 
 
 def asked(http: httpx.Client, **fields: Any) -> Any:

@@ -52,7 +52,7 @@ def make_home(folder: Path, model: Path) -> Home:
     """Four chats held with a model, stored; every one but the last has left the cache for the disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KVDESK_HOME", str(folder))
-        patch.setattr(swap, "_WORTH", 0.0)  # so small a model is read again sooner than its state
+        patch.setattr(swap, "PAYS", 0.0)  # so small a model is read again sooner than its state
         settings = Settings(model=str(model), context=CONTEXT, cache=CachePolicy(prefill_ahead=False))
         save_settings(settings, paths.settings_file())
         headless = HeadlessEngine()
