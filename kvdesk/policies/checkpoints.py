@@ -7,7 +7,6 @@ server-context.cpp), instead of to nothing. Pure: values in, positions and keys 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from kvdesk.policies.tuned import (
@@ -54,13 +53,15 @@ def pauses(
     n_held: tokens that need not be read; pause_ms: what one batch more costs; token_ms: what a token of a prompt costs;
     block: only multiples of it.
     """
-    least = (
-        max(MIN_REUSE_TOKENS, math.ceil(pause_ms / (CHECKPOINT_PRICE * token_ms))) if token_ms > 0 else MIN_REUSE_TOKENS
-    )
     regular = range((n_held // CHECKPOINT_EVERY + 1) * CHECKPOINT_EVERY, n_prompt, CHECKPOINT_EVERY)
     found: list[int] = []
     for at in sorted({at // block * block for at in (*marks, *regular, n_prompt - 1)}):
-        if n_held < at < n_prompt and at - max([n_kept, *found]) >= least:
+        n_spared = at - max([n_kept, *found])
+        if (
+            n_held < at < n_prompt
+            and n_spared >= MIN_REUSE_TOKENS
+            and (token_ms <= 0 or pays(n_spared * token_ms, pause_ms))
+        ):
             found.append(at)
     return found
 
