@@ -49,6 +49,7 @@ def test_an_answer_streams_and_ends(window: MainWindow, qtbot: QtBot) -> None:
     assert not window.chat.composer.is_running
 
 
+@pytest.mark.usefixtures("fresh")  # nothing was drawn a moment ago
 def test_text_is_drawn_at_most_ten_times_a_second(window: MainWindow, qtbot: QtBot) -> None:
     widget = begin(window)
     assert RENDER_INTERVAL_MS >= 100
