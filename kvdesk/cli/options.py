@@ -41,6 +41,19 @@ def add_context(parser: argparse.ArgumentParser, n_ctx: str = "") -> None:
     )
 
 
+def add_port(parser: argparse.ArgumentParser, default: int) -> None:
+    """The port at which a command listens; see `check_port`."""
+    parser.add_argument(
+        "--port", type=int, default=default, metavar="N", help=tr("port (default {default})").format(default=default)
+    )
+
+
+def check_port(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage error where the port is out of range."""
+    if not 0 <= args.port <= 65535:
+        parser.error("--port: a port is a number from 0 to 65535")
+
+
 def model_path(args: argparse.Namespace) -> Path:
     """The chosen or the embedded model. Raises ModelFileError when there is none."""
     path = args.model or paths.embedded_model()

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from kvdesk.cli import options
 from kvdesk.cli.output import private_file
 from kvdesk.cli.parser import Parser
 from kvdesk.protocol.servers import is_readable_on_the_way, server_url
@@ -34,19 +35,12 @@ def main(argv: Sequence[str]) -> int:
         ),
     )
     parser.add_argument("--to", required=True, metavar="URL", help=tr("the server, such as http://127.0.0.1:8080"))
-    parser.add_argument(
-        "--port",
-        type=int,
-        default=DEFAULT_PORT,
-        metavar="N",
-        help=tr("port (default {default})").format(default=DEFAULT_PORT),
-    )
+    options.add_port(parser, DEFAULT_PORT)
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help=tr("keep one JSON object a request, readable for you alone")
     )
     args = parser.parse_args(argv)
-    if not 0 <= args.port <= 65535:
-        parser.error("--port: a port is a number from 0 to 65535")
+    options.check_port(parser, args)
     url = server_url(args.to)
     from kvdesk.proxy.server import ProxyServer
 

@@ -53,13 +53,7 @@ def main(argv: Sequence[str]) -> int:
         metavar="ADDRESS",
         help=tr("address (default {default})").format(default=DEFAULT_HOST),
     )
-    parser.add_argument(
-        "--port",
-        type=int,
-        default=DEFAULT_PORT,
-        metavar="N",
-        help=tr("port (default {default})").format(default=DEFAULT_PORT),
-    )
+    options.add_port(parser, DEFAULT_PORT)
     parser.add_argument(
         "--api-key", action="append", default=[], metavar="KEY", help=tr("key that clients must send; may be repeated")
     )
@@ -131,8 +125,7 @@ def main(argv: Sequence[str]) -> int:
     options.add_context(parser)
     sampling_options.add_sampling(parser, {"max_tokens": tr("as long as the context")})
     args = parser.parse_args(argv)
-    if not 0 <= args.port <= 65535:
-        parser.error("--port: a port is a number from 0 to 65535")
+    options.check_port(parser, args)
     for option, keys in (("--api-key", args.api_key), ("--inspect-key", args.inspect_key)):
         if any(len(key) < 8 or not key.isascii() or not key.isprintable() for key in keys):
             parser.error(f"{option}: a key has 8 characters or more of ASCII")
