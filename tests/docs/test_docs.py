@@ -92,4 +92,4 @@ def test_versions_agree() -> None:
     assert f"## {__version__}\n" in TEXTS["CHANGELOG.md"]
     metainfo = (ROOT / "packaging/linux/kvdesk.metainfo.xml").read_text(encoding="utf-8")
     assert f'<release version="{__version__}"' in metainfo
-    assert f"kvdesk_{__version__}_amd64.deb" in TEXTS["docs/user-guide.md"]
+    assert f"kvdesk_{__version__}_amd64.deb" in TEXTS["docs/install.md"]
