@@ -147,8 +147,8 @@ def _run_window(file: str | None) -> int:
 
 
 def _import_qt() -> None:
-    """PySide6 wraps `import` to read the source of every module for `from __feature__ import`: a sixth of the start, and
-    8 MB that stay (shibokensupport/feature.py). kvdesk uses no features.
+    """PySide6 wraps `import` to look into the source of every module for `from __feature__ import`: a sixth of the
+    start, and 8 MB that stay (shibokensupport/feature.py). kvdesk uses no features.
     """
     plain = builtins.__import__
     importlib.import_module("PySide6.QtCore")

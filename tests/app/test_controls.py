@@ -33,7 +33,7 @@ class DrivenWindow(App):
         self.ask("What is the sea?")
         window.new_chat_requested.emit()
         self.ask("Name three towns.")
-        self.form = window.inspector.cache.operations
+        self.form = window.inspector.cache.instruments.operations
         self.form.set_open(True)
         self.wait(lambda: len(self.view.leases) == 2)
         self.audit()  # until then the view may lack the last tokens
@@ -140,7 +140,7 @@ def test_compaction_from_its_card(driven: DrivenWindow) -> None:
     driven.wait(lambda: bool(driven.done("seq_rm")))
     driven.form.show_state(driven.parts.window._state)
     driven.form.button(specs.COMPACT).click()
-    compact = driven.parts.window.inspector.cache.compaction.compact_button
+    compact = driven.parts.window.inspector.cache.instruments.compaction.compact_button
     driven.wait(compact.isEnabled)
     compact.click()
     driven.wait(lambda: bool(driven.done("compact")))

@@ -61,7 +61,7 @@ def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: Qt
     rebuild = window.inspector.rebuild_button
     rebuild.setFocus()
     qtbot.mouseClick(rebuild, Qt.MouseButton.LeftButton)
-    question = window.inspector.cache.question
+    question = window.inspector.cache.instruments.question
     for answer in ("", "nothing"):
         question.ask(ContextSettings(), 12, [("A chat", 12)])
         assert question.button("tokens").hasFocus()
@@ -74,7 +74,7 @@ def test_escape_refuses_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
     window.apply_event(cache_view())
     asked: list[object] = []
     window.rebuild_requested.connect(lambda *of: asked.append(of))
-    question = window.inspector.cache.question
+    question = window.inspector.cache.instruments.question
     question.ask(ContextSettings(), 12, [("A chat", 12)])
     qtbot.keyClick(question.button("tokens"), Qt.Key.Key_Escape)
     assert question.text == ""

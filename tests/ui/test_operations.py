@@ -61,14 +61,14 @@ Record = Callable[[object], list[tuple[object, ...]]]
 
 def show(window: MainWindow, view: CacheView | None = None) -> OperationsPanel:
     window.apply_event(view or cache_view())
-    panel = window.inspector.cache.operations
+    panel = window.inspector.cache.instruments.operations
     panel.show_state(window._state)
     panel.set_open(True)
     return panel
 
 
 def press(window: MainWindow, spec: OperationSpec) -> None:
-    window.inspector.cache.operations.button(spec).click()
+    window.inspector.cache.instruments.operations.button(spec).click()
 
 
 def test_every_button_makes_its_operation(window: MainWindow, record: Record) -> None:
@@ -249,7 +249,7 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
     for _ in range(16):
         window.apply_event(SpeedSample(1.0, "decode", 1, 10.0, 256))
     window.apply_event(done())
-    card = window.inspector.cache.effect
+    card = window.inspector.cache.instruments.effect
     assert card.isVisible()
     assert "Cells in use 220 → 64" in card.text
     assert "Read per new token 256 → 256" in card.text
@@ -263,7 +263,7 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
     assert "tok/s 100 → 125" in card.text
     window.apply_event(replace(cache_view(8), undoable=(8,)))
     window._events._write_numbers()
-    panel = window.inspector.cache.operations
+    panel = window.inspector.cache.instruments.operations
     panel.set_open(True)
     assert card.undo_button.isVisible()
     assert not panel.button(specs.UNDO).isVisible(), "one is enough"
@@ -279,7 +279,7 @@ def test_the_next_token_is_written_as_text(window: MainWindow) -> None:
     show(window)
     window.apply_event(TokenTexts({3: " ay", 4: " oh"}))
     window.apply_event(done())
-    assert "changed: “␣ay” → “␣oh”" in window.inspector.cache.effect.text
+    assert "changed: “␣ay” → “␣oh”" in window.inspector.cache.instruments.effect.text
 
 
 def test_a_rebuild_that_reads_again_ends_with_a_card(window: MainWindow) -> None:
@@ -287,7 +287,7 @@ def test_a_rebuild_that_reads_again_ends_with_a_card(window: MainWindow) -> None
     window.apply_event(Working("Reading conversations again", 0, 1066))
     assert window.activity.text == "Reading conversations again: 0 of 1,066 tokens"
     window.apply_event(Refilled(3, 1066, 0, 1, 7700.0))
-    card = window.inspector.cache.effect
+    card = window.inspector.cache.instruments.effect
     assert card.isVisible()
     assert not card.undo_button.isVisible()
     assert "1,066 tokens were read again in 7.70 s (138 tok/s)." in card.text
@@ -300,7 +300,7 @@ def test_compaction_is_previewed_and_done(window: MainWindow, qtbot: QtBot, reco
     sent = record(window.command_requested)
     show(window)
     press(window, specs.COMPACT)
-    card = window.inspector.cache.compaction
+    card = window.inspector.cache.instruments.compaction
     assert card.isVisible()
     assert sent == [(PreviewCompaction(Layout.KEEP_ORDER),)]
     assert not card.compact_button.isEnabled(), "not before one has seen what it does"
@@ -319,14 +319,14 @@ def test_compaction_is_previewed_and_done(window: MainWindow, qtbot: QtBot, reco
     assert sent[3:] == [(Operate(Compact(Layout.HOT_FIRST, (0, 1))),)]
     assert card.isHidden()
     window.apply_event(replace(done(), name="compact"))
-    assert window.inspector.cache.effect.isVisible()
+    assert window.inspector.cache.instruments.effect.isVisible()
 
 
 @pytest.mark.usefixtures("fresh")
 def test_a_compaction_that_changes_nothing_is_not_offered(window: MainWindow) -> None:
     show(window)
     window.operations.open_compaction()
-    card = window.inspector.cache.compaction
+    card = window.inspector.cache.instruments.compaction
     tight = cache_view(9, runs=((0, 100, (0,), 0, 1),)).snapshot
     plan = plan_compaction(tight, Layout.KEEP_ORDER)
     plan = replace(plan, bytes_to_move=23_000_000)
@@ -427,7 +427,7 @@ def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Recor
     found["Remove its cells and all after it"].trigger()
     assert sent == [(Operate(RemoveRange(0, 0, 12)),), (Operate(RemoveRange(0, 0, -1)),)]
     found["Choose its cells for an operation"].trigger()
-    panel = window.inspector.cache.operations
+    panel = window.inspector.cache.instruments.operations
     assert panel.is_open
     assert panel.call == "llama_memory_seq_rm(mem, 0, 0, 12)"
 
@@ -486,7 +486,7 @@ def test_a_rebuild_says_its_call_and_cost_first(window: MainWindow, record: Reco
     window.apply_event(cache_view())
     window._events._write_numbers()
     window.inspector.rebuild_button.click()
-    question = window.inspector.cache.question
+    question = window.inspector.cache.instruments.question
     assert rebuilds == []
     assert sent == [(PreviewContext(ContextSettings()),)]
     names = [conversation.title for conversation in CONVERSATIONS]

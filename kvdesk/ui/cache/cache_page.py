@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -10,18 +11,10 @@ from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.protocol import calls
 from kvdesk.translation import marked, tr
-from kvdesk.ui.cache.numbers_panel import NumbersPanel
 from kvdesk.ui.cache.overview import Overview
-from kvdesk.ui.cache.rulers import Rulers
-from kvdesk.ui.graphs.trends import Trends
-from kvdesk.ui.map.bar import MapBar
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.legend import ROW_PX, Legend
 from kvdesk.ui.map.legend_entries import MapLegend
-from kvdesk.ui.operations.compaction_card import CompactionCard
-from kvdesk.ui.operations.effect_view import EffectView
-from kvdesk.ui.operations.panel import OperationsPanel
-from kvdesk.ui.operations.rebuild_question import RebuildQuestion
 from kvdesk.ui.widgets.controls import ElidedLabel, label
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
@@ -30,6 +23,9 @@ from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.readout import positions_of, totals
 from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
 
+if TYPE_CHECKING:
+    from kvdesk.ui.cache.instruments import Instruments
+
 _ABOUT: Final = marked(
     "One square is one token, in its chat's colour; grey is free. "
     "The model reads up to the dashed line, the stronger grey too."
@@ -37,8 +33,12 @@ _ABOUT: Final = marked(
 
 
 class CachePage(QWidget):
-    """Shows the cache as it is now."""
+    """Shows the cache as it is now. Most of it is made when it is first needed: a person who sees the map and four
+    numbers does not wait for it.
+    """
 
+    instruments_made = Signal(object)
+    """`Instruments`, once."""
     forget_clicked = Signal()
     rebuild_clicked = Signal()
     all_clicked = Signal()
@@ -46,19 +46,14 @@ class CachePage(QWidget):
 
     def __init__(self, theme: Theme, measured: Measurements) -> None:
         super().__init__()
-        self._theme = theme
+        self._theme, self._measured = theme, measured
+        self._instruments: Instruments | None = None
+        self._state: CacheState | None = None  # that operations by hand were last shown of
         self.map = CellMapView(theme)
         self.map.described.connect(self._on_described)
-        self.numbers = NumbersPanel(theme, measured)
         self.overview = Overview(theme)
         self.overview.all_clicked.connect(self.all_clicked)
         self._shows_all = False
-        self.rulers = Rulers(theme)
-        self.trends = Trends(theme, measured)
-        self.trends.less_clicked.connect(self.less_clicked)
-        self.effect = EffectView(theme)
-        self.effect.dismissed.connect(self._place_undo)
-        self.bar = MapBar(theme, self.map)
         self._legend = Legend(theme)
         self.map.key_changed.connect(self._on_key_changed)
         self._first, self._second = ElidedLabel(), ElidedLabel()
@@ -76,16 +71,45 @@ class CachePage(QWidget):
             tr("Frees the context and makes a new one; every conversation is computed again at its next message.")
             + f"\n{calls.new_context()}",
         )
-        self.operations = OperationsPanel(theme, self.forget, self.rebuild)
-        self.question = RebuildQuestion()
-        self.compaction = CompactionCard(theme)
         self.forget.clicked.connect(self.forget_clicked)
         self.rebuild.clicked.connect(self.rebuild_clicked)
         self._lay_out()
         self.show_all(False)
         theme.changed.connect(self._reserve_readout)
-        self.operations.toggled.connect(lambda is_open: self.reveal(self.operations) if is_open else None)
-        self.trends.fold.toggled.connect(self._on_trends_toggled)
+
+    @property
+    def instruments(self) -> Instruments:
+        """All of the page but the map and four numbers, made now if they were not yet."""
+        if self._instruments is None:
+            from kvdesk.ui.cache.instruments import make_instruments
+
+            made = self._instruments = make_instruments(
+                self._theme, self._measured, self.map, self.forget, self.rebuild
+            )
+            made.trends.less_clicked.connect(self.less_clicked)
+            made.effect.dismissed.connect(self._place_undo)
+            made.operations.toggled.connect(lambda is_open: self.reveal(made.operations) if is_open else None)
+            made.trends.fold.toggled.connect(self._on_trends_toggled)
+            self._pinned.insertWidget(0, made.bar)
+            for i, widget in enumerate(made[1:-1]):
+                self._column.insertWidget(i, widget)
+            self._column.insertWidget(self._column.count() - 1, made.trends)
+            self._show_instruments()
+            if self._state is not None:
+                self.show_possible(self._state)
+            self.instruments_made.emit(made)
+        return self._instruments
+
+    @property
+    def made_instruments(self) -> Instruments | None:
+        """None until they were needed."""
+        return self._instruments
+
+    def when_made(self, hear: Callable[[Instruments], object]) -> None:
+        """Give it the instruments when they are made, or at once where they are already."""
+        if self._instruments is not None:
+            hear(self._instruments)
+        self.instruments_made.connect(hear)
 
     @property
     def readout(self) -> str:
@@ -95,16 +119,20 @@ class CachePage(QWidget):
     @property
     def too_high_px(self) -> int:
         """So much of the numbers and positions is out of sight before one scrolls; graphs may be below."""
-        return max(0, self.rulers.geometry().bottom() + 1 - self._scroll.viewport().height())
+        return max(0, self.instruments.rulers.geometry().bottom() + 1 - self._scroll.viewport().height())
 
     def show_all(self, shows_all: bool) -> None:
         """All instruments; else the map and four numbers, in words that need no glossary."""
         self._shows_all = shows_all
-        for widget in (self.bar, self.operations, self.numbers, self.rulers, self.trends):
-            widget.setVisible(shows_all)
+        if shows_all or self._instruments is not None:
+            self._show_instruments()
         self.overview.setHidden(shows_all)
         self._key.setCurrentIndex(1 if shows_all else 0)
         self._reserve_readout()
+
+    def _show_instruments(self) -> None:
+        for widget in self.instruments.lasting:
+            widget.setVisible(self._shows_all)
 
     def show_map(self, state: CacheState) -> None:
         """Draw the newest view."""
@@ -114,17 +142,21 @@ class CachePage(QWidget):
 
     def show_possible(self, state: CacheState) -> None:
         """The form of operations by hand."""
-        self.operations.show_state(state)
-        self.effect.show_undoable(() if state.running or state.dead else state.undoable)
-        self._place_undo()
+        self._state = state
+        if (made := self._instruments) is not None:
+            made.operations.show_state(state)
+            made.effect.show_undoable(() if state.running or state.dead else state.undoable)
+            self._place_undo()
 
     @Slot()
     def _place_undo(self) -> None:
         """One button: where the effect is shown, else beside the call."""
-        self.operations.offer_undo(not self.effect.offers_undo)
+        self.instruments.operations.offer_undo(not self.instruments.effect.offers_undo)
 
     def show_numbers(self, state: CacheState) -> None:
-        """Metrics and rulers."""
+        """Metrics, rulers and graphs."""
+        if (made := self._instruments) is not None:
+            made.trends.stack.draw_due()
         if state.view is None:
             return
         snapshot, leases = state.view.snapshot, state.leases
@@ -132,7 +164,7 @@ class CachePage(QWidget):
             self.overview.show_numbers(totals(snapshot), state.turn)
             return
         colours, titles = state.looks(leases)
-        self.numbers.show_view(state.view, titles)
+        self.instruments.numbers.show_view(state.view, titles)
         rows = []
         for span in snapshot.sequences:
             seq_id = int(span.seq_id)
@@ -157,7 +189,7 @@ class CachePage(QWidget):
         rows = together(rows)
         if shown is not None and all(lease.conversation != shown.id for lease in leases.values()):
             rows.append(empty_row(state.title(shown.id, -1), shown.colour))
-        self.rulers.show_rows(rows, snapshot.n_ctx)
+        self.instruments.rulers.show_rows(rows, snapshot.n_ctx)
 
     def reveal(self, widget: QWidget) -> None:
         """Scroll to a part of the page that has just appeared; to its beginning where it is too high."""
@@ -171,9 +203,9 @@ class CachePage(QWidget):
 
     @Slot(bool)
     def _on_trends_toggled(self, is_open: bool) -> None:
-        self._column.setStretchFactor(self.trends, int(is_open))
+        self._column.setStretchFactor(self.instruments.trends, int(is_open))
         if is_open:
-            self.reveal(self.trends)
+            self.reveal(self.instruments.trends)
 
     @Slot(str, str)
     def _on_described(self, first: str, second: str) -> None:
@@ -226,20 +258,16 @@ class CachePage(QWidget):
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 12, 0)
         column.setSpacing(8)
-        for widget in (self.operations, self.question, self.compaction, self.effect, self.numbers, self.rulers):
-            column.addWidget(widget)
         column.addWidget(self.overview, 1)
-        column.addWidget(self.trends)
         column.addStretch(0)  # all of the room while the graphs are folded away
         self._column = column
         scroll = self._scroll = ScrollColumn()
         scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)
         scroll.setAccessibleName(tr("The cache as it is"))
         scroll.setWidget(content)
-        pinned = QVBoxLayout()
+        pinned = self._pinned = QVBoxLayout()
         pinned.setSpacing(8)
         pinned.setContentsMargins(0, 0, 12, 0)
-        pinned.addWidget(self.bar)
         pinned.addWidget(self.map)
         pinned.addWidget(self._readout)
         around = QVBoxLayout(self)

@@ -17,11 +17,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.translation import tr
 from kvdesk.ui.cache.cache_page import CachePage
-from kvdesk.ui.cache.numbers_panel import NumbersPanel
-from kvdesk.ui.cache.rulers import Rulers
-from kvdesk.ui.map.bar import MapBar
 from kvdesk.ui.map.cell_map import CellMapView
-from kvdesk.ui.shell.log_panel import LogPanel
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
@@ -30,7 +26,11 @@ from kvdesk.viewmodel.measurements import Measurements
 
 if TYPE_CHECKING:
     from kvdesk.ui.blocks.page import BlocksPage
+    from kvdesk.ui.cache.numbers_panel import NumbersPanel
+    from kvdesk.ui.cache.rulers import Rulers
     from kvdesk.ui.graphs.graphs_page import GraphsPage
+    from kvdesk.ui.map.bar import MapBar
+    from kvdesk.ui.shell.log_panel import LogPanel
     from kvdesk.ui.timeline.page import TimelinePage
 
 PageT = TypeVar("PageT", bound=QWidget)
@@ -85,12 +85,18 @@ def _make_timeline(parts: PageParts) -> QWidget:
     return TimelinePage(parts.theme, parts.state, parts.texts)
 
 
+def _make_log(parts: PageParts) -> QWidget:
+    from kvdesk.ui.shell.log_panel import LogPanel
+
+    return LogPanel(parts.theme)
+
+
 PAGES: Final = (
     Page("Cache", Feature.CACHE_VIEW, lambda parts: CachePage(parts.theme, parts.measured)),
     Page("Blocks", Feature.BLOCK_MAP, _make_blocks, late=True, instead_of="Cache"),
     Page("Graphs", Feature.CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
     Page("Timeline", Feature.CACHE_VIEW, _make_timeline, late=True),
-    Page("Log", None, lambda parts: LogPanel(parts.theme)),
+    Page("Log", None, _make_log, late=True),
 )
 """In the order of the tabs; the first is shown at first."""
 LABELS: Final = tuple(page.label for page in PAGES)
@@ -234,15 +240,15 @@ class Inspector(QWidget):
 
     @property
     def map_bar(self) -> MapBar:
-        return self._cache.bar
+        return self._cache.instruments.bar
 
     @property
     def numbers(self) -> NumbersPanel:
-        return self._cache.numbers
+        return self._cache.instruments.numbers
 
     @property
     def rulers(self) -> Rulers:
-        return self._cache.rulers
+        return self._cache.instruments.rulers
 
     @property
     def graphs_page(self) -> GraphsPage:
@@ -271,6 +277,9 @@ class Inspector(QWidget):
 
     @property
     def log(self) -> LogPanel:
+        from kvdesk.ui.shell.log_panel import LogPanel
+
+        self._make(LABELS.index("Log"))
         return self._page(LogPanel)
 
     @property
@@ -324,7 +333,6 @@ class Inspector(QWidget):
     def show_numbers(self) -> None:
         """Write what need not follow every view."""
         self._cache.show_numbers(self._state)
-        self._cache.trends.stack.draw_due()
 
     def _count(self, view: CacheView) -> None:
         """Add the view to the measurements."""
@@ -351,7 +359,7 @@ class Inspector(QWidget):
             case LoadSample():
                 self.measured.add_load(event)
             case BatchRefused():
-                self._cache.rulers.show_refused(event)
+                self.rulers.show_refused(event)
             case LogLine():
                 self.log.append(event)
             case BlockMapView():

@@ -21,6 +21,7 @@ from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
 
 if TYPE_CHECKING:
+    from kvdesk.ui.cache.instruments import Instruments
     from kvdesk.ui.models.page import ModelsPage
 
 
@@ -145,17 +146,17 @@ class Intents(QObject):
         """Leave another room, a question, the search, or a message that is edited; stop the answer; close "Why?", and
         dismiss the newest notice.
         """
-        cache, conversations = self._parts.inspector.cache, self._parts.conversations
+        made, conversations = self._parts.inspector.cache.made_instruments, self._parts.conversations
         if self._parts.activity.has_keyboard:
             self._parts.activity.dismiss()
         elif not self._parts.rooms.shows_chats:
             self._parts.rooms.leave()
         elif conversations.folder_field.isVisible():
             conversations.folder_field.leave()
-        elif cache.question.isVisible():
-            cache.question.refuse()
-        elif cache.compaction.isVisible():
-            cache.compaction.refuse()
+        elif made is not None and made.question.isVisible():
+            made.question.refuse()
+        elif made is not None and made.compaction.isVisible():
+            made.compaction.refuse()
         elif conversations.search.hasFocus() or conversations.results.hasFocus():
             conversations.search.clear()
             self._parts.chat.composer.focus_edit()
@@ -315,6 +316,12 @@ class Intents(QObject):
         chat.inspector_clicked.connect(self._settings.toggle_inspector)
         self._parts.unsaved.save_requested.connect(window.unsaved_save_requested)
 
+    @Slot(object)
+    def _connect_instruments(self, made: Instruments) -> None:
+        made.question.chosen.connect(self._on_rebuild_chosen)
+        for card in (made.question, made.compaction):
+            card.cancelled.connect(self._parts.chat.composer.focus_edit)
+
     def _connect_cache(self) -> None:
         window, inspector, operations = self._window, self._parts.inspector, self._parts.operations
         self._parts.status.audit_clicked.connect(window.audit_requested)
@@ -324,9 +331,7 @@ class Intents(QObject):
         inspector.all_wanted.connect(self._settings.show_instruments)
         inspector.forget_clicked.connect(self.forget)
         inspector.rebuild_clicked.connect(self.ask_rebuild)
-        inspector.cache.question.chosen.connect(self._on_rebuild_chosen)
-        for card in (inspector.cache.question, inspector.cache.compaction):
-            card.cancelled.connect(self._parts.chat.composer.focus_edit)
+        inspector.cache.when_made(self._connect_instruments)
         inspector.export_requested.connect(window.journal_save_requested)
         self._parts.activity.cancel_clicked.connect(window.cancel_requested)
         operations.command.connect(window.command_requested)

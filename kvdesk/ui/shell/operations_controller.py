@@ -5,7 +5,7 @@ Knows no worker: every command leaves by the signal `command`.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMenu, QWidget
@@ -47,6 +47,9 @@ from kvdesk.viewmodel.operation_specs import (
     refusal,
 )
 
+if TYPE_CHECKING:
+    from kvdesk.ui.cache.instruments import Instruments
+
 
 class OperationsController(QObject):
     """Turns what a person does into commands and shows what came of them."""
@@ -58,33 +61,38 @@ class OperationsController(QObject):
     def __init__(self, parent: QWidget, state: CacheState, inspector: Inspector, strip: ActivityStrip) -> None:
         super().__init__(parent)
         self._state, self._inspector, self._strip = state, inspector, strip
-        inspector.cache.operations.pressed.connect(self._request)
-        inspector.cache.question.asked.connect(lambda settings: self.command.emit(PreviewContext(settings)))
-        inspector.cache.compaction.asked.connect(self.command)
-        inspector.cache.compaction.operated.connect(self._operate)
-        inspector.cache.effect.undo_clicked.connect(self._on_undo_clicked)
+        inspector.cache.when_made(self._connect)
         inspector.undo_clicked.connect(self._on_undo_clicked)
         inspector.recording_wanted.connect(lambda: self.command.emit(TakeRecording()))
+
+    @Slot(object)
+    def _connect(self, made: Instruments) -> None:
+        made.operations.pressed.connect(self._request)
+        made.question.asked.connect(lambda settings: self.command.emit(PreviewContext(settings)))
+        made.compaction.asked.connect(self.command)
+        made.compaction.operated.connect(self._operate)
+        made.effect.undo_clicked.connect(self._on_undo_clicked)
 
     def apply(self, event: Event) -> None:
         """Show what concerns operations by hand."""
         self._tell_timeline(event)
+        made = self._inspector.cache.made_instruments
         match event:
             case OperationDone():
                 self._show_operation(event)
             case CacheView():
                 self._show_state()
-            case SpeedSample():
-                self._inspector.cache.effect.add_speed(event)
-            case ContextReady():
-                self._inspector.cache.question.forget()
-                self._inspector.cache.effect.forget()
-                self._inspector.cache.compaction.forget()
+            case SpeedSample() if made is not None:
+                made.effect.add_speed(event)
+            case ContextReady() if made is not None:
+                made.question.forget()
+                made.effect.forget()
+                made.compaction.forget()
             case Audited():
                 tone = {"verified": "good", "mirrored": "", "mismatch": "danger"}[event.state]
                 self._strip.show_result(tr("Audit at {at}: {result}").format(at=event.at, result=event.sentence), tone)
             case ContextPreview():
-                self._inspector.cache.question.show_preview(event)
+                self._inspector.cache.instruments.question.show_preview(event)
             case CompactionPreview() | RecordingTaken() | Working() | Verified() | Refilled() | BatchRefused():
                 self._show_answer(event)
             case _:
@@ -109,8 +117,8 @@ class OperationsController(QObject):
         held = self._state.held()
         n_cells = self._state.n_cells
         if held or n_cells:
-            self._inspector.cache.question.ask(settings, n_cells or sum(n for _, n in held), held)
-            self._inspector.cache.reveal(self._inspector.cache.question)
+            self._inspector.cache.instruments.question.ask(settings, n_cells or sum(n for _, n in held), held)
+            self._inspector.cache.reveal(self._inspector.cache.instruments.question)
         return bool(held or n_cells)
 
     def refusal(self, spec: OperationSpec, conversation: ConversationId, p0: int = -1, p1: int = -1) -> str:
@@ -155,7 +163,7 @@ class OperationsController(QObject):
         target = self._state.target_of(conversation)
         if target is None:
             return
-        panel = self._inspector.cache.operations
+        panel = self._inspector.cache.instruments.operations
         panel.show_state(self._state)
         panel.set_range(target.seq_id, p0, p1)
         panel.set_open(True)
@@ -167,8 +175,8 @@ class OperationsController(QObject):
         """Show what a compaction would do."""
         self._inspector.reveal_all()
         self._inspector.show_tab("Cache")
-        self._inspector.cache.compaction.ask(self._state)
-        self._inspector.cache.reveal(self._inspector.cache.compaction)
+        self._inspector.cache.instruments.compaction.ask(self._state)
+        self._inspector.cache.reveal(self._inspector.cache.instruments.compaction)
 
     @Slot(object, object)
     def _request(self, spec: OperationSpec, chosen: Chosen) -> None:
@@ -223,8 +231,8 @@ class OperationsController(QObject):
             return
         leases = self._state.history.leases_at(done.operation)
         texts = self._inspector.texts
-        self._inspector.cache.effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), texts)
-        self._inspector.cache.reveal(self._inspector.cache.effect)
+        self._inspector.cache.instruments.effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), texts)
+        self._inspector.cache.reveal(self._inspector.cache.instruments.effect)
 
     def _show_answer(
         self, event: CompactionPreview | RecordingTaken | Working | Verified | Refilled | BatchRefused
@@ -232,7 +240,7 @@ class OperationsController(QObject):
         """Show the answer to a command, or its progress."""
         match event:
             case CompactionPreview():
-                self._inspector.cache.compaction.show_preview(event)
+                self._inspector.cache.instruments.compaction.show_preview(event)
             case RecordingTaken():
                 if event.is_over:
                     self._inspector.timeline.keep_past(event.recording, self._state.history)
@@ -245,7 +253,7 @@ class OperationsController(QObject):
             case Refilled():
                 self._show_refilled(event)
             case BatchRefused():
-                self._inspector.cache.operations.show_refused(event)
+                self._inspector.cache.instruments.operations.show_refused(event)
                 self._strip.show_result(event.sentence, "warning")
 
     def _show_verified(self, event: Verified) -> None:
@@ -275,8 +283,9 @@ class OperationsController(QObject):
                 n=event.n_conversations, left=event.n_left
             )
         )
-        self._inspector.cache.effect.show_sentences(tr("rebuild of the context"), *said)
-        self._inspector.cache.reveal(self._inspector.cache.effect)
+        self._inspector.cache.instruments.effect.show_sentences(tr("rebuild of the context"), *said)
+        self._inspector.cache.reveal(self._inspector.cache.instruments.effect)
 
     def _show_state(self) -> None:
-        self._inspector.cache.compaction.show_state()
+        if (made := self._inspector.cache.made_instruments) is not None:
+            made.compaction.show_state()

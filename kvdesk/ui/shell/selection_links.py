@@ -56,7 +56,7 @@ class SelectionLinks(QObject):
         self._inspector.cell_map.show_selection(cells_of_text(spans, view.snapshot, message, first, last))
         span = next((span for span in spans.spans if span.message == message), None)
         if span is not None and first < last:
-            self._inspector.cache.operations.set_range(spans.seq_id, *positions_of_text(span, first, last))
+            self._inspector.cache.instruments.operations.set_range(spans.seq_id, *positions_of_text(span, first, last))
 
     @Slot(str, bool)
     def _on_looked_at(self, message: str, by_keyboard: bool) -> None:
@@ -131,7 +131,9 @@ class SelectionLinks(QObject):
             best = max(best, (n, own is not None and own.seq_id == sequence.seq_id, int(sequence.seq_id)))
         if best[0]:
             positions = cells.pos[first:last][holders(cells, best[2])[first:last]]
-            self._inspector.cache.operations.set_range(best[2], int(np.min(positions)), int(np.max(positions)) + 1)
+            self._inspector.cache.instruments.operations.set_range(
+                best[2], int(np.min(positions)), int(np.max(positions)) + 1
+            )
 
 
 def _words(runs: Sequence[CellRun]) -> str:

@@ -27,7 +27,7 @@ def test_a_first_start_shows_the_map_and_four_numbers(window: MainWindow, qtbot:
     window.apply_event(TurnEnded(ONE, message("a", "assistant", "").id, "complete", STATS))
     page = window.inspector.cache
     assert page.map.isVisible()
-    assert not any(getattr(page, name).isVisible() for name in INSTRUMENTS)
+    assert not any(getattr(page.instruments, name).isVisible() for name in INSTRUMENTS)
     qtbot.waitUntil(lambda: page.overview.texts["Reused last time"] == "128 of 140 tokens")
     assert page.overview.texts == {
         "Cells in use": "220 of 1,024",
@@ -56,9 +56,9 @@ def test_one_click_shows_all_instruments_and_the_settings_remember_it(window: Ma
     window.apply_event(cache_view())
     page = window.inspector.cache
     qtbot.mouseClick(page.overview.all_button, Qt.MouseButton.LeftButton)
-    assert all(getattr(page, name).isVisible() for name in INSTRUMENTS)
+    assert all(getattr(page.instruments, name).isVisible() for name in INSTRUMENTS)
     assert not page.overview.isVisible()
-    assert len(page.rulers.rows) == 2, "at once, not with the next view"
+    assert len(page.instruments.rulers.rows) == 2, "at once, not with the next view"
     assert window.session.settings.current.all_instruments
     window.inspector.show_tab("Graphs")
     window.shown_settings.toggle_instruments()
@@ -89,5 +89,5 @@ def test_cells_chosen_for_an_operation_bring_the_operations(window: MainWindow) 
     window.session.settings.change(**dict(Settings()))
     window.apply_event(cache_view())
     window.operations.choose_range(ONE, 3, 9)
-    assert window.inspector.cache.operations.isVisible()
-    assert window.inspector.cache.operations.chosen.p1 == 9
+    assert window.inspector.cache.instruments.operations.isVisible()
+    assert window.inspector.cache.instruments.operations.chosen.p1 == 9

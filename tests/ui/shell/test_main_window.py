@@ -166,7 +166,7 @@ def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
     button.click()
     assert forget == [(ONE,)]
     window.inspector.rebuild_button.click()
-    window.inspector.cache.question.button("nothing").click()
+    window.inspector.cache.instruments.question.button("nothing").click()
     assert rebuild == [(ContextSettings(), "nothing")]
     assert window.inspector.rebuild_button.text() == "Rebuilding…"
     assert not window.inspector.rebuild_button.isEnabled()
@@ -404,7 +404,7 @@ def test_the_map_has_half_of_the_inspector_and_stays_in_sight(window: MainWindow
     assert window.inspector.cache.too_high_px == 0, "numbers and positions of two conversations need no scrolling"
     assert cells.height() == round(window.inspector.height() / 2)
     before = cells.mapTo(window, cells.rect().topLeft())
-    window.inspector.cache.reveal(window.inspector.cache.trends)
+    window.inspector.cache.reveal(window.inspector.cache.instruments.trends)
     qtbot.wait(1)
     assert cells.mapTo(window, cells.rect().topLeft()) == before, "only what is below it scrolls"
 

@@ -26,7 +26,7 @@ def linked(window: MainWindow) -> MainWindow:
     spans = (MessageSpan(QUESTION, 0, 8, 3, (5, 8, 12)), MessageSpan(ANSWER, 8, 20, 11, ends))
     window.apply_event(MessageSpans(ONE, 0, spans))
     window.apply_event(cache_view())
-    window.inspector.cache.operations.show_state(window._state)
+    window.inspector.cache.instruments.operations.show_state(window._state)
     window.activateWindow()
     return window
 
@@ -52,7 +52,7 @@ def test_selected_text_selects_its_cells(linked: MainWindow) -> None:
     linked._links._showing.now()
     (run,) = linked.inspector.cell_map.selection
     assert run.cells.tolist() == [13], "the token that holds these letters"
-    chosen = linked.inspector.cache.operations.chosen
+    chosen = linked.inspector.cache.instruments.operations.chosen
     assert (chosen.p0, chosen.p1) == (13, 14)
 
 
@@ -79,7 +79,7 @@ def test_selected_cells_mark_their_text(linked: MainWindow) -> None:
     linked.inspector.cell_map.cells_selected.emit(0, 0, 13, 16)
     assert marked(prose(linked, ANSWER)) == "sea is"
     assert marked(prose(linked, QUESTION)) == ""
-    chosen = linked.inspector.cache.operations.chosen
+    chosen = linked.inspector.cache.instruments.operations.chosen
     assert chosen.target is not None
     assert (chosen.target.seq_id, chosen.p0, chosen.p1) == (0, 13, 16)
     linked.inspector.cell_map.cells_selected.emit(-1, -1, 0, 0)
@@ -88,7 +88,7 @@ def test_selected_cells_mark_their_text(linked: MainWindow) -> None:
 
 def test_cells_of_no_known_text_still_fill_the_form_in(linked: MainWindow) -> None:
     linked.inspector.cell_map.cells_selected.emit(0, 0, 200, 240)
-    chosen = linked.inspector.cache.operations.chosen
+    chosen = linked.inspector.cache.instruments.operations.chosen
     assert chosen.target is not None
     assert (chosen.target.seq_id, chosen.p0, chosen.p1) == (1, 32, 72)
 
