@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemView, QListView
+from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
@@ -25,6 +25,7 @@ class ConversationView(QListView):
 
     def __init__(self, theme: Theme, model: ConversationModel) -> None:
         super().__init__()
+        self.setViewport(QWidget())  # PySide6 takes 20 ms to find out what one of Qt's own is
         self._conversations = model
         self.setModel(model)
         self._delegate = ConversationDelegate(theme, self)

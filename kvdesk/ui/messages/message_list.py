@@ -59,6 +59,7 @@ class MessageList(QScrollArea):
         is_kept: Callable[[QWidget], bool],
     ) -> None:
         super().__init__()
+        self.setViewport(QWidget())  # PySide6 takes 20 ms to find out what one of Qt's own is
         self._make, self._width_in, self._is_kept = make, width_in, is_kept
         self._half_made: tuple[Place, Gradual] | None = None
         self._earlier: list[MessageId] = []  # messages that have no place yet
