@@ -133,7 +133,8 @@ def engine_wheel(block: str) -> Path:
         where = ["--no-cache-dir", "--require-hashes", "-r", str(wanted), "-w", str(made)]
         minutes = max(2, round(45 / (os.cpu_count() or 1)))
         text = f"compiling the engine for every processor of this kind, about {minutes} minutes, only this once"
-        setup.step(text, [*wheel, *where], setup.environment() | ENGINE_ENVIRONMENT)
+        path = f"{setup.BIN}{os.pathsep}{os.environ.get('PATH', '')}"  # its CMake and Ninja come first
+        setup.step(text, [*wheel, *where], os.environ | ENGINE_ENVIRONMENT | {"PATH": path})
         (file,) = made.glob("*.whl")
         if len(found := variants(file)) < 2:
             raise SetupError(f"The engine is not one for every processor: of ggml-cpu it has {found or 'nothing'}.")

@@ -5,8 +5,7 @@ be interrupted: the next run goes on from there. Must never know: what kvdesk do
 
     system     libraries and a compiler (machine.py): installed when root and apt, else named
     .venv      the environment, and uv in it
-    packages   requirements.lock with its hashes, the embedded model among them
-    engine     llama.cpp, compiled once by llama-cpp-python
+    packages   requirements.lock with its hashes, by uv: the embedded model, and llama.cpp, which is compiled once
     kvdesk     the checkout itself, editable, so that the command `kvdesk` exists
     check      Qt and the model are really there, the engine computes, and Qt can open a window on the display
 """
@@ -264,16 +263,16 @@ def provide(missing: Sequence[Missing]) -> None:
     step(f"installing {' '.join(machine.packages_of(missing))}", install, env)
 
 
-def make_environment(lock: Mapping[str, str]) -> Path:
-    """The environment with uv in it; answers uv's path."""
+def make_environment(uv_block: str) -> Path:
+    """The environment with the locked uv in it; answers uv's path."""
     if not environment_works():
         if BIN.exists():
             shutil.rmtree(VENV)
         step("making the environment .venv", [sys.executable, "-m", "venv", VENV])
     uv = BIN / ("uv.exe" if os.name == "nt" else "uv")
-    if not uv.exists() or not installed("uv", version_of(lock["uv"])):
+    if version_of(uv_block) not in output_of(uv, "--version").split():
         wanted = VENV / "uv.txt"
-        wanted.write_text(lock["uv"], encoding="utf-8")
+        wanted.write_text(uv_block, encoding="utf-8")
         pip = [str(python_exe()), "-m", "pip", "install", "--disable-pip-version-check", "--force-reinstall"]
         step("installing uv", [*pip, "--no-deps", "--require-hashes", "-r", str(wanted)])
     return uv
@@ -282,32 +281,28 @@ def make_environment(lock: Mapping[str, str]) -> Path:
 def environment_works() -> bool:
     """Whether the environment was made here (a moved one has scripts that point elsewhere) and its Python runs."""
     config = VENV / "pyvenv.cfg"
-    if not config.is_file() or str(VENV) not in config.read_text(encoding="utf-8") or not python_exe().exists():
-        return False
-    pip = [str(python_exe()), "-m", "pip", "--version"]
-    return subprocess.run(pip, capture_output=True, check=False).returncode == 0
+    is_ours = config.is_file() and str(VENV) in config.read_text(encoding="utf-8")
+    return is_ours and bool(output_of(python_exe(), "-m", "pip", "--version"))
 
 
-def installed(package: str, version: str) -> bool:
-    record = f"site-packages/{package.replace('-', '_')}-{version}.dist-info/RECORD"
-    return any(VENV.glob(f"lib/python3*/{record}")) or any(VENV.glob(f"Lib/{record}"))
+def output_of(*command: str | Path) -> str:
+    """What a command prints; "" if it fails or cannot be started."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
-def install_packages(uv: Path, lock: Mapping[str, str]) -> None:
-    """Everything but the engine, then the engine, built with what was just installed, then exactly the lock file."""
-    install = [str(uv), "pip", "install", "--python", str(VENV), "--no-deps"]
-    sync = [str(uv), "pip", "sync", "--python", str(VENV), "--require-hashes", "--no-build-isolation", "--verbose"]
-    text = "bringing the packages up to date"
-    if not installed(ENGINE, version_of(lock[ENGINE])):
-        rest = VENV / "packages.txt"
-        rest.write_text("".join(block for name, block in lock.items() if name != ENGINE), encoding="utf-8")
-        step(f"installing {len(lock) - 1} packages", [*install, "--require-hashes", "-r", str(rest)])
-        text = f"compiling llama.cpp, {compile_estimate(os.cpu_count() or 1)}"
-    built = [arg for found in engine_settings() for arg in ("--config-settings-package", f"{ENGINE}:{found}")]
-    if built:  # the one that is there may be from before: without these settings it ends the program
-        built += ["--reinstall-package", ENGINE]
-    step(text, [*sync, *built, str(LOCK)], environment())
-    step("installing kvdesk", [*install, "--no-build-isolation", "--editable", str(ROOT)], environment())
+def install_packages(uv: Path) -> None:
+    """Exactly the lock file, then kvdesk. What builds the engine and kvdesk is from the lock file too."""
+    install = [str(uv), "pip", "install", "--python", str(VENV), "--no-deps", "--build-constraints", str(LOCK)]
+    sync = [str(uv), "pip", "sync", "--python", str(VENV), "--require-hashes", "--build-constraints", str(LOCK)]
+    settings = [arg for found in engine_settings() for arg in ("--config-settings-package", f"{ENGINE}:{found}")]
+    if settings:  # an engine of before, without these settings, ends the program
+        settings += ["--reinstall-package", ENGINE]
+    text = f"installing the packages; compiling llama.cpp takes {compile_estimate(os.cpu_count() or 1)}"
+    step(text, [*sync, "--verbose", *settings, str(LOCK)])
+    step("installing kvdesk", [*install, "--editable", str(ROOT)])
 
 
 def engine_settings() -> list[str]:
@@ -317,11 +312,6 @@ def engine_settings() -> list[str]:
     import machine
 
     return machine.engine_settings(os.environ, machine.native_macros) if machine.has_amx() else []
-
-
-def environment() -> dict[str, str]:
-    """For builds: the tools of the environment come first."""
-    return {**os.environ, "VIRTUAL_ENV": str(VENV), "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 
 def set_up() -> None:
@@ -337,9 +327,7 @@ def set_up() -> None:
     started = time.monotonic()
     VENV.mkdir(exist_ok=True)
     STAMP.unlink(missing_ok=True)
-    lock = blocks(LOCK.read_text(encoding="utf-8"))
-    uv = make_environment(lock)
-    install_packages(uv, lock)
+    install_packages(make_environment(blocks(LOCK.read_text(encoding="utf-8"))["uv"]))
     step(
         "checking that Qt and the embedded model are there and that the engine computes",
         [python_exe(), "-c", CHECK_CODE],
