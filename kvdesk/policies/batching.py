@@ -2,10 +2,11 @@
 
 An answer must visibly go on while another conversation reads a long prompt, and the prompt must not take much longer
 for it. So the chunk is halved when the last one took longer than the gap allows and doubled when it took less than
-half of that, and after it come as many steps without prompt as the answer needs for its speed. A chunk below `TILE`
-tokens goes along with the answers' tokens, since a batch costs a pass over the weights, however small. A larger one has
-a batch of its own: there one more token costs as much as a step. Pure: no queue, no clock; it is told how long a batch
-took. (docs/reading-beside.md has the measurements.)
+half of that, and after it come as many steps without prompt as the answer needs for its speed; after one of a job, for
+which nobody waits, as many as take as long. A chunk below `TILE` tokens goes along with the answers' tokens, since a
+batch costs a pass over the weights, however small. A larger one has a batch of its own: there one more token costs as
+much as a step. Pure: no queue, no clock; it is told how long a batch took. (docs/reading-beside.md has the
+measurements.)
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ AIM = 1 / SCATTER
 class Want:
     """A running turn. n_prefill: tokens of its prompt that are not in the cache, 0 when it decodes one token a step.
 
-    waited_ms: since it last had a token in a batch; the longest waiting come first when not all fit.
+    waited_ms: since it last had a token in a batch; the longest waiting come first when not all fit. is_job: nobody
+    waits for an answer to it.
     """
 
     seq_id: int
     n_prefill: int
     waited_ms: float = 0.0
+    is_job: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class ChunkSize:
         self.block = block
         self.n_tokens = self._least = min(max(LEAST_CHUNK, block), self._most)
         self._step_ms = 0.0
+        self._steps_ms = 0.0  # since the last chunk
         self._chunk_ms = 0.0
         self._along = True
         self._taken: dict[int, float] = {}  # ms of the last chunk of a size
@@ -70,9 +74,15 @@ class ChunkSize:
         n = math.ceil((tokens_per_ms * self._chunk_ms - self._along) / (1 - tokens_per_ms * self._step_ms))
         return max(0 if self._along else 1, n)
 
+    @property
+    def halved(self) -> bool:
+        """Whether answers have had as long as the last chunk took: half of their speed, however quick they are."""
+        return self._steps_ms >= self._chunk_ms
+
     def step_took(self, ms: float) -> None:
         """A batch of answers' tokens alone."""
         self._step_ms = ms
+        self._steps_ms += ms
 
     def prompt_took(self, n_tokens: int, ms: float) -> None:
         """A batch of a prompt that nobody waited beside: what a token costs."""
@@ -84,7 +94,7 @@ class ChunkSize:
 
     def chunk_took(self, n_tokens: int, ms: float, *, along: bool) -> None:
         """A chunk beside answers. along: their tokens were in the same batch."""
-        self._chunk_ms, self._along = ms, along
+        self._chunk_ms, self._along, self._steps_ms = ms, along, 0.0
         if n_tokens != self.n_tokens:
             return  # the rest of a prompt
         self._taken[n_tokens] = ms
@@ -107,12 +117,12 @@ def compose(
 
     n_decoded  batches since the last one with tokens of a prompt
     together   False where the engine cannot have several sequences in one batch; then answers and prompts have theirs
-               one after another
+               one after another, and jobs come last
 
-    Prompts share a chunk evenly; what a short one leaves goes to the others, so it is read without waiting for a long
-    one.
+    Prompts and jobs share a chunk evenly; what a short one leaves goes to the others, so it is read without waiting
+    for a long one.
     """
-    waiting = sorted(wants, key=lambda want: (-want.waited_ms, want.seq_id))
+    waiting = sorted(wants, key=lambda want: (want.is_job, -want.waited_ms, want.seq_id))
     most_ones = n_batch if together else 1
     prompts = [want for want in waiting if want.n_prefill][: None if together else 1]
     answers = tuple(Share(want.seq_id, 1) for want in waiting if not want.n_prefill)
@@ -128,7 +138,8 @@ def compose(
     along = together and n < TILE and n_batch > len(ones)
     if along:
         n = min(n, n_batch - len(ones))
-    if n_decoded < chunk.n_steps * math.ceil(len(answers) / most_ones):
+    turns = math.ceil(len(answers) / most_ones)
+    if n_decoded < chunk.n_steps * turns or (not chunk.halved and all(want.is_job for want in prompts)):
         return ones
     return (ones if along else ()) + _split(prompts, n)
 

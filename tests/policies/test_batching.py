@@ -195,6 +195,30 @@ def test_a_machine_that_is_quick_again_is_followed_within_a_few_batches() -> Non
     assert sum(gap > LONGEST_GAP_MS for gap in reading.gaps_ms) <= 4
 
 
+def test_a_job_takes_half_of_the_time_and_ends() -> None:
+    chunk, n_left, n_decoded, jobs_ms, answers_ms, longest = known(small), N_PROMPT, 0, 0.0, 0.0, 0.0
+    while n_left:
+        shares = compose([Want(0, 0), Want(1, n_left, is_job=True)], chunk, 512, n_decoded)
+        parts = {share.seq_id: share.n_tokens for share in shares}
+        n_read, n = parts.get(1, 0), sum(parts.values())
+        ms = small(n, 512)
+        if n_read:
+            chunk.chunk_took(n_read, ms, along=n > n_read)
+            jobs_ms, longest, n_decoded = jobs_ms + ms, max(longest, ms), 0
+        else:
+            chunk.step_took(ms)
+            answers_ms, n_decoded = answers_ms + ms, n_decoded + 1
+        n_left -= n_read
+    assert jobs_ms - longest <= answers_ms <= jobs_ms + longest
+
+
+def test_a_prompt_shares_its_chunks_with_a_job() -> None:
+    shares = compose([Want(0, 100), Want(1, 100, is_job=True)], ChunkSize(), 64)
+    assert shares == (Share(0, 32), Share(1, 32))
+    wants = [Want(0, 100, is_job=True), Want(1, 100)]
+    assert compose(wants, ChunkSize(), 64, together=False) == (Share(1, 64),), "the prompt first"
+
+
 def test_a_chunk_is_halved_and_doubled_by_what_the_last_one_took() -> None:
     chunk = known(small)
     assert chunk.n_tokens == TILE

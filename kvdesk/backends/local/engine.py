@@ -22,7 +22,7 @@ from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.operations.by_hand import CacheOperations
 from kvdesk.backends.local.prompt.tokenizing import tokenized
 from kvdesk.backends.local.scheduler.idle import Idle
-from kvdesk.backends.local.scheduler.jobs import refill, verify
+from kvdesk.backends.local.scheduler.jobs import Job, refill, verify
 from kvdesk.backends.local.scheduler.previews import why_not_carried
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.backends.local.scheduler.scheduler import Scheduler
@@ -142,7 +142,10 @@ class Engine:
     def idle(self) -> None:
         """Nobody has asked for anything for a while: do what pays back later. Takes up to some 100 ms."""
         if self.idle_work_due and self._idle is not None:
-            changed = self._idle.work(self._own.policy)
+            if (job := self._idle.read_ahead(self._own.policy)) is not None:
+                self._scheduler.jobs.add(job)
+                self.step()
+            changed = self._idle.compact(self._own.policy)
             self._tell_ledger()
             if changed:
                 self._show(now=True)
@@ -229,9 +232,9 @@ class Engine:
                 self._emit(tokenized(self.session.loaded.prompts if self.session is not None else None, command))
             case VerifyConversation():
                 loaded, runtime = self._require().loaded, self._require().runtime
-                n_piece = self._scheduler.n_job_piece
-                job = verify(runtime.cache_manager, loaded.noise, command.conversation, n_piece, self._emit)
-                self._scheduler.jobs.add(command, job)
+                readings = verify(runtime.cache_manager, loaded.noise, command.conversation, self._emit)
+                reason = tr("to verify the conversation")
+                self._scheduler.jobs.add(Job(command, reason, runtime.cache_manager, readings))
             case TakeRecording():
                 self._emit(RecordingTaken(self._require().runtime.recording()))
 
@@ -288,8 +291,8 @@ class Engine:
         if held and self.session is session:
             new = session.runtime
             new.cache_manager.to_refill = held
-            job = refill(new.context, new.cache_manager, new.spans, self._scheduler.n_job_piece, self._emit)
-            self._scheduler.jobs.add(command, job)
+            readings = refill(new.cache_manager, new.spans, new.context.n_ctx_seq, self._emit)
+            self._scheduler.jobs.add(Job(command, tr("read again after a rebuild"), new.cache_manager, readings))
 
     def _after_new_context(self) -> None:
         """Say which context there is now: the new one, the old one made again, or none at all."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from kvdesk.chat import Message, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.policies.batching import ChunkSize
 from kvdesk.protocol.cache import RebuildContext, Refilled, Verified, VerifyConversation
 from kvdesk.protocol.chat import Generate, TextDelta, TurnStarted, Working
 from kvdesk.protocol.messages import CommandFailed
@@ -71,7 +71,6 @@ def test_a_stop_of_an_answer_lets_the_job_go_on(headless: HeadlessEngine) -> Non
     engine.handle(answer)
     step_until(headless, lambda: bool(of(headless.events, TextDelta)))
     assert not of(headless.events, Verified)
-    engine._scheduler.jobs._next_at = 0.0
     engine.request_stop(answer.answer)
     step_until(headless, lambda: not engine.busy)
     assert ends(headless)[answer.answer].state == "stopped"
@@ -104,7 +103,7 @@ def test_an_answer_that_needs_the_cells_ends_a_verification(
     narrow.events = []
     engine.handle(VerifyConversation(chat.id))
     engine.step()
-    engine._scheduler.jobs._next_at = math.inf
+    monkeypatch.setattr(ChunkSize, "halved", False)  # no chunk of it any more
     answer = asked("Hi", n_tokens=210)
     engine.handle(answer)
     step_until(narrow, lambda: answer.answer in ends(narrow))

@@ -18,8 +18,9 @@ from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import Forget, RebuildContext, VerifyConversation
 from kvdesk.protocol.chat import Endpoint, LoadModel, LocalFile
+from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import Sampling
-from tests.backends.local.conftest import SMALL
+from tests.backends.local.conftest import SMALL, opened_with
 
 SHORT = Sampling(temperature=0.0, max_tokens=4)
 FULL = "No space left on device: /full."
@@ -81,11 +82,28 @@ def test_a_job_that_fails_ends_by_itself(headless: HeadlessEngine, monkeypatch: 
     chat.answer("Hello", SHORT)
     fail: Callable[..., None] = full_disk
     with monkeypatch.context() as patch:
-        patch.setattr("kvdesk.backends.local.cache_manager.probe.Probe.fresh_logits", fail)
+        patch.setattr("kvdesk.backends.local.cache_manager.cache.Cache.spare", fail)
         with pytest.raises(UserError, match=FULL):
             headless.do(VerifyConversation(chat.id))
     assert not headless.engine.busy
     assert chat.answer("And again", SHORT).state == "complete"
+
+
+def test_a_job_whose_end_fails_has_ended(talking_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for headless in opened_with(talking_file, SMALL):
+        chat, engine = HeadlessChat(headless), headless.engine
+        chat.answer("Tell me of the sea, and of what it brings. " * 8, SHORT)
+        headless.events = []
+        engine.handle(VerifyConversation(chat.id))
+        engine.step()
+        with monkeypatch.context() as patch:
+            patch.setattr(MirroredMemory, "seq_rm", full_disk)
+            engine.request_cancel()
+            engine.step()
+        assert not engine.busy
+        (failed,) = [event.sentence for event in headless.events if isinstance(event, CommandFailed)]
+        assert FULL in failed
+        assert chat.answer("And again", SHORT).state == "complete"
 
 
 def test_another_model_ends_what_was_being_read_into_the_old_context(talking_file: Path) -> None:

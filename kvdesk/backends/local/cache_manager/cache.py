@@ -8,8 +8,8 @@ engine's thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from kvdesk.backends.local.cache_manager.compacting import compact
 from kvdesk.backends.local.cache_manager.held import Held, held_by
@@ -109,6 +109,18 @@ class Cache(Leases):
     def purpose(self, conversation: ConversationId | None, reason: str) -> AbstractContextManager[None]:
         """Decodes that are made meanwhile are recorded with this reason."""
         return self._operation_journal.purpose(conversation, reason)
+
+    @contextmanager
+    def spare(self, conversation: ConversationId) -> Iterator[CacheSequence]:
+        """An empty sequence to compute in for a conversation, which nobody finds; its cells are removed at the end.
+
+        Raises RefusedCall if no seq_id is free.
+        """
+        with self._pool.reserved() as seq_id:
+            try:
+                yield LeasedSequence(seq_id, conversation, inactive=True)
+            finally:
+                self._memory.seq_rm(seq_id, -1, -1)
 
     # --- the order of cells: changes the cache ------------------------------------------------------------------------
 

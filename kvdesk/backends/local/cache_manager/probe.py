@@ -6,16 +6,13 @@ engine's thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence, SequencePool
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.batch import Batch
-from kvdesk.errors import DecodeError, RefusedCall, UserError
-from kvdesk.policies.prompt_piece import end_of_piece
+from kvdesk.errors import DecodeError, RefusedCall
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -59,41 +56,13 @@ class Probe:
                 again = context.can("partial seq_rm") and memory.seq_rm(spare, last, -1)
                 pos = last if again else last + 1
                 decoded = context.decode(Batch.of(spare, pos, sequence.tokens[-1:], "last"), "check")
-                _expect(decoded.rc)
+                if decoded.rc != 0:
+                    why = tr("llama.cpp could not compute the next token (code {rc}).").format(rc=decoded.rc)
+                    raise DecodeError(decoded.rc, why)
                 return Asked(context.logits(), decoded.ms[0])
             finally:
                 memory.seq_rm(spare, -1, -1)
 
-    def fresh_logits(self, tokens: Sequence[int], n_piece: Callable[[], int]) -> Iterator[int | Logits]:
-        """Logits after `tokens`, recomputed: yields how many are in the cache, at last the logits.
-
-        They are those that `next_logits` compares with. `n_piece`: tokens of the next step. Between
-        steps others may decode and the seq_id stays reserved; its cells are removed at the end, also when the iterator
-        is closed before. Raises DecodeError, RefusedCall; UserError when the cache has no room.
-        """
-        context, behind = self._context, not self._context.can("partial seq_rm")
-        with self._pool.reserved() as spare:
-            body, start = tokens if behind else tokens[:-1], 0
-            try:
-                while start < len(body):
-                    if not context.memory.has_room(spare, len(tokens) + int(behind) - start):
-                        raise UserError(
-                            tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=len(tokens))
-                        )
-                    part = body[start : end_of_piece(start, n_piece(), len(body), context.block)]
-                    if (rc := context.decode(Batch.of(spare, start, part), "check").rc) != 0:
-                        if rc == 2:
-                            return
-                        _expect(rc)
-                    start += len(part)
-                    yield start
-                last = Batch.of(spare, len(body), tokens[-1:], "last")
-                _expect(context.decode(last, "check").rc)
-                yield context.logits()
-            finally:
-                context.memory.seq_rm(spare, -1, -1)
-
-
-def _expect(rc: int) -> None:
-    if rc != 0:
-        raise DecodeError(rc, tr("llama.cpp could not compute the next token (code {rc}).").format(rc=rc))
+    def asked(self, sequence: CacheSequence) -> list[int]:
+        """Tokens whose last one gives the logits that `next_logits` reads, in an empty sequence."""
+        return [*sequence.tokens, *([] if self._context.can("partial seq_rm") else sequence.tokens[-1:])]

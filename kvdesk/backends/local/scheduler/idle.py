@@ -9,8 +9,8 @@ from __future__ import annotations
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
+from kvdesk.backends.local.scheduler.jobs import Job, read_once
 from kvdesk.backends.local.scheduler.request import Request
-from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import Message, MessageId
@@ -42,16 +42,18 @@ class Idle:
 
     @property
     def due(self) -> bool:
-        """Whether `work` may find something to do."""
+        """Whether `read_ahead` or `compact` may find something to do."""
         return self._ahead is not None or self._judged_at != self._cache_manager.operation
 
-    def work(self, policy: CachePolicy) -> bool:
-        """Do one thing that is due and that the policy allows. Whether the cache has changed."""
+    def read_ahead(self, policy: CachePolicy) -> Job | None:
+        """The job that reads what follows the last answer in every prompt, where the policy wants that."""
         request, self._ahead = self._ahead, None
-        changed = request is not None and policy.prefill_ahead and self._read_ahead(request)
-        if self._judged_at != self._cache_manager.operation:
-            changed = self._compact(policy) or changed
-            self._judged_at = self._cache_manager.operation
+        return self._read_ahead(request) if request is not None and policy.prefill_ahead else None
+
+    def compact(self, policy: CachePolicy) -> bool:
+        """Compact where the policy allows it and it pays. Whether the cache has changed."""
+        changed = self._judged_at != self._cache_manager.operation and self._compact(policy)
+        self._judged_at = self._cache_manager.operation
         return changed
 
     def _compact(self, policy: CachePolicy) -> bool:
@@ -66,11 +68,11 @@ class Idle:
             return False
         return self._cache_manager.close_holes(verdict.reason)
 
-    def _read_ahead(self, request: Request) -> bool:
-        """Decode what follows the answer in every prompt: the template's end of a message, and how the next begins."""
+    def _read_ahead(self, request: Request) -> Job | None:
+        """Read what follows the answer in every prompt: the template's end of a message, and how the next begins."""
         context, pool, sequence = self._context, self._cache_manager.pool, request.sequence
         if self._prompts is None or sequence.busy or pool.get(sequence.conversation) is not sequence:
-            return False
+            return None
         who, stats = request.command.conversation, request.stats(0, 0, 0)
         text, answer = request.vocab.text(request.generated), request.command.answer
         said = Message(answer, who, None, "assistant", text, tokens=tuple(request.generated), stats=stats)
@@ -79,15 +81,12 @@ class Idle:
         try:
             first, second = (self._prompts.tokens([*told, m], request.command.template) for m in nexts)
         except KvdeskError:
-            return False
+            return None
         n, held = common_prefix(first, second), len(sequence.tokens)
         if held < len(request.known):
-            return False  # some of it was removed meanwhile: it does not come back
-        more = first[held:n]
-        fits = held + len(more) <= context.n_ctx_seq and self._cache_manager.has_room(sequence, len(more))
-        if first[:held] != sequence.tokens or not more or not fits or len(more) > context.n_batch:
-            return False
-        self._cache_manager.keep_order()
-        with self._cache_manager.purpose(who, tr("prefilled ahead, between answers")):
-            self._cache_manager.decode([(sequence, Batch.of(sequence.seq_id, held, more))], "prefill")
-        return True
+            return None  # some of it was removed meanwhile: it does not come back
+        fits = n <= context.n_ctx_seq and self._cache_manager.has_room(sequence, n - held)
+        if first[:held] != sequence.tokens or n <= held or not fits:
+            return None
+        reason, readings = tr("prefilled ahead, between answers"), read_once(sequence, first[:n])
+        return Job(request.command, reason, self._cache_manager, readings)

@@ -1,70 +1,189 @@
-"""Work that takes long, a chunk at a time between the steps of running requests: verify a conversation, refill a cache.
+"""Jobs: requests without an answer. Verify a conversation, refill a cache, read ahead: each says what it reads next.
 
-Each job is a generator of `Working`; closing it ends the work cleanly. Between two chunks requests start, decode and
-end: a job holds no conversation. `n_piece` gives the tokens of a chunk. Runs on the engine's thread.
+A job is a generator of `Reading`: the running requests' batches have a part of it (`running`), and the job goes on
+after each with what has changed in between. It holds no conversation. Runs on the engine's thread.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
-from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.scheduler.job_turns import Job
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compare import compare_logits
 from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
 from kvdesk.policies.prompt_piece import end_of_piece
-from kvdesk.protocol.cache import Refilled, Verified
-from kvdesk.protocol.chat import Working
-from kvdesk.translation import tr
+from kvdesk.protocol.cache import RebuildContext, Refilled, Verified, VerifyConversation
+from kvdesk.protocol.chat import Generate, Working
+from kvdesk.protocol.messages import Command
+from kvdesk.translation import marked, tr
+
+CELLS_NEEDED = marked("Its cells were needed for an answer: verify it when that has ended.")
 
 
-def verify(
-    cache_manager: Cache,
-    noise: tuple[float, float],
-    conversation: ConversationId,
-    n_piece: Callable[[], int],
-    emit: Emit,
-) -> Job:
+class Reading(NamedTuple):
+    """What a job reads: the tokens that `sequence` lacks. `asks`: logits of the last one. `working`: told meanwhile."""
+
+    sequence: CacheSequence
+    tokens: list[int]
+    working: Working | None = None
+    asks: bool = False
+
+    @property
+    def n_to_read(self) -> int:
+        return len(self.tokens) - len(self.sequence.tokens)
+
+    def next_batch(self, most: int, block: int) -> Batch:
+        """As `Request.next_batch`."""
+        first, n = len(self.sequence.tokens), len(self.tokens)
+        end = end_of_piece(first, most, n, block)
+        part = self.tokens[first:end]
+        return Batch.of(self.sequence.seq_id, first, part, "last" if self.asks and end == n else "none")
+
+
+Readings = Generator[Reading | None, NDArray[np.float32] | None, None]
+"""Gets the logits of a reading that asked for them and has just ended, None otherwise. Yields None while it waits."""
+
+
+class Job(NamedTuple):
+    """Work for `command`. `reason`: of its operations on the cache."""
+
+    command: VerifyConversation | RebuildContext | Generate
+    reason: str
+    cache_manager: Cache
+    readings: Readings
+
+    def purpose(self) -> AbstractContextManager[None]:
+        """What is called meanwhile is recorded as this job's."""
+        conversation = None if isinstance(self.command, RebuildContext) else self.command.conversation
+        return self.cache_manager.purpose(conversation, self.reason)
+
+
+class Jobs:
+    """One job after another. `fail` reports a command whose job failed.
+
+    running  the one that has begun
+    reading  what it reads next; None: nothing now
+    n_ended  jobs so far
+    """
+
+    def __init__(self, emit: Emit, fail: Callable[[Command, Exception], None]) -> None:
+        self._emit = emit
+        self._fail = fail
+        self._waiting: deque[Job] = deque()
+        self._cancelled = False
+        self.running: Job | None = None
+        self.reading: Reading | None = None
+        self.n_ended = 0
+
+    def cancel(self) -> None:
+        """End the job that runs. May be called from other threads."""
+        self._cancelled = True
+
+    def __bool__(self) -> bool:
+        return bool(self.running or self._waiting)
+
+    def add(self, job: Job) -> None:
+        """It begins once those before it have ended."""
+        self._waiting.append(job)
+
+    def next(self) -> Reading | None:
+        """What is to be read, after a look at what has changed; begins the next job where none runs."""
+        if self.running is None and self._waiting:
+            self.running, self._cancelled = self._waiting.popleft(), False
+        if self._cancelled:
+            self.end()
+        self.go_on()
+        return self.reading
+
+    def go_on(self, logits: NDArray[np.float32] | None = None) -> None:
+        """Let the job that runs take one look. `logits`: of the reading that has just ended."""
+        if self.running is None:
+            return
+        before = self.reading.working if self.reading is not None else None
+        try:
+            with self.running.purpose():
+                self.reading = self.running.readings.send(logits)
+        except StopIteration:
+            self.end()
+        except Exception as error:  # noqa: BLE001 - it costs this job, never the engine
+            self.end(error)
+        if self.reading is not None and self.reading.working not in (None, before):
+            self._emit(self.reading.working)
+
+    def give_way(self) -> bool:
+        """A request needs room that a verification takes: end that. Whether there was one."""
+        if self.running is None or not isinstance(self.running.command, VerifyConversation):
+            return False
+        self.end(UserError(tr(CELLS_NEEDED)))
+        return True
+
+    def end(self, error: Exception | None = None) -> None:
+        """End the job that runs, with `error` where it failed; those that wait stay."""
+        job, self.running, self.reading = self.running, None, None
+        if job is None:
+            return
+        self.n_ended += 1
+        try:
+            with job.purpose():
+                job.readings.close()
+        except Exception as failed:  # noqa: BLE001 - as above
+            error = error or failed
+        if error is not None:
+            self._fail(job.command, error)
+        if not isinstance(job.command, Generate):  # reading ahead is not shown
+            self._emit(Working("", 0, 0))
+
+    def end_all(self) -> None:
+        """End every job: the context goes."""
+        self.end()
+        self._waiting.clear()
+
+
+def verify(cache_manager: Cache, noise: tuple[float, float], conversation: ConversationId, emit: Emit) -> Readings:
     """Recompute the conversation in a spare sequence and compare its next token, once it is not being answered.
     `noise`: `LoadedModel.noise`.
 
     Raises UserError where it cannot.
     """
-    pool, what = cache_manager.pool, tr("Verifying: computing the conversation again")
+    pool = cache_manager.pool
     while (sequence := pool.get(conversation)) is not None and sequence.busy:
-        yield Working(what, 0, len(sequence.tokens))
+        yield None
     if sequence is None or not sequence.tokens:
         raise UserError(tr("This conversation has nothing in the cache that could be verified."))
     cache_manager.free_a_sequence()
     if not pool.free:
         raise UserError(tr("All sequences are in use: close a conversation, so that one is free to compute in."))
-    tokens = list(sequence.tokens)
-    start = time.perf_counter()
+    start, total, logits = time.perf_counter(), len(sequence.tokens), None
     held = cache_manager.probe.next_logits(sequence).logits
-    for result in cache_manager.probe.fresh_logits(tokens, n_piece):
-        if isinstance(result, int):
-            yield Working(what, result, len(tokens))
+    tokens = cache_manager.probe.asked(sequence)
+    with cache_manager.spare(conversation) as spare:
+        while logits is None:
             if not sequence.tokens or pool.get(conversation) is not sequence:
                 raise UserError(tr("This conversation was removed from the cache while it was verified."))
-        else:
-            ms = (time.perf_counter() - start) * 1e3
-            emit(Verified(conversation, len(tokens), compare_logits(result, held, *noise), ms))
+            n = len(spare.tokens)
+            if not cache_manager.has_room(spare, len(tokens) - n):
+                none = tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=total)
+                raise UserError(tr(CELLS_NEEDED) if n else none)
+            working = Working(tr("Verifying: computing the conversation again"), n, total)
+            last = n == len(tokens) - 1  # read by itself, as `next_logits` reads it
+            logits = yield Reading(spare, tokens if last else tokens[:-1], working, asks=last)
+    ms = (time.perf_counter() - start) * 1e3
+    emit(Verified(conversation, total, compare_logits(logits, held, *noise), ms))
 
 
-def refill(
-    context: Context,
-    cache_manager: Cache,
-    spans: MessageSpanReporter,
-    n_piece: Callable[[], int],
-    emit: Emit,
-) -> Job:
+def refill(cache_manager: Cache, spans: MessageSpanReporter, n_ctx_seq: int, emit: Emit) -> Readings:
     """Fill a new context with what conversations had in the last one (`Cache.to_refill`): from saved state, or
     computed again from their tokens. At its end it reports what was done.
 
@@ -73,7 +192,7 @@ def refill(
     """
     start, found = time.perf_counter(), Counter[str]()
     try:
-        yield from _refill(context, cache_manager, spans, n_piece, found)
+        yield from _refill(cache_manager, spans, n_ctx_seq, found, emit)
         n_left = len(cache_manager.to_refill)
     finally:
         cache_manager.to_refill.clear()
@@ -82,21 +201,17 @@ def refill(
 
 
 def _refill(
-    context: Context,
-    cache_manager: Cache,
-    spans: MessageSpanReporter,
-    n_piece: Callable[[], int],
-    found: Counter[str],
-) -> Job:
-    held = tuple(cache_manager.to_refill.values())
+    cache_manager: Cache, spans: MessageSpanReporter, n_ctx_seq: int, found: Counter[str], emit: Emit
+) -> Readings:
+    pool, left = cache_manager.pool, cache_manager.to_refill
+    held, done = tuple(left.values()), 0
     total = sum(len(h.tokens) for h in held)
-    done = 0
     for h in held:
-        n = len(h.tokens)
+        n, tokens = len(h.tokens), list(h.tokens)
         done += n
-        if h.conversation not in cache_manager.to_refill:
+        if h.conversation not in left:
             continue  # it was deleted meanwhile
-        if cache_manager.pool.get(h.conversation) is not None or not cache_manager.pool.free or n >= context.n_ctx_seq:
+        if pool.get(h.conversation) is not None or not pool.free or n >= n_ctx_seq:
             continue  # its next turn has begun meanwhile, or it has no place
         sequence = cache_manager.lease(h.conversation, client=h.client)
         if not cache_manager.has_room(sequence, n):
@@ -104,27 +219,28 @@ def _refill(
             continue
         cache_manager.set_texts(sequence, h.texts)
         cache_manager.set_spans(sequence, h.spans)
-        if h.blob and cache_manager.carry_in(sequence, h.blob, h.tokens, h.exact):
+        if h.blob and cache_manager.carry_in(sequence, h.blob, tokens, h.exact):
             found["carried"] += n
             told = tr("Carrying conversations over")
         else:
-            cache_manager.acquire_prefix(sequence, list(h.tokens))  # what others have already
+            cache_manager.acquire_prefix(sequence, tokens)  # what others have already
             told = tr("Reading conversations again")
-        while len(sequence.tokens) < n:
-            first = len(sequence.tokens)
-            yield Working(told, done - n + first, total)
-            if h.conversation not in cache_manager.to_refill:
+        read = first = len(sequence.tokens)
+        while read < n and cache_manager.has_room(sequence, n - read):
+            yield Reading(sequence, tokens, Working(told, done - n + read, total))
+            if h.conversation not in left:
                 break  # it was deleted
-            if cache_manager.pool.get(h.conversation) is not sequence or sequence.busy or len(sequence.tokens) != first:
+            if pool.get(h.conversation) is not sequence or sequence.busy or len(sequence.tokens) < read:
                 break  # its next turn has begun, or it was evicted for another
-            part = h.tokens[first : end_of_piece(first, n_piece(), n, context.block)]
-            if not cache_manager.has_room(sequence, len(part)):
-                break
-            if cache_manager.decode([(sequence, Batch.of(sequence.seq_id, first, part))], "prefill").rc != 0:
-                return
-            found["read"] += len(part)
-        else:
+            read = len(sequence.tokens)
+        found["read"] += read - first
+        if read == n:
             found["conversations"] += 1
-            del cache_manager.to_refill[h.conversation]
+            del left[h.conversation]
             spans.restore(sequence, h.spans)
-            yield Working(told, done, total)
+            emit(Working(told, done, total))
+
+
+def read_once(sequence: CacheSequence, tokens: list[int]) -> Readings:
+    """What fits into one batch, now or not at all."""
+    yield Reading(sequence, tokens)

@@ -1,4 +1,4 @@
-"""The requests that run: `schedule` says what the next batch holds, `update` samples for those whose prompt is read.
+"""The requests that run, and the job: `schedule` says what the next batch holds, `update` goes on with its rows.
 
 Owns the running requests of one context and the events about them (`answer_events`). Runs on the engine's thread.
 Knows no commands but `Generate`, and no Qt.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple
 
 from kvdesk.backends.base import CLOSED
@@ -19,6 +20,7 @@ from kvdesk.backends.local.llama.decodes import DecodeKind
 from kvdesk.backends.local.scheduler.admission import Admission
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
+from kvdesk.backends.local.scheduler.jobs import Jobs, Reading
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import ContextFull
 from kvdesk.backends.local.scheduler.request import NOTHING, Request, Waiting
@@ -27,7 +29,7 @@ from kvdesk.backends.local.scheduler.stops import Stops
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import LIMIT_NOTE, ConversationId, FinishReason, MessageState
-from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, unexpected
+from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, UserError, unexpected
 from kvdesk.policies.batching import ChunkSize, Want, compose
 from kvdesk.policies.prompt_piece import piece
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnStarted
@@ -38,9 +40,9 @@ _log = logging.getLogger(__name__)
 
 
 class Scheduled(NamedTuple):
-    """One batch: the next tokens of each of these requests, one after another."""
+    """One batch: the next tokens of each of these requests, and of the job at its end."""
 
-    parts: list[tuple[Request, Batch]]
+    parts: list[tuple[Request | Reading, Batch]]
     kind: DecodeKind
 
 
@@ -53,11 +55,11 @@ class Decoded(NamedTuple):
 
 
 class Running:
-    """The requests that run on one context.
+    """What runs on one context.
 
     admission, overflow  None where the model has no text tokenizer: no request begins there
     on_complete          gets a request whose answer has come to its own end
-    give_way             ends a job whose cells a request needs; whether there was one
+    jobs                 the one that runs has a part in the batches
     """
 
     def __init__(
@@ -72,7 +74,7 @@ class Running:
         stops: Stops,
         emit: Emit,
         on_complete: Callable[[Request], None],
-        give_way: Callable[[], bool],
+        jobs: Jobs,
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
@@ -84,7 +86,7 @@ class Running:
         self._stops = stops
         self._emit = emit
         self._on_complete = on_complete
-        self._give_way = give_way
+        self._jobs = jobs
         self._aborts_tokens = context.can("partial seq_rm")
         """A state that cannot give back a part is lost with a decode that is aborted: there a token is let end."""
         self._chunk = ChunkSize(context.n_batch, context.block)
@@ -100,23 +102,14 @@ class Running:
         """Requests whose prompt is being read."""
         return sum(request.prefilling for request in self._requests)
 
-    def n_piece(self, n_beside: Callable[[int], int] | None = None) -> int:
-        """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policies.prompt_piece`). `n_beside`: of a job
-        beside requests, of n_batch at most.
-        """
-        n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
-        if n_beside is not None and self._requests:
-            return n_beside(n_batch)
-        return piece(n_batch, n_ubatch, self._cache_manager.costs.reading_ms(n_ubatch, 0, n_ubatch))
-
-    def start(self, waiting: Waiting, load_s: float = 0.0, *, beside_job: bool = False) -> bool:
+    def start(self, waiting: Waiting, load_s: float = 0.0) -> bool:
         """Begin the request, or end it where that fails. load_s: of the time since it was submitted a model was loaded.
 
         False: it has to wait for one that runs, or for a job (`Admission.admit`).
         """
         command = waiting.command
         clocks = FirstTokenClocks(waiting.submitted_at, load_s, held_back=waiting.held_back)
-        waits = beside_job or bool(self._requests)
+        waits = bool(self._jobs.running or self._requests)
         try:
             if self._admission is None:
                 raise PromptError(tr(NO_TOKENIZER))
@@ -141,8 +134,8 @@ class Running:
         return True
 
     def step(self) -> None:
-        """Decode the next batch of all requests. While all of them write, one follows another until their text is sent:
-        what is in the next one is known.
+        """Decode the next batch of all requests and of the job. While all of them write and no job runs, one follows
+        another until their text is sent: what is in the next one is known.
         """
         self._n_sure = 0
         batch = self.schedule()
@@ -150,30 +143,34 @@ class Running:
             batch = self.schedule()
 
     def schedule(self) -> Scheduled | None:
-        """What is decoded next: a token of each answer, or chunks of prompts between them (`kvdesk.policies.batching`).
+        """What is decoded next: a token of each answer, or chunks of prompts and of the job between them
+        (`kvdesk.policies.batching`).
 
-        None: no request runs, none has room now, or one was asked to stop meanwhile: the next step ends that.
+        None: nothing runs, none has room now, or one was asked to stop meanwhile: the next step ends that.
         """
         if self._stops.closing:
             self.end_all(tr(CLOSED), "interrupted")
+            self._jobs.end_all()
         elif self._stops.any_running:
             self.end_stopped()
-        if not self._requests:
-            return None
         if self._n_sure:
             self._n_sure -= 1
             self._n_decoded += len(self._requests) > 1
             return Scheduled([(request, request.next_token()) for request in self._requests], "decode")
-        batches = self._fitting()
+        running: list[Request | Reading] = [*self._requests]
+        if (reading := self._jobs.next()) is not None:
+            running.append(reading)
+        batches = self._fitting(running) if running else []
         if not batches:
             return None
         self._cache_manager.keep_order()
         n_tokens = sum(len(batch.tokens) for _, batch in batches)
         self._threads.choose(n_tokens)
-        if not self._stops.may_decode(may_abort=self._aborts_tokens or n_tokens > len(batches)):
+        aborts = self._aborts_tokens or n_tokens > len(batches)
+        if not self._stops.may_decode(may_abort=aborts and isinstance(batches[0][0], Request)):
             return None
-        reads = any(request.prefilling for request, _ in batches)
-        if not reads and len(batches) == len(self._requests):
+        reads = any(one.n_to_read for one, _ in batches)
+        if not reads and len(batches) == len(running):
             self._n_sure = max(0, self._n_steps() - 1)
         return Scheduled(batches, "prefill" if reads else "decode")
 
@@ -188,6 +185,9 @@ class Running:
         step_s, row, n_running = decoded.ms / 1e3, -1, len(self._requests)
         for request, part in batch.parts:
             row += len(part.tokens)
+            if isinstance(request, Reading):
+                self._jobs.go_on(self._context.logits(row) if part.output[-1] else None)
+                continue
             if batch.kind == "prefill" and not request.n_new:
                 request.clocks.beside |= len(batch.parts) > 1
                 self._events.tell_progress(request, step_s)
@@ -261,35 +261,51 @@ class Running:
         )  # fmt: skip
         self._spans.tell(request)
 
-    def _fitting(self) -> list[tuple[Request, Batch]]:
-        """What is decoded next, of the requests that have room for it."""
-        if len(self._requests) == 1:
-            request = self._requests[0]
-            batches = [(request, request.next_batch(self.n_piece() if request.prefilling else 1, self._context.block))]
+    def _fitting(self, running: Sequence[Request | Reading]) -> list[tuple[Request | Reading, Batch]]:
+        """What is decoded next, of those that have room for it. The job takes none from a request."""
+        if len(running) == 1:
+            one = running[0]
+            batches = [(one, one.next_batch(self._n_piece() if one.n_to_read else 1, self._context.block))]
         else:
-            batches = self._compose()
-        fitting: list[tuple[Request, Batch]] = []
-        for request, batch in batches:
-            if self._has_room(request, len(batch.tokens), sum(len(b.tokens) for _, b in fitting)):
-                fitting.append((request, batch))
+            batches = self._compose(running)
+        fitting: list[tuple[Request | Reading, Batch]] = []
+        for one, batch in batches:
+            n_before = sum(len(b.tokens) for _, b in fitting) if self._context.settings.kv_unified else 0
+            if isinstance(one, Request):
+                fits = self._has_room(one, len(batch.tokens), n_before)
+            else:  # it may have lost its cells to the others
+                goes_on = self._jobs.reading is one and batch.pos[0] == len(one.sequence.tokens)
+                fits = goes_on and self._cache_manager.has_room(one.sequence, n_before + len(batch.tokens))
+            if fits:
+                fitting.append((one, batch))
         return fitting
+
+    def _n_piece(self) -> int:
+        """Tokens of prompts in one batch, while nobody waits for a token (`kvdesk.policies.prompt_piece`)."""
+        n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
+        return piece(n_batch, n_ubatch, self._cache_manager.costs.reading_ms(n_ubatch, 0, n_ubatch))
 
     def _n_steps(self) -> int:
         """How many tokens each request can write before one of them needs room."""
         left = min(self._context.n_ctx_seq - request.position for request in self._requests)
         return min(left, self._cache_manager.room_at([request.sequence for request in self._requests]))
 
-    def _compose(self) -> list[tuple[Request, Batch]]:
-        """Tokens of answers and chunks of prompts take turns (`kvdesk.policies.batching`)."""
-        context = self._context
-        by_seq = {request.sequence.seq_id: request for request in self._requests}
-        now = time.perf_counter()
-        wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
+    def _compose(self, running: Sequence[Request | Reading]) -> list[tuple[Request | Reading, Batch]]:
+        """Tokens of answers and chunks of prompts and of the job take turns (`kvdesk.policies.batching`)."""
+        context, now = self._context, time.perf_counter()
+        by_seq = {one.sequence.seq_id: one for one in running}
+        wants = [
+            Want(s, one.n_to_read, (now - one.last_at) * 1e3 if one.last_at else 0.0)
+            if isinstance(one, Request)
+            else Want(s, one.n_to_read, is_job=True)
+            for s, one in by_seq.items()
+        ]
+        n_batch = self._n_piece() if all(want.n_prefill for want in wants) else context.n_batch
         together = context.traits.model.together and context.block == 1
-        shares = compose(wants, self._chunk, context.n_batch, self._n_decoded, together=together)
-        self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
+        shares = compose(wants, self._chunk, n_batch, self._n_decoded, together=together)
+        self._n_decoded = 0 if any(by_seq[share.seq_id].n_to_read for share in shares) else self._n_decoded + 1
         chosen = [(by_seq[share.seq_id], share.n_tokens) for share in shares]
-        return [(request, request.next_batch(n_tokens, context.block)) for request, n_tokens in chosen]
+        return [(one, one.next_batch(n_tokens, context.block)) for one, n_tokens in chosen]
 
     def _has_room(self, request: Request, n_tokens: int, n_before: int = 0) -> bool:
         """Whether the request can go on with so many tokens now, after `n_before` of others in the same batch.
@@ -300,11 +316,9 @@ class Running:
         if request.position + n_tokens > self._context.n_ctx_seq:
             self._overflowed(request)
             return False
-        if not self._context.settings.kv_unified:
-            n_before = 0  # they have cells of their own
         if self._cache_manager.make_room(request.sequence, n_before + n_tokens):
             return True
-        if self._context.settings.kv_unified and self._give_way():
+        if self._context.settings.kv_unified and self._jobs.give_way():
             return self._has_room(request, n_tokens, n_before)
         self._overflowed(request, self._cache_manager.free_cells(request.sequence) - n_before)
         return False
@@ -315,8 +329,10 @@ class Running:
             self.finish(request, "stopped", why, "context full")
 
     def _decode(self, batch: Scheduled) -> Decoded:
+        job = self._jobs.running if isinstance(batch.parts[-1][0], Reading) else None
         try:
-            done = self._cache_manager.decode([(request.sequence, part) for request, part in batch.parts], batch.kind)
+            with job.purpose() if job is not None else nullcontext():
+                done = self._cache_manager.decode([(one.sequence, part) for one, part in batch.parts], batch.kind)
         except KvdeskError as error:
             return Decoded(-1, 0.0, error)
         return Decoded(done.rc, done.ms[0])
@@ -332,8 +348,12 @@ class Running:
             self._chunk.chunk_took(n_read, ms, along=n_read < sum(len(part.tokens) for _, part in batch.parts))
 
     def _not_decoded(self, batch: Scheduled, decoded: Decoded) -> None:
-        """End the requests, unless the decode was stopped (rc 2): then the next step ends those asked to stop."""
+        """End the requests and the job, unless the decode was stopped (rc 2): then the next step ends those asked to
+        stop.
+        """
         for request, _ in batch.parts:
+            if isinstance(request, Reading):
+                continue
             request.reused = min(request.reused, request.position)
             if decoded.rc == 2 and request.position == len(
                 request.known
@@ -341,11 +361,13 @@ class Running:
                 whole = self._cache_manager.truncate(request.sequence, request.position - 1, tr("it was stopped"))
                 if not whole:
                     self._cache_manager.truncate(request.sequence, 0, tr("it was stopped"))
-        for request, part in batch.parts:
-            if decoded.failure is not None:
+        for request, part in batch.parts if decoded.rc != 2 else ():
+            note = tr("llama.cpp found no room for {n} more tokens.").format(n=len(part.tokens))
+            if isinstance(request, Reading):
+                self._jobs.end(decoded.failure or UserError(note))
+            elif decoded.failure is not None:
                 self.finish(request, "failed", str(decoded.failure))
-            elif decoded.rc == 1:
-                note = tr("llama.cpp found no room for {n} more tokens.").format(n=len(part.tokens))
+            else:
                 self.finish(request, "stopped", note, "context full")
 
     def _sample(self, request: Request, row: int) -> None:

@@ -1,7 +1,7 @@
 """Every request from the inbox to its end, and every job: which of them is next, one small step at a time.
 
 Owns the requests that wait; `running` those that were begun, `jobs` the work without an answer. A step begins a
-request, decodes a chunk of a job, or lets `running` schedule a batch, decode it and update its requests. Runs on the
+request, or lets `running` schedule a batch of both, decode it and update them. Runs on the
 engine's thread; only `request_stop`, `request_cancel` and `request_close` may be called from others. Knows no commands
 but `Generate`, and no Qt.
 """
@@ -17,7 +17,7 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.scheduler.admission import Admission
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
-from kvdesk.backends.local.scheduler.job_turns import JobTurns
+from kvdesk.backends.local.scheduler.jobs import Jobs
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.backends.local.scheduler.request import Request, Waiting
@@ -44,12 +44,11 @@ class Scheduler:
     ) -> None:
         self._emit = emit
         self._on_complete = on_complete
-        self.jobs = JobTurns(emit, fail)
+        self.jobs = Jobs(emit, fail)
         self.stops = Stops()
         self.events = AnswerEvents(emit, self.stops)
         self.running: Running | None = None
         self.loaded = (0.0, 0.0)
-        self._cache_manager: Cache | None = None
         self._waiting: deque[Waiting] = deque()
         self._blocked = False  # the first that waits found no room; it is tried again when something has ended
 
@@ -65,7 +64,6 @@ class Scheduler:
 
     def request_close(self) -> None:
         """Stop the decode that runs now; every request and job ends at the next step."""
-        self.jobs.close()
         self.stops.request_close()
 
     # --- from the engine's thread -------------------------------------------------------------------------------------
@@ -85,7 +83,6 @@ class Scheduler:
             overflow = RequestOverflow(cache_manager, overflow_manager, spans, self._emit)
             admission = Admission(context, cache_manager, overflow_manager, overflow, idle_requests)
         self.stops.use(context.stop)
-        self._cache_manager = cache_manager
         self.running = Running(
             context,
             cache_manager,
@@ -97,13 +94,13 @@ class Scheduler:
             self.stops,
             self._emit,
             self._on_complete,
-            self.jobs.give_way,
+            self.jobs,
         )
 
     def leave(self) -> None:
         """There is no context any more."""
         self.stops.use(None)
-        self.running = self._cache_manager = None
+        self.running = None
 
     @property
     def busy(self) -> bool:
@@ -120,32 +117,23 @@ class Scheduler:
         self.stops.expect(command.answer)
         self._waiting.append(Waiting(command, submitted_at))
 
-    def n_job_piece(self) -> int:
-        """Tokens of a job's next chunk."""
-        assert self.running is not None
-        return self.running.n_piece(self.jobs.n_beside)
-
     def step(self) -> bool:
-        """Begin a request, go on with a job, or decode the next batch of all requests. Whether something has ended."""
+        """Begin a request, or decode the next batch of all requests and the job. Whether something has ended."""
         if self._waiting:
             self._end_stopped_waiting()
-        running, jobs, cache_manager = self.running, self.jobs, self._cache_manager
-        if running is None or cache_manager is None:
+        running, jobs = self.running, self.jobs
+        if running is None:
             while self._waiting:
                 self.events.never_began(self._waiting.popleft().command, "failed", tr(NO_MODEL))
             return False
-        n_running, n_prefilling, works = len(running), running.n_prefilling, jobs.running
+        n_running, n_prefilling, n_ended = len(running), running.n_prefilling, jobs.n_ended
         if self._waiting and not self._blocked:
             self._begin_next(running)
-        elif jobs and (not n_running or (jobs.due and self.stops.may_decode(may_abort=False))):
-            works = True
-            cache_manager.keep_order()
-            jobs.work(cache_manager)
-        elif n_running:
+        elif n_running or jobs:
             running.step()
         else:
             self._blocked = False
-        ended = len(running) < n_running or (works and not jobs.running)
+        ended = len(running) < n_running or jobs.n_ended > n_ended
         if ended or n_prefilling != running.n_prefilling:
             self._blocked = False
         return ended
@@ -188,7 +176,7 @@ class Scheduler:
         waiting = self._waiting[0]
         began, ended = self.loaded
         load_s = max(0.0, ended - max(began, waiting.submitted_at))
-        if running.start(waiting, load_s, beside_job=self.jobs.running):
+        if running.start(waiting, load_s):
             self._waiting.popleft()
         else:
             self._blocked = True
