@@ -19,6 +19,8 @@ KEY: Final = "\x02"
 """In a literal: where the name of the argument is once more."""
 NAME: Final = "\x03"
 """In a literal: where the name of the tool is once more."""
+_MOST_REFERENCES: Final = 10
+"""From one schema to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,34 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class NamedArguments:
-    """Arguments that are written one by one. string: of a text, which is written as it is; other: of any other value,
-    which is written as JSON; separator: between two.
+    """Arguments that are written one by one.
+
+    string     of a text, which is written as it is
+    other      of any other value, which is written as JSON
+    separator  between two
+    item       name of each item of a list, where lists and objects are pairs inside pairs; "": they are JSON
     """
 
     string: Pair
     other: Pair
     separator: str = ""
+    item: str = ""
+
+    def written(self, arguments: Mapping[str, Any]) -> str:
+        """As a model writes them."""
+        return self.separator.join(self._pair(key, value) for key, value in arguments.items())
+
+    def _pair(self, key: str, value: Any) -> str:
+        pair = self.string if isinstance(value, str) else self.other
+        return f"{pair.before}{key}{pair.between}{self._value(value)}{pair.behind.replace(KEY, key)}"
+
+    def _value(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if self.item and isinstance(value, dict | list):
+            pairs = value.items() if isinstance(value, dict) else ((self.item, one) for one in value)
+            return "".join(self._pair(key, one) for key, one in pairs)
+        return json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +116,7 @@ class CallFormat:
             given = json.dumps(arguments, ensure_ascii=False)
             given = json.dumps(given, ensure_ascii=False) if self.as_text else given
         else:
-            pairs = []
-            for key, value in arguments.items():
-                pair = self.named.string if isinstance(value, str) else self.named.other
-                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                pairs.append(f"{pair.before}{key}{pair.between}{text}{pair.behind.replace(KEY, key)}")
-            given = self.named.separator.join(pairs)
+            given = self.named.written(arguments)
         whole = f"{self.head}{name}{self.middle}{given}{self.tail}"
         return whole.replace(NAME, name).replace(INDEX, str(index)).replace(ID, f"call{index:05}")
 
@@ -152,3 +170,16 @@ def takes_text(schema: Any) -> bool:
     return schema.get("type") in ("string", ["string"]) or (
         bool(choices) and all(isinstance(choice, str) for choice in choices)
     )
+
+
+def referred(schema: Any, whole: Mapping[str, Any]) -> Any:
+    """The schema that `$ref` names in the whole one; itself without a reference, or with one that leads nowhere."""
+    found = schema
+    for _ in range(_MOST_REFERENCES):
+        ref = found.get("$ref") if isinstance(found, dict) else None
+        if not isinstance(ref, str):
+            return found
+        found = whole
+        for part in ref.removeprefix("#/").split("/"):
+            found = found.get(part) if isinstance(found, dict) else None
+    return schema

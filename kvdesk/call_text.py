@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kvdesk.call_format import ID, INDEX, KEY, NAME, json_value
+from kvdesk.call_format import ID, INDEX, KEY, NAME, NamedArguments, json_value, referred, takes_text
 from kvdesk.reasoning import MARK
 
 _TOKENS: Final = re.compile(rf"({MARK.pattern}|\s+|[\[\]{{}},{ID}{INDEX}{KEY}{NAME}])")
@@ -191,3 +191,51 @@ def _collection(text: str, at: int, quotes: tuple[str, str]) -> tuple[Any, int]:
             raise No
         value, at = literal(text, blanks(text, at + 1), quotes)
         pairs[str(key)] = value
+
+
+def tagged(
+    text: str, at: int, key: str, named: NamedArguments, schema: Any, whole: Mapping[str, Any]
+) -> tuple[Any, int]:
+    """The value behind the name of a pair, pairs inside pairs, and where what closes it ends.
+
+    schema  of the value; whole: of the tool
+    Raises Wait, No.
+    """
+    schema = referred(schema, whole)
+    schema = schema if isinstance(schema, dict) else {}
+    pair = named.string
+    close = pair.behind.replace(KEY, key)
+    if takes_text(schema):
+        return _until(text, at, close)
+    kind = schema.get("type")
+    members: list[tuple[str, Any]] = []
+    begin = at
+    while not text.startswith(close, begin := blanks(text, begin)):
+        if not text.startswith(pair.before, begin):
+            if members or close.startswith(text[begin:]):
+                raise Wait if close.startswith(text[begin:]) else No
+            raw, end = _until(text, at, close)
+            return loosely(raw), end
+        begin += len(pair.before)
+        found = KEY_CHARS.match(text, begin)
+        if found is None or found.end() == len(text):
+            raise Wait if found or begin == len(text) else No
+        name = found[0]
+        begin = after(text, found.end(), tokens(pair.between))
+        properties = schema.get("properties")
+        inner = properties.get(name) if isinstance(properties, dict) else None
+        inner = schema.get("items") if kind == "array" else inner
+        value, begin = tagged(text, begin, name, named, inner, whole)
+        members.append((name, value))
+    end = begin + len(close)
+    if kind == "array" or (kind != "object" and members and all(name == named.item for name, _ in members)):
+        return [value for _, value in members], end
+    return dict(members) if members or kind == "object" else "", end
+
+
+def _until(text: str, at: int, mark: str) -> tuple[str, int]:
+    """The text up to this mark, and where that ends. Raises Wait."""
+    found = text.find(mark, at)
+    if found < 0:
+        raise Wait
+    return text[at:found], found + len(mark)

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kvdesk import call_text
-from kvdesk.call_format import ID, INDEX, KEY, CallFormat, NamedArguments, Pair, json_value, takes_text
-from kvdesk.call_text import KEY_CHARS, No, Wait, after, blanks, held_back, loosely, value_end
+from kvdesk.call_format import ID, INDEX, KEY, CallFormat, NamedArguments, Pair, json_value, referred, takes_text
+from kvdesk.call_text import KEY_CHARS, No, Wait, after, blanks, held_back, loosely, tagged, value_end
 from kvdesk.values import dataclass
 
 _NAME_FIELDS: Final = ("name", "tool_name", "function")
@@ -181,7 +181,10 @@ class CallReader:
         name = self._name(at)
         at = after(text, at + len(name), call_text.tokens(form.middle), name)
         if form.named is not None:
-            return self._named(name, at, form.named)
+            try:
+                return self._named(name, at, form.named)
+            except RecursionError:
+                raise No from None
         at = blanks(text, at)
         if at == len(text):
             raise Wait
@@ -306,6 +309,9 @@ class CallReader:
             value, end = call_text.literal(text, at, quotes)
             return told, json.dumps(value, ensure_ascii=False), end, True
         pair, is_text, at = self._pair(at, named, schema)
+        if named.item and not takes_text(referred(schema, self._schemas[name])):
+            value, end = tagged(text, at, key, named, schema, self._schemas[name])
+            return told, json.dumps(value, ensure_ascii=False), end, True
         blank = pair.between[len(pair.between.rstrip()) :]
         if blank.startswith(text[at:]):
             raise Wait

@@ -27,6 +27,7 @@ TOOLS: list[dict[str, Any]] = [
     },
 ]
 _TAGGED = Pair("\n<parameter=", ">\n", "\n</parameter>")
+_NESTED = Pair("]<]m[>[<", ">", f"]<]m[>[</{KEY}>")
 _MARKED = '<|"|>'
 FORMS = {
     "hermes": GENERIC,
@@ -41,6 +42,10 @@ FORMS = {
     "minimax": CallFormat(
         "<calls>", '\n<invoke name="', '">', "\n</invoke>", "", "\n</calls>",
         NamedArguments(Pair("\n<", ">", f"</{KEY}>"), Pair("\n<", ">", f"</{KEY}>")),
+    ),
+    "tags inside tags": CallFormat(
+        "<calls>", '\n]<]m[>[<invoke name="', '">', "]<]m[>[</invoke>", "", "\n</calls>",
+        NamedArguments(_NESTED, _NESTED, item="item"),
     ),
     "dsml": CallFormat(
         "<|calls|>", '\n<|invoke name="', '">', "\n</|invoke>", "", "\n</|calls|>",
@@ -62,9 +67,9 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def read(form: CallFormat, text: str, step: int = 1) -> CallReader:
+def read(form: CallFormat, text: str, step: int = 1, tools: list[dict[str, Any]] = TOOLS) -> CallReader:
     """Text in steps; nothing that was told is ever taken back."""
-    reader = CallReader(form, TOOLS)
+    reader = CallReader(form, tools)
     told, arguments = "", [""] * 9
     for at in range(0, len(text), step):
         reader.add(text[at : at + step])
@@ -154,6 +159,55 @@ def test_arguments_of_every_type_are_read_where_values_show_their_end() -> None:
     text = "<|tool_call_start|>[weather(city='it\\'s', days=3, more={'a': [True, None]})]<|tool_call_end|>"
     ((_, arguments),) = values(read(FORMS["lfm2"], text))
     assert arguments == {"city": "it's", "days": 3, "more": {"a": [True, None]}}
+
+
+_TREE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"$ref": "#/$defs/Name"},
+        "size": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}},
+    },
+    "required": ["name"],
+}
+NESTED: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "plant",
+            "parameters": {
+                "type": "object",
+                "properties": {"tree": {"$ref": "#/$defs/Tree"}, "more": {"type": "object"}},
+                "$defs": {"Tree": _TREE, "Name": {"type": "string"}},
+            },
+        },
+    }
+]
+TREES: list[dict[str, Any]] = [
+    {"tree": {"name": "5", "size": 5, "tags": ["1", ""], "children": [{"name": "a"}, {"name": "b", "children": []}]}},
+    {"tree": {"name": "item", "children": [{"name": "<x>\n", "children": [{"name": "tree", "tags": ["tags"]}]}]}},
+]
+
+
+@pytest.mark.parametrize("step", [1, 5, 1000])
+def test_tags_inside_tags_are_read_as_their_schema_says(step: int) -> None:
+    form = FORMS["tags inside tags"]
+    for tree in TREES:
+        reader = read(form, form.written([("plant", tree)]), step, NESTED)
+        assert (values(reader), reader.said) == ([("plant", tree)], "")
+    free = {"more": {"a": {"a": True}, "list": [1, [2]], "item": 0}}
+    assert values(read(form, form.written([("plant", free)]), step, NESTED)) == [("plant", free)]
+    json_inside = form.written([("plant", {"more": '{"a": [1]}'})])
+    assert values(read(form, json_inside, step, NESTED)) == [("plant", {"more": {"a": [1]}})]
+
+
+@pytest.mark.parametrize(
+    ("name", "inner"), [("tags inside tags", "]<]m[>[<a>" * 5000), ("gemma", "city:" + "[" * 5000)]
+)
+def test_values_that_are_nested_too_deeply_stay_text(name: str, inner: str) -> None:
+    text = FORMS[name].written([("weather_map", {})]).replace('map">', f'map">{inner}').replace("{}", "{" + inner + "}")
+    assert read(FORMS[name], text, len(text)).said == text
 
 
 def test_without_tools_all_is_text() -> None:

@@ -7,15 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kvdesk.call_format import ID, INDEX, KEY, NAME, CallFormat, NamedArguments, Pair, takes_text
+from kvdesk.call_format import ID, INDEX, KEY, NAME, CallFormat, NamedArguments, Pair, referred, takes_text
 from kvdesk.errors import SchemaError
-from kvdesk.grammar.gbnf import ROOT
+from kvdesk.grammar.gbnf import MOST_REPEATED, ROOT
 from kvdesk.grammar.json_schema import gbnf_of
 
 _PARTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|(?<![\w-])[A-Za-z][\w-]*')
 _SLOTS: Final = re.compile(f"([{ID}{INDEX}])")
 _SLOT_RULES: Final = {ID: "[a-zA-Z0-9]{9}", INDEX: "[0-9]{1,4}"}
 _ANY: Final = {"type": "object"}
+_DEFS: Final = ("$defs", "definitions")
+_COUNTS: Final = ("minItems", "maxItems")
 
 
 def grammar_of_calls(
@@ -50,6 +52,8 @@ class _Rules:
     def __init__(self, form: CallFormat) -> None:
         self._form = form
         self._bodies: dict[str, str] = {}
+        self._whole: Mapping[str, Any] = {}  # the schema of the tool at hand
+        self._referred: dict[str, str] = {}  # rules of what it refers to
 
     def add(self, name: str, body: str) -> str:
         self._bodies[name] = body
@@ -62,6 +66,7 @@ class _Rules:
         form, name, prefix = self._form, str(function["name"]), f"t{number}"
         schema = function.get("parameters")
         schema = schema if isinstance(schema, dict) and schema else _ANY
+        self._whole, self._referred = schema, {}
         if form.named is not None:
             arguments = self._named(prefix, form.named, schema)
         elif form.as_text:
@@ -93,11 +98,10 @@ class _Rules:
         properties = schema.get("properties")
         properties = properties if isinstance(properties, dict) else {}
         required = schema.get("required") if isinstance(schema.get("required"), list) else []
-        defs = {name: schema[name] for name in ("$defs", "definitions") if name in schema}
         first, behind = f"{prefix}-none", f"{prefix}-none"
         self.add(first, '""')
         for number, (key, inner) in reversed(list(enumerate(properties.items()))):
-            pair = self._pair(f"{prefix}p{number}", named, str(key), inner, defs)
+            pair = self._pair(f"{prefix}p{number}", named, str(key), inner)
             is_needed = key in (required or ())
             separated = " ".join(part for part in (_literal(named.separator), pair) if part)
             new_first = f"{prefix}-f{number}"
@@ -107,10 +111,11 @@ class _Rules:
             first, behind = new_first, new_behind
         return first
 
-    def _pair(self, prefix: str, named: NamedArguments, key: str, schema: Any, defs: Mapping[str, Any]) -> str:
+    def _pair(self, prefix: str, named: NamedArguments, key: str, schema: Any) -> str:
         schema = schema if isinstance(schema, dict) else {}
-        is_text = takes_text(schema)
-        texts = [one for one in schema.get("enum") or () if isinstance(one, str)] if is_text else []
+        plain = referred(schema, self._whole) if named.item else schema
+        is_text = takes_text(plain)
+        texts = [one for one in plain.get("enum") or () if isinstance(one, str)] if is_text else []
         pair: Pair = named.string if is_text else named.other
         before = _literal(pair.before + key + pair.between)
         behind = pair.behind.replace(KEY, key)
@@ -119,8 +124,28 @@ class _Rules:
         elif is_text:
             value = self._until(f"{prefix}-text", behind)
         else:
-            value = f"{self._schema(prefix, {**defs, **schema})} {_literal(behind)}"
+            value = f"{self._value(prefix, named, schema)} {_literal(behind)}"
         return self.add(prefix, f"{before} {value}".strip())
+
+    def _value(self, prefix: str, named: NamedArguments, schema: Mapping[str, Any]) -> str:
+        """A value that is no text: JSON, or pairs inside pairs."""
+        ref = schema.get("$ref")
+        if not named.item or not isinstance(ref, str):
+            return self._nested(prefix, named, schema)
+        if ref not in self._referred:
+            rule = self._referred[ref] = f"{prefix}-referred"
+            self.add(rule, self._nested(rule, named, referred(schema, self._whole)))
+        return self._referred[ref]
+
+    def _nested(self, prefix: str, named: NamedArguments, schema: Mapping[str, Any]) -> str:
+        kind = schema.get("type") if named.item else None
+        if kind == "object" and schema.get("properties"):
+            return self._named(f"{prefix}o", named, schema)
+        if kind == "array" and isinstance(schema.get("items"), dict):
+            item = self._pair(f"{prefix}i", named, named.item, schema["items"])
+            least, most = (n if isinstance(n := schema.get(k), int) and n <= MOST_REPEATED else "" for k in _COUNTS)
+            return f"{item}{{{least or 0},{most}}}"
+        return self._schema(prefix, {**{name: self._whole[name] for name in _DEFS if name in self._whole}, **schema})
 
     def _until(self, prefix: str, end: str) -> str:
         """Any text and the first `end`: states of Knuth, Morris and Pratt's automaton, one rule each."""

@@ -12,7 +12,7 @@ from kvdesk.errors import SchemaError
 from kvdesk.grammar.calls import grammar_of_calls
 from kvdesk.grammar.state import GrammarState, checked
 from kvdesk.tool_calls import CallReader
-from tests.test_tool_calls import CALLS, FORMS, TOOLS
+from tests.test_tool_calls import CALLS, FORMS, NESTED, TOOLS, TREES
 
 MIXED = {"type": "object", "properties": {"days": {"enum": [5, "auto"]}}, "required": ["days"]}
 
@@ -31,7 +31,8 @@ def follows(form: CallFormat, text: str, tools: list[dict[str, Any]] = TOOLS, **
 @pytest.mark.parametrize("name", [name for name in FORMS if name != "as text"])
 def test_a_call_as_the_family_writes_it_is_allowed(name: str) -> None:
     form = FORMS[name]
-    calls = CALLS[:2] if form.named is not None and not form.named.other.behind else CALLS
+    is_free = form.named is None or (form.named.other.behind and not form.named.item)  # in values without a schema
+    calls = CALLS if is_free else CALLS[:2]
     for call in calls:
         assert follows(form, form.written([call])), call
     several = form.written([CALLS[0], CALLS[1]])
@@ -79,6 +80,15 @@ def test_a_choice_of_texts_and_numbers_is_written_as_json_and_read_again() -> No
             reader.add(written)
             reader.end()
             assert json.loads(reader.calls[0].arguments) == {"days": 5 if value == 5 else "auto"}
+
+
+def test_tags_inside_tags_follow_their_schema() -> None:
+    form = FORMS["tags inside tags"]
+    for tree in TREES:
+        assert follows(form, form.written([("plant", tree)]), NESTED)
+    for wrong in ({"tree": {"size": 5}}, {"tree": {"name": "a", "size": "x"}}, {"tree": "a"}, {"tree": {"name": [1]}}):
+        is_text = wrong == {"tree": {"name": [1]}}  # tags are a text like any other
+        assert follows(form, form.written([("plant", wrong)]), NESTED) == is_text
 
 
 def test_parameters_that_no_grammar_can_follow_are_refused() -> None:

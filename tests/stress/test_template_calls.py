@@ -30,7 +30,11 @@ TOOLS: list[dict[str, Any]] = [
             "description": "Weather",
             "parameters": {
                 "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+                "properties": {
+                    "city": {"type": "string"},
+                    "days": {"type": "integer"},
+                    "more": {"type": "object", "properties": {"at": {"type": "array", "items": {"type": "number"}}}},
+                },
                 "required": ["city"],
             },
         },
@@ -49,7 +53,7 @@ TOOLS: list[dict[str, Any]] = [
     },
 ]
 CALLS: list[tuple[str, dict[str, Any]]] = [
-    ("get_weather", {"city": "São Paulo", "days": 3}),
+    ("get_weather", {"city": "São Paulo", "days": 3, "more": {"at": [1, 2.5]}}),
     ("write_file", {"path": "a.py", "content": "def f():\n    return [1, {}]\n"}),
 ]
 NO_TOOLS = ("DeepSeek-R1-Distill-Llama", "gemma-2", "rwkv", "Phi-3.5", "SmolLM3", "firefunction", "command-r-plus")

@@ -59,6 +59,17 @@ TEMPLATES: dict[str, tuple[str, CallFormat]] = {
             NamedArguments(Pair("<", ">", f"</{KEY}>"), Pair("<", ">", f"</{KEY}>")),
         ),
     ),
+    "tags inside tags": (
+        ("{% macro told(v) %}{% if v is mapping %}"
+        "{% for k, w in v | items %}<{{ k }}>{{ told(w) }}</{{ k }}>{% endfor %}"
+        "{% elif v is iterable and v is not string %}{% for w in v %}<one>{{ told(w) }}</one>{% endfor %}"
+        "{% else %}{{ v }}{% endif %}{% endmacro %}"
+        "{% for c in m.tool_calls %}<call>{{ c.function.name }}{{ told(c.function.arguments) }}</call>{% endfor %}"),
+        CallFormat(
+            "", "<call>", "", "</call>", "", "",
+            NamedArguments(Pair("<", ">", f"</{KEY}>"), Pair("<", ">", f"</{KEY}>"), item="one"),
+        ),
+    ),
     "quoted": (
         ("{% for c in m.tool_calls %}<|call>{{ c.function.name }}{{ '{' }}"
         "{% for k, v in c.function.arguments | items %}{% if not loop.first %},{% endif %}"

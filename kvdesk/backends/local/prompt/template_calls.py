@@ -152,8 +152,16 @@ class _Probe:
         plain = Pair(other[0][len(start) :], other[1], number_behind[: len(number_behind) - len(rest)])
         at = call.name_end + len(start)
         end = len(one) - len(behind) + len(string.behind.replace(KEY, _KEY))
-        named = NamedArguments(string, plain, gap[n_behind : len(gap) - n_before])
+        named = NamedArguments(string, plain, gap[n_behind : len(gap) - n_before], self._item(string))
         return _Call(call.name, call.name_end, at, end), named
+
+    def _item(self, pair: Pair) -> str:
+        """The name of the items of a list where nested values are pairs too; "" where they are not."""
+        nested = {_KEY: [_WORD, {_SECOND: _VALUE}]}
+        text = self._written((_NAME, nested))
+        inside = text.partition(_KEY + pair.between)[2]
+        item = inside.removeprefix(pair.before).partition(pair.between)[0]
+        return item if item and NamedArguments(pair, pair, item=item).written(nested) in text else ""
 
     def _written(self, *calls: tuple[str, Arguments]) -> str:
         given = [
