@@ -111,7 +111,8 @@ class Serving(QObject):
 
         host = "0.0.0.0" if chosen.others else "127.0.0.1"
         keys = (Key(key, inspect=chosen.inspect),)
-        config = ServerConfig(host, chosen.port, keys, share_prefixes=chosen.share_prefixes)
+        share = chosen.client_share / 100
+        config = ServerConfig(host, chosen.port, keys, share_prefixes=chosen.share_prefixes, client_share=share)
         server = Server(self._host(), config, self._settings.current.sampling)
         server.start()
         return server
@@ -166,4 +167,13 @@ class Serving(QObject):
         url = self._server.url if self._server is not None else ""
         self._window.show_serving(url, self.log.n_running)
         if self._section is not None:
-            self._section.show_requests(self.log.rows, self.log.kept, self.log.score.sentence)
+            self._section.show_requests(self.log.rows, self._kept(), self.log.score.sentence)
+
+    def _kept(self) -> str:
+        """What is kept for programs: by the engine, and by the server itself."""
+        kept = [self.log.kept]
+        if self._server is not None and (rows := [row for row in self._server.memory if row.measured]):
+            n, most = sum(row.measured or 0 for row in rows), sum(row.most or 0 for row in rows)
+            told = tr("Answers that the server remembers: {mb} of {most} MB.")
+            kept.append(told.format(mb=f"{n / 1e6:,.1f}", most=f"{most / 1e6:,.0f}"))
+        return " ".join(filter(None, kept))

@@ -15,6 +15,7 @@ import uvicorn
 
 from kvdesk.errors import UserError
 from kvdesk.host.host import Host
+from kvdesk.protocol.cache import LedgerRow
 from kvdesk.server.app import make_app
 from kvdesk.server.bridge import HostBridge
 from kvdesk.server.completion import Service
@@ -52,7 +53,7 @@ class Server:
         self._host, self.config = host, config
         self._sampling = sampling or Sampling()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._bridge: HostBridge | None = None
+        self._service: Service | None = None
         self._closing = asyncio.Event()
         self._thread: threading.Thread | None = None
         self._started = threading.Event()
@@ -69,7 +70,12 @@ class Server:
     @property
     def n_asked(self) -> int:
         """Requests that the engine has not ended yet."""
-        return 0 if self._bridge is None else self._bridge.n_asked
+        return 0 if self._service is None else self._service.bridge.n_asked
+
+    @property
+    def memory(self) -> tuple[LedgerRow, ...]:
+        """What it keeps beside the engine."""
+        return () if self._service is None else self._service.memory
 
     @property
     def running(self) -> bool:
@@ -105,11 +111,11 @@ class Server:
 
     async def _serve(self, listening: socket.socket) -> None:
         state = ServerState()
-        bridge = self._bridge = HostBridge(self._host, state)
+        bridge = HostBridge(self._host, state)
         places = Places(lambda: state.n_parallel, self.config.limits.waiting)
         embedding = EmbeddingProcess(self.config.embedding, self.config.pooling)
         ranking = EmbeddingProcess(self.config.reranking, "rank") if self.config.reranking else embedding
-        service = Service(bridge, self.config, self._sampling, places, embedding, ranking)
+        service = self._service = Service(bridge, self.config, self._sampling, places, embedding, ranking)
         limits = self.config.limits
         config = uvicorn.Config(
             make_app(service),

@@ -300,6 +300,16 @@ class ServeSettings(Table):
             "Saves time. How long an answer takes to begin then tells whether somebody has asked something alike"
         ),
     )
+    client_share: int = Field(
+        100,
+        ge=1,
+        le=100,
+        title=marked("Most of the cache for one program, in percent"),
+        description=marked(
+            "Of the cells, and of the memory for saved conversations, that its earlier requests keep; what was used "
+            "least recently goes first"
+        ),
+    )
     inspect: bool = Field(
         False,
         title=marked("Show all prompts and the cache map to programs"),

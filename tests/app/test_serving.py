@@ -7,12 +7,15 @@ import stat
 from pathlib import Path
 
 import httpx2 as httpx
+import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.chat import ConversationId, MessageId
+from kvdesk.protocol.cache import LedgerRow
 from kvdesk.protocol.chat import TurnStarted
+from kvdesk.server.server import Server
 from kvdesk.settings import ServeSettings
 from kvdesk.store.server_key import key_file, read_key
 from kvdesk.ui.settings.page import SettingsPage
@@ -21,7 +24,7 @@ from tests.app.conftest import Rig
 
 def opened(rig: Rig, port: int) -> SettingsPage:
     """Served at this port from the next click on."""
-    rig.window.session.settings.change(serve=ServeSettings(port=port))
+    rig.window.session.settings.change(serve=ServeSettings(port=port, client_share=25))
     rig.window.action_set.run("app.serve")
     page = rig.window.rooms.settings
     assert page is not None
@@ -34,7 +37,9 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def test_the_switch_serves_and_ends(rig: Rig, qtbot: QtBot) -> None:
+def test_the_switch_serves_and_ends(rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = LedgerRow("remembered answers", 0, 2_500_000, 16_000_000), LedgerRow("kept responses", 0, 0, 16_000_000)
+    monkeypatch.setattr(Server, "memory", rows)
     port = free_port()
     section = opened(rig, port).serving
     section.serve.click()
@@ -51,6 +56,10 @@ def test_the_switch_serves_and_ends(rig: Rig, qtbot: QtBot) -> None:
     asked = TurnStarted(ConversationId("c"), MessageId("a"), 0, 10, 4, client="a program")
     rig.controller.serving.apply(asked)
     qtbot.waitUntil(lambda: chip.accessibleName().endswith("1 running"))
+    assert section.kept.text() == "Answers that the server remembers: 2.5 of 16 MB."
+    server = rig.controller.serving.server
+    assert server is not None
+    assert server.config.client_share == 0.25
     section.serve.click()
     assert chip.isHidden()
     assert rig.controller.serving.server is None
