@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 
-from tests.benchmarks.peers.history import History
+from tests.benchmarks.peers.history import History, Said
 from tests.benchmarks.peers.peer import PeerFailed, Piece
 
 CONNECT_S, SILENT_S = 5.0, 120.0
@@ -54,31 +55,31 @@ class ServerPeer:
         self._choose(ids)
 
     def ask(self, chat: str, text: str, n_tokens: int) -> Generator[Piece]:
-        request = {
-            "model": self._model,
-            "messages": self._history.asked(chat, text),
-            "max_tokens": n_tokens,
-            "temperature": 0.0,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
         words, n_told, n_made, n_read = "", 0, None, None
-        with self._told(), self._client.stream("POST", f"{self.url}/chat/completions", json=request) as response:
-            if response.status_code != httpx2.codes.OK:
-                response.read()
-            self._check_status(response)
-            try:
-                for chunk in self._chunks(response):
-                    for new in _texts(chunk):
-                        words += new
-                        n_told += 1
-                        yield Piece(new)
-                    n_made, n_read = _counted(chunk, n_made, n_read)
-            except GeneratorExit:
-                self._history.answered(chat, text, words)
-                raise
+        try:
+            for chunk in self._streamed(self._history.asked(chat, text), n_tokens):
+                for new in _texts(chunk):
+                    words += new
+                    n_told += 1
+                    yield Piece(new)
+                n_made, n_read = _counted(chunk, n_made, n_read)
+        except GeneratorExit:
+            self._history.answered(chat, text, words)
+            raise
         self._history.answered(chat, text, words)
         yield Piece("", (n_made or n_told) - n_told, n_read, self.how)
+
+    def first_call_s(self, text: str, tools: Sequence[Mapping[str, Any]], n_tokens: int) -> float:
+        """Seconds until the first delta of a call, which the answer has to make; it is read to its end. Raises
+        PeerFailed.
+        """
+        asked, first = time.perf_counter(), None
+        for chunk in self._streamed([{"role": "user", "content": text}], n_tokens, tools=tools, tool_choice="required"):
+            calls = any((choice.get("delta") or {}).get("tool_calls") for choice in chunk.get("choices") or ())
+            first = first or (time.perf_counter() - asked if calls else None)
+        if first is None:
+            raise PeerFailed(f"{self.name} called nothing.")
+        return first
 
     def forget(self, chat: str) -> None:
         self._history.forget(chat)
@@ -93,6 +94,23 @@ class ServerPeer:
         self._client.close()
 
     # --- private ------------------------------------------------------------------------------------------------------
+
+    def _streamed(self, messages: Sequence[Said], n_tokens: int, **more: object) -> Generator[dict[str, Any]]:
+        """The chunks of an answer; `more`: other fields of the request. Raises PeerFailed."""
+        request = {
+            "model": self._model,
+            "messages": messages,
+            "max_tokens": n_tokens,
+            "temperature": 0.0,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **more,
+        }
+        with self._told(), self._client.stream("POST", f"{self.url}/chat/completions", json=request) as response:
+            if response.status_code != httpx2.codes.OK:
+                response.read()
+            self._check_status(response)
+            yield from self._chunks(response)
 
     def _choose(self, ids: list[str]) -> None:
         """The model to ask for."""

@@ -53,6 +53,10 @@ def _events(said: str, n_tokens: int) -> Pieces:
     if "garbage" in said:
         yield event(b"{nonsense")
         return
+    if "Use a tool" in said:
+        yield event({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"name": "set_lamp"}}]}}]})
+        yield DONE
+        return
     endless = "endless" in said
     words = [f"word{i} " for i in range(n_tokens)] if endless else WORDS[:n_tokens]
     for word in words:

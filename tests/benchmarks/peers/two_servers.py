@@ -1,0 +1,119 @@
+"""`python -m tests.benchmarks.peers.two_servers URL URL`: `kvdesk serve` beside another server, over HTTP.
+
+Both run already, with the same model, context and threads. Rounds go over all rows, and another server begins each
+time. A row fails where the whole interval of kvdesk over the other is below `BAR`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+from kvdesk.errors import KvdeskError
+from tests.benchmarks.peers.peer import Peer, answer
+from tests.benchmarks.peers.rows import QUESTIONS, TURN_TOKENS, TURNS, Measured, Row, Texts, Work
+from tests.benchmarks.peers.run import Plan, compare, first_number
+from tests.benchmarks.peers.server import ServerPeer
+from tests.benchmarks.peers.table import PRIMARY, Line, text
+
+BAR: Final = 0.98
+CALLS: Final = 4
+CALL_TOKENS: Final = 60
+_NO_WORK: Final = Work(0, 0)  # nothing is foreseen here
+
+
+def _tool(name: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "function", "function": {"name": name, "description": name, "parameters": parameters}}
+
+
+TOOLS: Final = (
+    _tool("read_log", day={"type": "string"}, lines={"type": "integer"}),
+    _tool("set_lamp", brightness={"type": "integer"}, colour={"enum": ["white", "red", "green"]}),
+    _tool("write_letter", to={"type": "string"}, text={"type": "string"}),
+)
+
+
+def _at_once(name: str, n_clients: int, n_turns: int, n_tokens: int, peer: Peer, texts: Texts) -> list[Measured]:
+    """Tokens a second of so many chats, prompts included."""
+
+    def chat(which: int) -> int:
+        n = 0
+        for turn in range(n_turns):
+            asked = QUESTIONS[turn] if turn else texts.opening(which, QUESTIONS[which])
+            n += answer(peer, texts.chat(which), asked, n_tokens).n_tokens
+        peer.forget(texts.chat(which))
+        return n
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(n_clients) as pool:
+        n_written = sum(pool.map(chat, range(n_clients)))
+    return [Measured(name, n_written / (time.perf_counter() - began), "tok/s")]
+
+
+def _first_call(name: str, peer: Peer, texts: Texts) -> list[Measured]:
+    assert isinstance(peer, ServerPeer)
+    asked = (texts.opening(which, f"Use a tool. {QUESTIONS[which]}") for which in range(CALLS))
+    return [Measured(name, statistics.median(peer.first_call_s(one, TOOLS, CALL_TOKENS) for one in asked), "s")]
+
+
+def _row(identity: str, name: str, n_clients: int, n_turns: int, n_tokens: int) -> Row:
+    return Row(identity, name, (name,), _NO_WORK, partial(_at_once, name, n_clients, n_turns, n_tokens))
+
+
+CALL_NAME: Final = "first delta of a call"
+ROWS: Final = (
+    _row("turns", "ten turns of one client", 1, TURNS, TURN_TOKENS),
+    _row("four", "four clients, three turns each", 4, 3, TURN_TOKENS),
+    _row("eight", "eight streams at once", 8, 1, 32),
+    Row("call", CALL_NAME, (CALL_NAME,), _NO_WORK, partial(_first_call, CALL_NAME)),
+)
+
+
+def failed(lines: Sequence[Line], other: str) -> list[str]:
+    """The names of those that were not measured, or whose whole interval is below the bar."""
+    ratios = [(line.name, line.times_as_fast(other)) for line in lines]
+    return [name for name, ratio in ratios if ratio is None or (ratio.high or ratio.value) < BAR]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0 where no row fails, 2 where a server cannot be asked."""
+    parser = argparse.ArgumentParser(prog="two_servers", description=__doc__)
+    parser.add_argument("kvdesk", help="address of kvdesk serve")
+    parser.add_argument("other", help="address of the other server")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="+", choices=[row.id for row in ROWS], default=[])
+    args = parser.parse_args(argv)
+    other = ServerPeer(args.other)
+    peers: dict[str, Peer] = {PRIMARY: ServerPeer(args.kvdesk, name=PRIMARY), other.name: other}
+    rows = tuple(row for row in ROWS if not args.only or row.id in args.only)
+    try:
+        for server in peers.values():
+            assert isinstance(server, ServerPeer)
+            server.check()
+        for row in rows:  # the first requests of a server are slower
+            for peer in peers.values():
+                row.measure(peer, Texts(1.0, first_number()))
+        texts = Texts(1.0, first_number())
+        plan = Plan(rows, (0,), args.rounds, 60.0)
+        lines = compare(peers, plan, texts, partial(print, file=sys.stderr, flush=True), time.monotonic())
+    except KvdeskError as error:
+        print(error, file=sys.stderr)
+        return 2
+    finally:
+        for peer in peers.values():
+            peer.close()
+    print("\n".join(text(lines, {name: peer.about for name, peer in peers.items()})))
+    behind = failed(lines, other.name)
+    print(f"below {BAR}: {', '.join(behind) or 'none'}")
+    return 1 if behind else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
