@@ -33,6 +33,7 @@ COMMANDS = {
     "watch": marked("starts llama-server so that it prints its cells, and shows them"),
     "open": marked("a slot file or another saved KV cache: what is in it, and whether it can be restored"),
     "proxy": marked("why requests to another server miss its cache, compared on their way"),
+    "record": marked("what happens to a cache from now on, as one file: of a kvdesk that serves, or by a log"),
     "replay": marked("a journal of a cache, operation by operation, without a model"),
     "capabilities": marked("what can be done to the cache of a model, and why not"),
 }

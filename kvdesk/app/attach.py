@@ -6,8 +6,6 @@ Read-only, and nothing in it is verified: the cells are those that the other eng
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -20,10 +18,8 @@ from kvdesk.app.display import has_display
 from kvdesk.app.journal_saver import JournalSaver
 from kvdesk.cache.journal_file import JournalHeader
 from kvdesk.cache.recording import Recording
-from kvdesk.engine_log.cells import number_lines
-from kvdesk.engine_log.journal import CellsJournal
 from kvdesk.engine_log.lines import LogLine
-from kvdesk.engine_log.live import LiveLog
+from kvdesk.engine_log.reading import LogReading
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
 from kvdesk.ui.shell.activity_strip import ActivityStrip
@@ -37,64 +33,6 @@ from kvdesk.viewmodel.cache_state import CacheState
 
 LOOK_MS: Final = 200
 MOST_LINES: Final = 5000
-_REST: Final = 9.0
-"""Times as long as recording took that is waited before the next."""
-
-
-class LogReading:
-    """Reads a log on a thread of its own. What it knows so far may be asked for from the window's.
-
-    A server that is watched shares its processors with us: while the log `is_live`, at most a tenth of the time goes
-    into recording its cells, so that some of its ubatches are left out.
-    """
-
-    def __init__(self, lines: Iterator[LogLine], is_live: Callable[[], bool]) -> None:
-        self._lines, self._is_live = lines, is_live
-        self._lock = threading.Lock()
-        self._texts: list[str] = []
-        self._has_cells = False
-        self._live = LiveLog(self._texts.append, with_cells=False)
-        self._journal = CellsJournal()
-        self._not_before = 0.0
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._read, name="kvdesk-log", daemon=True)
-        self.thread.start()
-
-    def _read(self) -> None:
-        try:
-            for line in self._lines:
-                with self._lock:
-                    if self._live.feed(line):
-                        self._record()
-        except (OSError, UserError) as error:
-            with self._lock:
-                self._texts.append(str(error))
-        with self._lock:
-            self._live.close()
-        self.ended.set()
-
-    def _record(self) -> None:
-        self._has_cells = True
-        began = time.monotonic()
-        if began >= self._not_before or not self._is_live():
-            self._journal.take(self._live.caches)
-            ended = time.monotonic()
-            self._not_before = ended + _REST * (ended - began)
-
-    def news(self) -> tuple[list[str], bool]:
-        """Lines of text since the last time, and whether cells were printed since."""
-        with self._lock:
-            texts, self._texts[:] = list(self._texts), []
-            has_cells, self._has_cells = self._has_cells, False
-        return texts, has_cells
-
-    def state(self) -> tuple[str, Recording | None]:
-        """The numbers of each stream as text, and the recording of the cells."""
-        with self._lock:
-            caches = [cache for _, cache in sorted(self._live.caches.items())]
-            self._journal.take(self._live.caches)
-            recording = self._journal.recording()
-        return "\n".join(line for cache in caches for line in number_lines(cache)), recording
 
 
 @dataclass(frozen=True, slots=True)

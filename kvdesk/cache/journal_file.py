@@ -34,7 +34,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, get_args
+from typing import IO, Any, BinaryIO, get_args
 
 import numpy as np
 
@@ -46,7 +46,7 @@ from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.errors import UserError
 from kvdesk.graphemes import cut
 from kvdesk.translation import marked, tr
-from kvdesk.values import dataclass, field
+from kvdesk.values import dataclass, field, replace
 from kvdesk.whole_file import replacing
 
 FORMAT, VERSION = "kvdesk-journal", 1
@@ -83,26 +83,73 @@ def save_journal(path: Path, recording: Recording, header: JournalHeader) -> Non
 
 def journal_lines(recording: Recording, header: JournalHeader) -> Iterator[str]:
     """The lines of the file, one after another, each with its line break."""
+    yield from _first_lines(recording, header, recording.base())
+    for operation, patch in recording.patches():
+        yield from _operation_lines(operation, patch, recording.shape)
+
+
+def _first_lines(recording: Recording, header: JournalHeader, base: Patch) -> Iterator[str]:
     shape = recording.shape
     caches = [
         {"name": c.name, "streams": c.n_streams, "size": c.size, "n_swa": c.n_swa, "swa_type": c.swa_type}
         for c in shape.caches
     ]
     about = {"format": FORMAT, "version": VERSION, "versions": dict(header.versions), "model": header.model}
-    yield from _lines(
-        {**about, "caches": caches, "words": shape.words, "start": recording.start}, recording.base(), shape
-    )
-    for operation, patch in recording.patches():
-        value = {
-            "n": operation.number,
-            "at": operation.at_s,
-            "name": cut(operation.name, _TEXT),
-            "call": cut(operation.call, _TEXT),
-            "ms": operation.ms,
-            "conversation": cut(operation.conversation, _TEXT),
-            "reason": cut(operation.reason, _TEXT),
-        }
-        yield from _lines(value, patch, shape)
+    yield from _lines({**about, "caches": caches, "words": shape.words, "start": recording.start}, base, shape)
+
+
+def _operation_lines(operation: Operation, patch: Patch, shape: Shape) -> Iterator[str]:
+    value = {
+        "n": operation.number,
+        "at": operation.at_s,
+        "name": cut(operation.name, _TEXT),
+        "call": cut(operation.call, _TEXT),
+        "ms": operation.ms,
+        "conversation": cut(operation.conversation, _TEXT),
+        "reason": cut(operation.reason, _TEXT),
+    }
+    yield from _lines(value, patch, shape)
+
+
+class GrowingJournal:
+    """A file that is written while a recording grows: after each `take` it is a whole journal.
+
+    with_tokens  with token ids, and the conversations and reasons of operations
+    """
+
+    def __init__(self, out: BinaryIO, header: JournalHeader, *, with_tokens: bool) -> None:
+        self._out, self._header, self._with_tokens = out, header, with_tokens
+        self._shape: Shape | None = None
+        self.n_operations = 0
+        self.last = 0
+
+    def take(self, recording: Recording) -> bool:
+        """Write what is new. False, and nothing is written, where the recording has begun again or the file is full.
+        Raises OSError.
+        """
+        shape, is_new = recording.shape, self._shape is None
+        has_begun_again = recording.start > self.last or max(recording.last, recording.start) < self.last
+        if not is_new and (has_begun_again or self._out.tell() > MAX_FILE // 2):
+            return False
+        if shape != self._shape:  # of the first line: also where streams were added
+            self._out.seek(0)
+            self._out.truncate()
+            self._shape, self.last, self.n_operations = shape, recording.start, 0
+            self._write(_first_lines(recording, self._header, self._plain(recording.base())))
+        for operation, patch in recording.patches(self.last):
+            if not self._with_tokens:
+                operation = replace(operation, conversation="", reason="")
+            self._write(_operation_lines(operation, self._plain(patch), shape))
+            self.last = operation.number
+            self.n_operations += 1
+        self._out.flush()
+        return True
+
+    def _plain(self, patch: Patch) -> Patch:
+        return patch if self._with_tokens else replace(patch, token=np.full_like(patch.token, -1))
+
+    def _write(self, lines: Iterator[str]) -> None:
+        self._out.write("".join(lines).encode())
 
 
 def load_journal(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from kvdesk.cache.flat import Patch, join_patches
 from kvdesk.values import dataclass
 
+REQUEST: Final = "request"
+"""Name of an operation that is no call: a request that has ended, of another program."""
 _LEVEL = 4  # of zlib: higher gains 3 % and costs twice the time
 
 

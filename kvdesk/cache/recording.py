@@ -96,15 +96,17 @@ class Recording:
         """The cells changed by operation `number`, before and after. Read-only. Raises UserError as `state_at` does."""
         return map_difference(self.state_at(number - 1), self.state_at(number))
 
-    def patches(self) -> Iterator[tuple[Operation, Patch]]:
-        """Every remembered operation with what it changed, ascending. Read-only."""
-        for segment in self.segments:
-            for chunk in segment.chunks:
-                operations = [entry.operation for entry in unpack_operations(chunk)]
+    def patches(self, after: int = -1) -> Iterator[tuple[Operation, Patch]]:
+        """Every remembered operation numbered above `after` with what it changed, ascending. Read-only."""
+        for chunk in self._chunks():
+            if chunk.last > after:
                 patches = unpack_cells(chunk, self.shape.words)
-                yield from ((operation, patches.of(i)) for i, operation in enumerate(operations))
+                for i, entry in enumerate(unpack_operations(chunk)):
+                    if entry.operation.number > after:
+                        yield entry.operation, patches.of(i)
         for fresh, patches in self.open:
-            yield from ((operation, patches.of(i)) for i, operation in enumerate(fresh))
+            if fresh[-1].number > after:
+                yield from ((one, patches.of(i)) for i, one in enumerate(fresh) if one.number > after)
 
     def base(self) -> Patch:
         """All used cells at `start`. Read-only."""

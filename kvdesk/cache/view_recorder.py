@@ -6,6 +6,7 @@ Belongs to one thread; its recordings may go to any. Must never know where views
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -14,10 +15,13 @@ from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
 from kvdesk.cache.packing import Operation
 from kvdesk.cache.recording import Recorder, Recording
 from kvdesk.cache.snapshot import CacheMap
+from kvdesk.values import replace
 
 
 class ViewRecorder:
-    """Begins again where the shape of the cache changes or the numbers go back."""
+    """Begins again where the cache is another one or the numbers go back. Where it has more streams than were seen
+    before, or a window too, the recording goes on with them.
+    """
 
     def __init__(self) -> None:
         self._maps: tuple[CacheMap, ...] = ()
@@ -27,15 +31,52 @@ class ViewRecorder:
     def take(self, number: int, maps: tuple[CacheMap, ...], operation: Callable[[int, int], Operation]) -> None:
         """Record a view. `operation`: what happened after one number up to another, where it is a new one."""
         shape = shape_of(maps)
+        if self._recorder is not None and shape != self._shape and number > self._recorder.last:
+            self._grow(self._recorder.recording(), shape)
         if self._recorder is None or shape != self._shape or number < self._recorder.last:
             self._recorder, self._shape = Recorder(shape, number, patch(Flat(shape).maps(), maps, shape)), shape
         elif number > self._recorder.last:
             self._recorder.append(operation(self._recorder.last, number), patch(self._maps, maps, shape))
         self._maps = maps
 
+    def note(self, operation: Operation) -> None:
+        """Record what changed no cell, also before the first view."""
+        if self._recorder is None:
+            self._shape = Shape(())
+            self._recorder = Recorder(self._shape, operation.number - 1)
+        self._recorder.append(operation, join_patches([], self._recorder.shape.words, ()))
+
+    def _grow(self, recording: Recording, shape: Shape) -> None:
+        """Take the recording over into a shape that has all of its streams; where it has not, nothing happens."""
+        before = recording.shape
+        is_same = all(
+            (old.size, old.n_swa) == (new.size, new.n_swa) and old.n_streams <= new.n_streams
+            for old, new in zip(before.caches, shape.caches, strict=False)
+        )
+        if not is_same or len(before.caches) > len(shape.caches) or (before.caches and before.words != shape.words):
+            return
+        starts = np.cumsum([0] + [cache.n_streams for cache in shape.caches])
+        streams = [int(starts[i]) + s for i, cache in enumerate(before.caches) for s in range(cache.n_streams)]
+        move = partial(_moved, before=before, shape=shape, streams=streams)
+        self._recorder = Recorder(shape, recording.start, move(recording.base()))
+        for operation, change in recording.patches():
+            self._recorder.append(operation, move(change))
+        self._shape, self._maps = shape, self._recorder.flat.maps()
+
     def recording(self) -> Recording | None:
         """What was seen so far; None before the first view."""
         return None if self._recorder is None else self._recorder.recording()
+
+
+def _moved(change: Patch, before: Shape, shape: Shape, streams: Sequence[int]) -> Patch:
+    """The change in another shape. streams: the number there of each stream that was before."""
+    heads = tuple((streams[stream], head) for stream, head in change.heads)
+    if not change.n_cells:
+        return join_patches([], shape.words, heads)
+    offsets = np.array(before.offsets)
+    stream = np.searchsorted(offsets, change.index, "right") - 1
+    there = np.array(shape.offsets)[np.array(streams)[stream]]
+    return replace(change, index=change.index - offsets[stream] + there, heads=heads)
 
 
 def shape_of(maps: Sequence[CacheMap]) -> Shape:

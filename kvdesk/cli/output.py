@@ -30,13 +30,18 @@ def say(line: str) -> None:
 
 def private_file(path: Path) -> BinaryIO:
     """A new file that nobody else can read: it will hold prompts. Raises UserError."""
+    file = new_file(path, 0o600)
+    print(tr("The log {file} holds prompts; only you can read it.").format(file=path), flush=True)
+    return file
+
+
+def new_file(path: Path, mode: int = 0o666) -> BinaryIO:
+    """A new file. Raises UserError, also where there is one already."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb")
     except OSError as error:
         said = tr("The log {file} cannot be written: {strerror}.")
         raise UserError(said.format(file=path, strerror=error.strerror or error)) from error
-    print(tr("The log {file} holds prompts; only you can read it.").format(file=path), flush=True)
-    return os.fdopen(descriptor, "wb")
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from kvdesk.cli import options
+from kvdesk.cli.ending import as_interrupt
 from kvdesk.cli.output import private_file
 from kvdesk.cli.parser import Parser
 from kvdesk.protocol.servers import is_readable_on_the_way, server_url
@@ -18,10 +17,6 @@ from kvdesk.proxy.report import Finding
 from kvdesk.translation import tr
 
 DEFAULT_PORT: Final = 8090
-_ENDS = [signal.SIGTERM]
-"""Signals that end it as Ctrl+C does: the score comes last."""
-if sys.platform == "win32":
-    _ENDS.append(signal.SIGBREAK)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -51,13 +46,8 @@ def main(argv: Sequence[str]) -> int:
         _say(tr("kvdesk proxy passes requests at {url} on to {to}").format(url=server.url, to=url))
         if is_readable_on_the_way(url):
             _say(tr("The connection to {url} is not encrypted.").format(url=url))
-        before = {number: signal.signal(number, signal.default_int_handler) for number in _ENDS}
-        try:
-            with suppress(KeyboardInterrupt):
-                server.run(listening)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        with suppress(KeyboardInterrupt), as_interrupt():
+            server.run(listening)
         _say("\n".join(server.reporter.lines))
     finally:
         if log:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from kvdesk.cache.packing import Operation
+from kvdesk.cache.packing import REQUEST, Operation
 from kvdesk.cache.record import CacheName
 from kvdesk.cache.recording import Recording
 from kvdesk.cache.snapshot import CacheMap, StreamMap
@@ -20,13 +20,13 @@ _NAMES: tuple[CacheName, ...] = ("kv", "base", "window")
 
 
 class CellsJournal:
-    """Belongs to one thread; its recordings may go to any."""
+    """Belongs to one thread; its recordings may go to any. `n`: of the operations so far."""
 
     def __init__(self) -> None:
         self._views = ViewRecorder()
         self._streams: dict[tuple[bool, int], StreamMap] = {}
         self._latest: ShownCache | None = None
-        self._n = 0
+        self.n = 0
 
     def take(self, caches: Mapping[tuple[bool, int], ShownCache]) -> None:
         """Record what was printed last of each stream; streams whose cells are not known are left out."""
@@ -35,10 +35,10 @@ class CellsJournal:
         if latest is None or latest is self._latest:
             return
         self._latest = latest
-        self._n += 1
+        self.n += 1
         for key, cache in shown.items():
             assert cache.cells is not None
-            self._streams[key] = _dated(cache.cells, self._streams.get(key), self._n)
+            self._streams[key] = _dated(cache.cells, self._streams.get(key), self.n)
 
         def operation(_last: int, number: int) -> Operation:
             at = latest.line
@@ -46,7 +46,12 @@ class CellsJournal:
             reason = tr("as printed by the engine at ubatch {n:,}").format(n=latest.ubatch)
             return Operation(number, time.time(), "decode", call, reason=reason)
 
-        self._views.take(self._n, self._maps(shown), operation)
+        self._views.take(self.n, self._maps(shown), operation)
+
+    def note(self, call: str, ms: float, reason: str) -> None:
+        """Record a request."""
+        self.n += 1
+        self._views.note(Operation(self.n, time.time(), REQUEST, call, ms, reason=reason))
 
     def recording(self) -> Recording | None:
         """What was printed so far; None before the first cells."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from kvdesk.engine_log.causes import explain_request
+from kvdesk.engine_log.causes import Finding, explain_request
 from kvdesk.engine_log.cells import CellsReader, ShownCache, cache_lines
 from kvdesk.engine_log.events import TextJoiner
 from kvdesk.engine_log.lines import CHUNK, LogLine
@@ -62,12 +62,19 @@ class LiveLog:
     """Feed it lines; `say` gets the lines of text. With `is_quiet` everything is read and nothing said.
 
     with_cells  say the cells after each request too
+    on_request  gets each request that has ended
     """
 
-    def __init__(self, say: Callable[[str], None], *, with_cells: bool = True) -> None:
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        *,
+        with_cells: bool = True,
+        on_request: Callable[[Request, Finding], None] | None = None,
+    ) -> None:
         self.totals = Totals()
         self.is_quiet = False
-        self._say, self._with_cells = say, with_cells
+        self._say, self._with_cells, self._on_request = say, with_cells, on_request
         self._joiner = TextJoiner()
         self._requests = RequestReader(is_live=True)
         self._cells = CellsReader()
@@ -109,6 +116,8 @@ class LiveLog:
     def _finished(self, request: Request) -> None:
         finding = explain_request(request, self._requests.server)
         self.totals.add(request, finding)
+        if self._on_request:
+            self._on_request(request, finding)
         if not self.is_quiet:
             for text in request_lines(request, finding):
                 self._say(text)

@@ -1,7 +1,7 @@
 """A recording as a trace of Chrome and Perfetto: each call as a slice, the used cells as counters. Pure.
 
 The form is that of the Trace Event Format, in its JSON object: `ph` "X" has `ts` and `dur` in microseconds, "C" has
-numbers, "M" names. Texts of prompts and token ids are left out.
+numbers, "M" names. Requests may overlap: each is a pair of "b" and "e". Texts of prompts and token ids are left out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kvdesk.cache.journal_file import JournalHeader
+from kvdesk.cache.packing import REQUEST
 from kvdesk.cache.recording import Recording
 
 _PROCESS, _THREAD = 1, 1
@@ -40,7 +41,13 @@ def _events(recording: Recording, header: JournalHeader) -> Iterator[dict[str, A
         used[patch.index] = patch.pos >= 0
         arguments = {"operation": operation.number, "call": operation.call, "cells": patch.n_cells}
         ms = round(operation.ms * 1e3, 3)
-        yield {"name": operation.name, "cat": "cache", "ph": "X", **at, "dur": ms, "args": arguments}
+        one = {"name": operation.name, "cat": "cache"}
+        if operation.name == REQUEST:
+            one["id"] = str(operation.number)
+            yield {**one, "ph": "b", **at, "args": arguments}
+            yield {**one, "ph": "e", **at, "ts": round(at["ts"] + ms, 3)}
+            continue
+        yield {**one, "ph": "X", **at, "dur": ms, "args": arguments}
         counts = {
             f"{name} {stream}": int(used[offsets[i] : offsets[i + 1]].sum())
             for i, (name, stream) in enumerate(recording.shape.places)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from kvdesk.__main__ import main
 from kvdesk.backends.openai import far_cache
 from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.backends.openai.far_cache import FarCache, check
 from kvdesk.cache.compaction import Layout
+from kvdesk.cache.journal_file import load_journal
 from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.codec import CodecError
 from kvdesk.host.host import Host
@@ -369,3 +374,31 @@ def test_a_newer_one_and_a_liar_are_passed_over_and_said_once(window: Window) ->
             check(lied.snapshot)
         assert far.read(json.dumps(to_json(Event, lied))) is None
     check(view.snapshot)
+
+
+def test_it_is_recorded_to_a_file_without_token_ids(running: Running, tmp_path: Path) -> None:
+    client = running.openai()
+
+    def ask() -> None:
+        for word in WORDS[:2]:
+            client.chat.completions.create(model="", messages=[{"role": "user", "content": word}], max_tokens=4)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    asking = threading.Timer(1.0, ask)
+    asking.start()
+    file = tmp_path / "out.jsonl"
+    assert main(["record", running.root, str(file), "--key", INSPECT.value]) == 0
+    asking.join()
+    _header, recording = load_journal(file)
+    streams = [stream for cache in recording.state_at(recording.last) for stream in cache.streams]
+    assert sum(stream.used for stream in streams) > 0
+    assert all((stream.token == -1).all() for stream in streams)
+    assert len(recording) > 0
+
+
+def test_who_may_not_inspect_records_nothing(
+    running: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["record", running.root, str(tmp_path / "out"), "--key", KEY.value]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,162 @@
+"""`kvdesk record`: what happens to a cache from now on, as a journal: of a kvdesk that serves, or by a log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kvdesk import __version__
+from kvdesk.cache.journal_file import GrowingJournal, JournalHeader
+from kvdesk.cache.recording import Recording
+from kvdesk.cli.doctor import chunks_of, unreadable
+from kvdesk.cli.ending import as_interrupt
+from kvdesk.cli.output import new_file, private_file, say
+from kvdesk.cli.parser import Parser
+from kvdesk.engine_log.lines import read_lines
+from kvdesk.engine_log.live import follow
+from kvdesk.engine_log.reading import LogRecorder
+from kvdesk.errors import UserError
+from kvdesk.protocol.servers import server_url
+from kvdesk.translation import tr
+
+if TYPE_CHECKING:
+    from kvdesk.protocol.messages import Event
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0 when the source ends or at Ctrl+C. UserError where it cannot be read or the file not be written."""
+    parser = Parser(
+        prog="kvdesk record",
+        description=tr(
+            "What happens to a cache from now on, written to one file until Ctrl+C: of a kvdesk that serves, by its "
+            "address; of a llama-server, by the log of kvdesk watch or any other that holds its cells; of what passes "
+            "a kvdesk proxy, by its log. The file has no texts and no token ids. kvdesk replay opens it, and makes a "
+            "trace or a page of it."
+        ),
+    )
+    parser.add_argument(
+        "source", metavar="SOURCE", help=tr("a URL, a log that grows, or - for a log from standard input")
+    )
+    parser.add_argument("file", metavar="FILE", type=Path, help=tr("the new file"))
+    parser.add_argument(
+        "--texts", action="store_true", help=tr("with token ids and what quotes prompts, readable for you alone")
+    )
+    parser.add_argument("--key", default="", help=tr("a key of the served kvdesk that may inspect its cache"))
+    args = parser.parse_args(argv)
+    is_url = args.source.startswith(("http://", "https://"))
+    url = server_url(args.source) if is_url else ""
+    if not is_url and args.source != "-":
+        _check(args.source)
+    with (private_file if args.texts else new_file)(args.file) as out:
+        name = "" if url or args.source == "-" else Path(args.source).name
+        journal = _Journal(GrowingJournal(out, JournalHeader(name, {"kvdesk": __version__}), with_tokens=args.texts))
+        try:
+            with as_interrupt():
+                if is_url:
+                    asyncio.run(_far(url, args.key, journal.take))
+                else:
+                    _log(args.source, journal.take)
+        except KeyboardInterrupt:
+            pass
+        except _BegunAgain:
+            say(tr("The cache was made anew: the recording ends there."))
+        finally:
+            out.close()
+            if not journal.is_begun:
+                args.file.unlink()
+    if not journal.is_begun:
+        raise UserError(
+            tr("Nothing was recorded: {source} showed no cells and no requests.").format(source=args.source)
+        )
+    print(tr("{n:,} operations were saved to {name}.").format(n=journal.n_operations, name=args.file))
+    return 0
+
+
+class _BegunAgain(Exception):
+    """The recording cannot go on in its file."""
+
+
+class _Journal:
+    def __init__(self, file: GrowingJournal) -> None:
+        self._file = file
+        self.is_begun = False
+
+    @property
+    def n_operations(self) -> int:
+        return self._file.n_operations
+
+    def take(self, recording: Recording | None) -> None:
+        """Raises _BegunAgain."""
+        if recording is None:
+            return
+        if not self._file.take(recording):
+            raise _BegunAgain
+        self.is_begun = True
+
+
+def _check(source: str) -> None:
+    try:
+        Path(source).open("rb").close()
+    except OSError as error:
+        raise unreadable(source, error) from error
+
+
+def _log(source: str, take: Callable[[Recording | None], None]) -> None:
+    """A log from its beginning on. Raises _BegunAgain."""
+    is_live = source == "-"
+
+    def caught_up() -> None:
+        nonlocal is_live
+        is_live = True
+
+    recorder = LogRecorder(lambda _text: None, lambda: is_live, with_requests=True)
+    chunks = chunks_of(source) if source == "-" else follow(Path(source), caught_up, lambda: False)
+    n_taken = 0
+    try:
+        for line in read_lines(chunks):
+            recorder.feed(line)
+            if recorder.n_operations != n_taken:
+                n_taken = recorder.n_operations
+                take(recorder.recording(latest=False))
+    finally:
+        recorder.close()
+        take(recorder.recording())
+
+
+async def _far(url: str, key: str, take: Callable[[Recording | None], None]) -> None:
+    """The cache of a kvdesk that serves, until this is cancelled. Raises UserError where it does not show it."""
+    import httpx2
+
+    from kvdesk.backends.openai.client import CONNECT_S, client_of, read_ok
+    from kvdesk.backends.openai.far_cache import SILENT_S, FarCache
+    from kvdesk.backends.openai.problems import ServerError, problem_of
+    from kvdesk.protocol.cache import CacheView, ContextReady
+    from kvdesk.protocol.chat import LogLine
+
+    n_contexts = 0
+
+    def put(event: Event) -> None:
+        nonlocal n_contexts
+        match event:
+            case ContextReady():
+                n_contexts += 1
+                if n_contexts > 1:
+                    raise _BegunAgain
+            case CacheView():
+                known = far.recording()
+                take(known.recording if known else None)
+            case LogLine():
+                say(event.text)
+
+    far = FarCache(put, url)
+    async with client_of(url, key) as client:
+        try:
+            timeout = httpx2.Timeout(SILENT_S, connect=CONNECT_S)
+            async with client.stream("GET", "/kv/events", timeout=timeout) as response:
+                if response.status_code != 200:
+                    await read_ok(response)
+        except (ServerError, httpx2.HTTPError) as error:
+            raise UserError(str(problem_of(error, SILENT_S)), repr(error)) from error
+        await far.follow(client, shown=True)
