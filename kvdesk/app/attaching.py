@@ -51,11 +51,6 @@ class Attaching(QObject):
         self._files: dict[Attachment, tuple[Path, str]] = {}  # that may be read in another encoding than this
         self._n = 0
         window.closing.connect(self.close)
-        window.remade.connect(self._connect_parts)
-        self._connect_parts()
-
-    @Slot()
-    def _connect_parts(self) -> None:
         chosen = self._window.chat.attachments
         chosen.changed.connect(self._on_changed)
         chosen.files_given.connect(self._on_files_given)

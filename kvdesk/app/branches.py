@@ -22,18 +22,13 @@ class Branches(QObject):
     def __init__(self, window: MainWindow, chats: Chats) -> None:
         super().__init__(window)
         self._window, self._chats, self._service = window, chats, chats.service
-        window.remade.connect(self._connect_parts)
-        self._connect_parts()
-        self._service.subscribe(self._on_change)
-
-    @Slot()
-    def _connect_parts(self) -> None:
         self._chat = chat = self._window.chat
         self._tree, self._alternatives = chat.branch_tree, chat.alternatives
         self._tree.opened.connect(self._show_tree)
         self._tree.chosen.connect(self._on_chosen)
         self._alternatives.kept.connect(self._on_kept)
         chat.view.compare_clicked.connect(self._on_compare_clicked)
+        self._service.subscribe(self._on_change)
 
     def _on_change(self, change: Change) -> None:
         match change:

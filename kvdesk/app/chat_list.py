@@ -28,11 +28,6 @@ class ChatList(QObject):
         self._ending = QTimer(self, singleShot=True, interval=UNDO_MS)
         self._ending.timeout.connect(self.finish)
         window.conversation_deleted.connect(self._on_deleted)
-        window.remade.connect(self._connect_parts)
-        self._connect_parts()
-
-    @Slot()
-    def _connect_parts(self) -> None:
         self._list = self._window.conversations
         self._list.pinned.connect(self._on_pinned)
         self._list.archived.connect(self._on_archived)

@@ -78,11 +78,6 @@ class Chats(QObject):
         window.new_chat_requested.connect(self.new)
         window.conversation_selected.connect(self._on_conversation_selected)
         window.conversation_renamed.connect(self._on_conversation_renamed)
-        window.remade.connect(self._connect_parts)
-        self._connect_parts()
-
-    @Slot()
-    def _connect_parts(self) -> None:
         queue = self._window.chat.queue
         queue.cancelled.connect(self._on_queued_cancelled)
         queue.taken_back.connect(self._on_queued_taken_back)
@@ -108,14 +103,6 @@ class Chats(QObject):
     @Slot()
     def _keep_shown(self) -> None:
         self._settings.change(chat=self._selected or "")
-
-    def show_all(self) -> None:
-        """Show everything again: the parts of the window are new."""
-        self._window.chat.queue.show_states(self.service.queued.states)
-        if self._selected is not None:
-            self.select(self._selected)
-        else:
-            self._show_list()
 
     def select(self, conversation: ConversationId) -> None:
         self._selected = conversation

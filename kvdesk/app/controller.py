@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from kvdesk import paths
 from kvdesk.app.attaching import Attaching
@@ -22,7 +22,6 @@ from kvdesk.app.chats import Chats
 from kvdesk.app.exporting import ChatExport
 from kvdesk.app.help_desk import HelpDesk
 from kvdesk.app.importing import ChatImport
-from kvdesk.app.language import install_language
 from kvdesk.app.search import Search
 from kvdesk.app.servers import Servers
 from kvdesk.app.serving import Serving
@@ -174,7 +173,6 @@ class Controller(QObject):
             self.servers.apply,
             self.serving.apply,
         )
-        window.remade.connect(self._on_remade)  # after all that connect themselves to the new parts
         window.rooms.when_models(self.downloads.connect_page)
 
     def open_server(self, server: KnownServer) -> None:
@@ -305,8 +303,6 @@ class Controller(QObject):
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         if "cache" in changed:
             self._send_policy()
-        if "language" in changed:
-            QTimer.singleShot(0, self, self._use_language)  # the choice that was changed goes with all the rest
 
     @Slot(bool)
     def _on_inspector_watched(self, watched: bool) -> None:
@@ -383,22 +379,6 @@ class Controller(QObject):
     def _send_policy(self) -> None:
         """Send the cache policy, and the folder for saved conversations."""
         self._worker.send(UsePolicy(self.settings.cache, paths.states_dir()))
-
-    @Slot()
-    def _use_language(self) -> None:
-        """The window in another language. Neither engine nor store hears of it."""
-        app = QCoreApplication.instance()
-        if app is not None and not self._closed:
-            install_language(app, self.settings.language)
-            self._window.remake()
-
-    @Slot()
-    def _on_remade(self) -> None:
-        self.downloads.forget_page()
-        self._window.rooms.when_models(self.downloads.connect_page)
-        self._window.show_embedded(self._marker.embedded is not None)
-        self._window.show_unsaved(self._unsaved.sentence)
-        self.chats.show_all()
 
 
 def _fills(event: Event) -> bool:

@@ -39,7 +39,6 @@ class FirstStart(QObject):
         self._asking.timeout.connect(self._ask_machine)
         window.starter_requested.connect(self._on_starter)
         window.offer_requested.connect(downloads.download)
-        window.remade.connect(self._show_offer)
         downloads.finished.connect(self._ask_machine)
         models.machine_known.connect(self._on_machine_known)
 

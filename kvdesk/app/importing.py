@@ -74,7 +74,6 @@ class ChatImport(QObject):
         self._lock = threading.Lock()
         self.dialog: ImportDialog | None = None
         window.import_requested.connect(self._on_import_requested)
-        window.remade.connect(self._on_remade)
 
     def start(self, path: Path) -> None:
         """Read the file, and ask whether its chats are to be added."""
@@ -99,17 +98,6 @@ class ChatImport(QObject):
         dialog.show_reading(0, 0)
         dialog.show()
         return dialog
-
-    @Slot()
-    def _on_remade(self) -> None:
-        """The dialog has gone with the parts of the window."""
-        self.dialog, run = None, self._run
-        if run is not None:
-            dialog = self._show_dialog(run.path)
-            if run.summary is not None:
-                dialog.show_summary(run.summary)
-                if run.confirmed:
-                    dialog.show_writing(0, run.summary.n_messages)
 
     @Slot()
     def cancel(self) -> None:

@@ -21,7 +21,7 @@ from kvdesk.errors import KvdeskError
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.protocol.chat import LocalFile, ModelLoaded
-from kvdesk.protocol.experiment import ExperimentEvent, Failed, Finished, Record, Request
+from kvdesk.protocol.experiment import Failed, Finished, Record, Request
 from kvdesk.protocol.messages import Event
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
@@ -46,18 +46,11 @@ class Laboratory(QObject):
         self._page: LabPage | None = None
         self._open: Path | None = None
         self._run: ExperimentRun | None = None
-        self._events: list[ExperimentEvent] = []  # of that run
         self._why = ""  # it is cancelled, for another reason than a click
         self._header: tuple[tuple[Path, float], GgufHeader] | None = None  # of the last file that was read
         self._speeds: dict[str, tuple[float, float] | None] = {}  # by model, from its last run
         self._background = Background("lab", self)
         self._experiments = Background("experiment", self)
-        window.remade.connect(self._connect_parts)
-        self._connect_parts()
-
-    @Slot()
-    def _connect_parts(self) -> None:
-        self._page = None
         self._window.rooms.when_lab(self._on_lab_made)
 
     @property
@@ -97,11 +90,7 @@ class Laboratory(QObject):
         page.report_requested.connect(self._on_report_requested)
         page.delete_requested.connect(self._on_delete_requested)
         self._show_models()
-        run = self._run
-        if run is not None:  # it began on a page before this one
-            page.begin(run.request)
-            page.show_events(self._events)
-        self._in_background(_questions, lambda found: _show_questions(page, found, run))
+        self._in_background(_questions, page.show_questions)
 
     @Slot(object)
     def _on_needs_asked(self, request: Request) -> None:
@@ -115,7 +104,6 @@ class Laboratory(QObject):
 
         if self._run is None and self._page is not None and not self._experiments.is_closing:
             self._why = ""
-            self._events = []
             self._run = run = ExperimentRun(request, partial(self._experiments.tell, self._on_told))
             self._experiments.run(run.work, failed=partial(self._on_broken, run))
             self._page.begin(request)
@@ -151,7 +139,6 @@ class Laboratory(QObject):
         if run is None:
             return
         events = run.take()
-        self._events += events
         if self._page is not None:
             self._page.show_events(events)
         match events[-1] if events else None:
@@ -172,7 +159,7 @@ class Laboratory(QObject):
             self._end(self._why or str(error), error.detail)
 
     def _end(self, sentence: str, detail: str = "") -> None:
-        self._run, self._events = None, []
+        self._run = None
         if self._page is not None:
             self._page.end(sentence, detail)
 
@@ -262,12 +249,6 @@ def _questions() -> list[Question]:
         )
         for e in EXPERIMENTS
     ]
-
-
-def _show_questions(page: LabPage, found: list[Question], run: ExperimentRun | None) -> None:
-    page.show_questions(found)
-    if run is not None:
-        page.choose(run.request.experiment_id)
 
 
 def move_to_trash(folder: Path) -> bool:

@@ -61,11 +61,6 @@ class ModelDownloads(QObject):
         part.open_clicked.connect(self._on_open)
         part.access_changed.connect(self._on_access_changed)
 
-    def forget_page(self) -> None:
-        """The page is gone; another may be made."""
-        self._page = self._part = None
-        self._forget_question()
-
     def close(self) -> None:
         """Downloads are paused."""
         self._background.close(wait_s=0.0)

@@ -51,12 +51,6 @@ class ModelLibrary(QObject):
         self._background = Background("models", self)
         self._bandwidth = 0.0
         self._facts: dict[tuple[Path, int, int], ModelFacts] = {}  # by file, its size and time
-        window.remade.connect(self._connect_parts)
-        self._connect_parts()
-
-    @Slot()
-    def _connect_parts(self) -> None:
-        self._page = None
         self._window.rooms.when_models(self._on_page_made)
         self._show_better()
 

@@ -27,13 +27,8 @@ class Search(QObject):
         self._wanted: tuple[ConversationId, MessageId | None] | None = None  # to be shown as soon as its chat is read
         self._done.connect(self._on_done)
         window.search_requested.connect(self._on_requested)
-        window.remade.connect(self._connect_parts)
-        self._connect_parts()
-        chats.service.subscribe(self._on_change)  # after the window, which shows the branch then
-
-    @Slot()
-    def _connect_parts(self) -> None:
         self._window.conversations.results.chosen.connect(self._on_chosen)
+        chats.service.subscribe(self._on_change)  # after the window, which shows the branch then
 
     @Slot(str)
     def _on_requested(self, text: str) -> None:

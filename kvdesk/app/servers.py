@@ -64,15 +64,7 @@ class Servers(QObject):
         self._test: Task | None = None  # the last one: what an older one found is not shown
         self._section: ConnectSection | None = None
         window.reconnect_requested.connect(self._on_reconnect)
-        window.remade.connect(self._connect_parts)
         self.destroyed.connect(settings.listen(self._on_settings_changed))
-        self._connect_parts()
-
-    @Slot()
-    def _connect_parts(self) -> None:
-        """Parts of the window that were made."""
-        self._section = None
-        self._forget_test()
         self._window.rooms.settings_made.connect(self._on_page_made)
 
     def apply(self, event: Event) -> None:

@@ -47,13 +47,6 @@ class Serving(QObject):
         self._starting = self._closed = False
         self._show = QTimer(self, singleShot=True, interval=_SHOW_MS)
         self._show.timeout.connect(self._show_requests)
-        window.remade.connect(self._connect_parts)
-        self._connect_parts()
-
-    @Slot()
-    def _connect_parts(self) -> None:
-        """Parts of the window that were made; whoever is served is served on."""
-        self._section = None
         self._window.rooms.settings_made.connect(self._on_page_made)
         self._show_requests()
 

@@ -353,7 +353,7 @@ class Settings(Table):
     language: str = Field(
         "system",
         title="Language / 语言",  # found by whoever does not read the one that is set
-        description=marked("Of the interface; changes at once"),
+        description=marked("Of the interface; takes effect at the next start"),
     )
     hub_endpoint: str = Field(
         "",

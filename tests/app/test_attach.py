@@ -32,7 +32,7 @@ def test_cells_and_requests_are_shown_as_they_come(qtbot: QtBot, tmp_path: Path)
     with log.open("a") as more:
         more.write(plain(messages(60)) + "x\n")
     qtbot.waitUntil(lambda: "60 of 256 cells used" in window.numbers.full_text)
-    qtbot.waitUntil(lambda: window.timeline.journals.newest is not None and window.timeline.journals.newest.last == 2)
+    qtbot.waitUntil(lambda: (newest := window.timeline._newest) is not None and newest.last == 2)
     window.timeline.show_operation(2)
     assert "as printed by the engine at ubatch 2" in window.timeline.details
     assert not window.grab().isNull()

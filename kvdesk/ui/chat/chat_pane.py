@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
@@ -38,21 +38,6 @@ KEEP_MS: Final = 50
 
 DELETED_MS: Final = 15_000
 """What was deleted is said so long. It can be undone until kvdesk is closed (Ctrl+Z, menu)."""
-
-
-class Writing(NamedTuple):
-    """What is being written in a pane, and where one reads.
-
-    text, cursor   in the composer, with the anchor and the position of its cursor
-    edits          texts of messages that are edited in their place
-    reading        see `MessageList.reading`; error: a sentence over the composer and its details
-    """
-
-    text: str
-    cursor: tuple[int, int]
-    edits: Mapping[MessageId, str]
-    reading: tuple[MessageId, int] | None
-    error: tuple[str, str]
 
 
 class ChatPane(QWidget):
@@ -277,31 +262,6 @@ class ChatPane(QWidget):
         """What sending the draft, or saving an edited message, would cost."""
         self._composer.show_preview(preview)
         self._view.show_preview(preview)
-
-    @property
-    def writing(self) -> Writing:
-        """What is being written, to be carried to another pane."""
-        cursor, view = self._composer.edit.textCursor(), self._view
-        return Writing(
-            self._composer.text,
-            (cursor.anchor(), cursor.position()),
-            view.edits,
-            view.reading,
-            (self._banner.sentence, self._banner.detail),
-        )
-
-    def write_on(self, writing: Writing) -> None:
-        """Go on with what was written in another pane. The conversation and its messages are shown."""
-        if self._composer.text != writing.text:
-            self._composer.set_text(writing.text)
-        cursor = self._composer.edit.textCursor()
-        cursor.setPosition(writing.cursor[0])
-        cursor.setPosition(writing.cursor[1], cursor.MoveMode.KeepAnchor)
-        self._composer.edit.setTextCursor(cursor)
-        self._view.go_on_editing(writing.edits)
-        self._view.read_on(writing.reading)
-        if writing.error[0]:
-            self._banner.show_error(*writing.error)
 
     @Slot()
     def tell_draft(self) -> None:

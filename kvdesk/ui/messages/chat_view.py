@@ -107,12 +107,6 @@ class ChatView(MessageList):
             widget.start_edit()
             self._show_editor(widget)
 
-    def go_on_editing(self, edits: Mapping[MessageId, str]) -> None:
-        """Go on with texts that were edited before."""
-        self._edits |= edits
-        for widget in self.widgets:
-            self._restore_edit(widget)
-
     def end_edit(self) -> None:
         """The message that is edited, with the keyboard in it or else the last one, stays as it was."""
         edited = [widget for widget in self.widgets if widget.editor is not None]

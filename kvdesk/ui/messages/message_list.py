@@ -146,20 +146,6 @@ class MessageList(QScrollArea):
             self.ensureWidgetVisible(place.widget, 0, GAP_PX)
         return place.widget
 
-    @property
-    def reading(self) -> tuple[MessageId, int] | None:
-        """The message at the upper edge, and how far that lies below its own; None while the end is followed."""
-        seen = self._seen()
-        if self._following or not seen:
-            return None
-        return seen[0].id, self.verticalScrollBar().value() - seen[0].top
-
-    def read_on(self, reading: tuple[MessageId, int] | None) -> None:
-        """Go where one was reading; nothing where that message is not among these."""
-        if reading is not None and self.scroll_to(reading[0]) is not None:
-            self._following = False
-            self.verticalScrollBar().setValue(self._of[reading[0]].top + reading[1])
-
     @Slot()
     def arrange(self) -> None:
         """Take over the heights that have changed, and put everything in its place."""

@@ -5,7 +5,7 @@ Serving other programs and connecting to a server are two of them.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import BaseModel
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
@@ -59,17 +59,6 @@ _TABLES: Final[Mapping[str, type[BaseModel]]] = {
 }
 _AT_ONCE: Final = ("sampling", "cache", "serve")
 _FEATURES: Final = {"cache": Feature.CACHE_POLICY, "context": Feature.REBUILD}  # that the settings of a table need
-
-
-class Edits(NamedTuple):
-    """What one sees of the page: values of the context that are not applied, the words that are searched for, the
-    section, and how far one has scrolled.
-    """
-
-    context: Mapping[str, Any]
-    search: str
-    section: int
-    scrolled: int
 
 
 class SettingsPage(QWidget):
@@ -272,24 +261,6 @@ class SettingsPage(QWidget):
         self.safe_mode.blockSignals(True)
         self.safe_mode.setChecked(self._settings.current.safe_mode)
         self.safe_mode.blockSignals(False)
-
-    @property
-    def edits(self) -> Edits:
-        scrolled = self._scroll.verticalScrollBar().value()
-        return Edits(self._edited_values("context"), self.search.text(), self.sections.currentRow(), scrolled)
-
-    def show_edits(self, edits: Edits) -> None:
-        """Go on with what was edited on another page, at the language: nothing else makes it anew."""
-        now = self._settings.current.context
-        self._rows.show_values("context", now.model_copy(update=dict(edits.context)))
-        self.sections.setCurrentRow(edits.section)
-        self.search.setText(edits.search)
-        self._show_bar()
-        if (layout := self.layout()) is not None:
-            layout.activate()
-        self._scroll.verticalScrollBar().setValue(edits.scrolled)
-        if "language" in self._appearance.choices:
-            self.language.setFocus()
 
     def show_context(self) -> None:
         """The part about the context, to rebuild it even where nothing is changed. No field of it has the focus: what

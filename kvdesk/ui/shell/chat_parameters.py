@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
@@ -42,17 +41,6 @@ class ChatParameters(QObject):
     def panel(self) -> ParametersPanel | None:
         """None until it was opened."""
         return self._panel
-
-    @property
-    def unapplied(self) -> dict[ConversationId, Parameters]:
-        """What is edited of chats and not applied."""
-        shown = self._panel if self._shown is not None else None
-        now = {self._shown: shown.parameters} if shown is not None and self._shown and shown.is_edited else {}
-        return self._edited | now
-
-    def keep_unapplied(self, edited: Mapping[ConversationId, Parameters]) -> None:
-        """What was edited before: it is in the panel when that is opened for its chat."""
-        self._edited |= edited
 
     @Slot()
     def toggle(self) -> None:

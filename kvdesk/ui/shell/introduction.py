@@ -155,9 +155,9 @@ class Introduction(QFrame):
         """The part of the window that the step is about: the first that is seen."""
         return next((one for one in self._steps[self._at].targets() if one is not None and one.isVisible()), None)
 
-    def start(self, *, focus: bool, step: int = 0) -> None:
-        """Show this step. `focus`: a person asked for it, and goes on by keys."""
-        self._at = step
+    def start(self, *, focus: bool) -> None:
+        """Show the first step. `focus`: a person asked for it, and goes on by keys."""
+        self._at = 0
         self._following.start()
         self.show()
         self._show_step()

@@ -20,7 +20,6 @@ Methods (facts; main thread only)
     show_caption(text)                      the words of the guided tour, over everything; empty hides them
     show_error(sentence, detail)            inline, over the composer, until dismissed
     show_unsaved(sentence)                  over the status line until it is empty; closing asks meanwhile
-    remake()                                all its parts anew, in the language that is set now
     selected (property)                     ConversationId | None
 """
 
@@ -29,15 +28,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from PySide6.QtCore import QEvent, QObject, QTimer, Slot
+from PySide6.QtCore import QEvent, QTimer, Slot
 from PySide6.QtGui import (
-    QAction,
     QCloseEvent,
     QDragEnterEvent,
     QDropEvent,
     QHideEvent,
     QKeyEvent,
-    QShortcut,
     QShowEvent,
 )
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
@@ -53,7 +50,6 @@ from kvdesk.ui.shell.action_table import BUTTONS, widget_keys, window_actions
 from kvdesk.ui.shell.actions import ActionSet
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.announcer import Announcer
-from kvdesk.ui.shell.carried import Carried, Made, retire
 from kvdesk.ui.shell.chat_parameters import ChatParameters
 from kvdesk.ui.shell.event_router import EventRouter
 from kvdesk.ui.shell.inspector import Inspector
@@ -111,10 +107,6 @@ class MainWindow(WindowSignals):
         theme = Theme(self._app, self, settings.theme, unstyled=True)
         theme.set_size(settings.zoom, settings.font_px)
         QApplication.sendEvent(self, QEvent(QEvent.Type.ApplicationFontChange))  # Qt does so in its event loop only
-        self._make_all(theme)
-        theme.style()
-
-    def _make_all(self, theme: Theme) -> None:
         self._parts = parts = self._make_parts(theme)
         self._theme, self._events, self._menus = parts.theme, parts.events, parts.menus
         self._list, self._chat, self._inspector = parts.conversations, parts.chat, parts.inspector
@@ -144,36 +136,8 @@ class MainWindow(WindowSignals):
         self._rooms.switched.connect(self._on_room_switched)
         self._inspector.tab_shown.connect(self._tell_watched)
         self.shown_settings.shown.connect(self._tell_watched)
-        self._made = Made(parts, self.shown_settings, self.chat_parameters, self.help, self._placement)
         self.shown_settings.show_all()
-
-    def remake(self) -> None:
-        """Make all parts anew, in the language that is set now. What is known of chats and cache is shown again, what
-        one has typed and where one is comes back; the window itself stays.
-
-        Never from a slot of one of the parts: they are gone then.
-        """
-        carried = Carried.of(self._made)
-        self.setUpdatesEnabled(False)
-        before = cast("QWidget", self.takeCentralWidget())
-        before.setParent(None)  # it is found by no name any more
-        for part in self._own_parts():
-            retire(part, self)
-        self._make()
-        self._events.show_all()
-        self.remade.emit()
-        cast("QWidget", self.centralWidget()).setVisible(True)
-        if (layout := self.layout()) is not None:
-            layout.activate()
-        carried.give_back(self._made)
-        self.setUpdatesEnabled(True)
-        before.deleteLater()
-
-    def _own_parts(self) -> list[QObject]:
-        """What the parts of the window have made under it: all but what the application keeps there."""
-        own = (child for child in self.children() if child is not self._placement)
-        kinds = (QWidget, QAction, QShortcut)
-        return [one for one in own if isinstance(one, kinds) or type(one).__module__.startswith("kvdesk.ui.")]
+        theme.style()
 
     def _make_parts(self, theme: Theme) -> WindowParts:
         settings, state = self.session.settings, self._state

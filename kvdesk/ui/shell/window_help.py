@@ -78,7 +78,7 @@ class WindowHelp(QObject):
         self._parts.rooms.show_chats()
         self.start_tour(focus=True)
 
-    def start_tour(self, *, focus: bool = False, step: int = 0) -> None:
+    def start_tour(self, *, focus: bool = False) -> None:
         """The tour. `focus`: its button takes the keys."""
         if self.introduction is None:
             from kvdesk.ui.shell.introduction import Introduction, steps
@@ -87,7 +87,7 @@ class WindowHelp(QObject):
                 self._parts.window, self._parts.theme, steps(self._parts), self._parts.chat.composer.edit
             )
             self.introduction.left.connect(self._parts.chat.composer.focus_edit)
-        self.introduction.start(focus=focus, step=step)
+        self.introduction.start(focus=focus)
         self.tour_started.emit()
 
     def leave_tour(self) -> bool:

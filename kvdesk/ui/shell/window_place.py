@@ -65,11 +65,6 @@ class WindowPlacement(QObject):
         self._splitter = splitter
         splitter.splitterMoved.connect(lambda *_: self._telling.start())
 
-    def give_widths(self, place: WindowPlace) -> None:
-        """Panes that were made anew get the widths of those before."""
-        middle = self._window.width() - place.sidebar_width - place.inspector_width
-        self._splitter.setSizes([place.sidebar_width, max(middle, 0), place.inspector_width])
-
     def restore(self, place: WindowPlace) -> None:
         """Before the window is shown; its frame is looked at afterwards."""
         self._place = place

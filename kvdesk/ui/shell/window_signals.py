@@ -9,11 +9,6 @@ from PySide6.QtWidgets import QMainWindow
 class WindowSignals(QMainWindow):
     """The signals of the main window. An empty conversation_id means that none is selected: make one."""
 
-    remade = Signal()
-    """All parts of the window are others now, in another language: connect to them as to the first, and show them what
-    they are to show. Sent by `MainWindow.remake`.
-    """
-
     # --- chat ---------------------------------------------------------------------------------------------------------
 
     message_sent = Signal(str, str)

@@ -7,7 +7,7 @@ after it, under a band that says so, until "Back to now".
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics, QShowEvent
@@ -46,14 +46,6 @@ from kvdesk.viewmodel.palette import N_COLOURS
 ASK_MS: Final = 500  # a recording is asked for at most this often
 _DRAW_MS: Final = 50
 _MOST_FITTED: Final = 20_000  # rows that may be of different heights
-
-
-class Journals(NamedTuple):
-    """What a time line shows. newest: of this context; past: of the one before it; at: the operation that is chosen."""
-
-    newest: Recording | None
-    past: tuple[Recording, History] | None
-    at: int | None
 
 
 class TimelinePage(QWidget):
@@ -169,19 +161,6 @@ class TimelinePage(QWidget):
     @property
     def filter(self) -> Choice:
         return self._filter
-
-    @property
-    def journals(self) -> Journals:
-        return Journals(self._newest, self._past, None if self.is_past else self._at)
-
-    def show_journals(self, journals: Journals) -> None:
-        """Those of a time line before this one."""
-        if journals.past is not None:
-            self.keep_past(*journals.past)
-        if journals.newest is not None:
-            self.show_recording(journals.newest)
-        if journals.at is not None:
-            self.show_operation(journals.at)
 
     def set_room(self, height: int) -> None:
         """Height of the whole pane: the map takes a part of it that leaves room for the list."""
