@@ -160,7 +160,7 @@ def model_name(path: Path, name_in_file: str = "") -> str:
 
 def catalogues(folder: Path | None = None) -> dict[str, Path]:
     """The languages beside English that the interface can be shown in ("zh_CN"), each with its catalogue."""
-    found = (folder or resources_dir() / "translations").glob("kvdesk_*.qm")
+    found = (folder or resources_dir() / "translations").glob("kvdesk_*.mo")
     return {path.stem.removeprefix("kvdesk_"): path for path in sorted(found)}
 
 

@@ -1,9 +1,9 @@
 """Brings the catalogues of `resources/translations` up to date: `python packaging/translations.py [--check]`.
 
-    texts       `pyside6-lupdate` finds every `tr("…")` and `marked("…")` of kvdesk for each kvdesk_<language>.ts
-    catalogue   `pyside6-lrelease` makes kvdesk_<language>.qm, which the application loads and which is committed
+    texts       Babel finds every `tr("…")` and `marked("…")` of kvdesk for each kvdesk_<language>.po
+    catalogue   kvdesk_<language>.mo, which the application loads and which is committed
 
-A language is offered where there is a .qm. A text that is not translated yet is shown in English, so that nobody waits
+A language is offered if there is a .mo. A text that is not translated yet is shown in English, so that nobody waits
 for somebody who writes Chinese. `--check` changes nothing and tells which texts and documents wait; with `--release`
 it fails where one does. Must never know: what a text means.
 """
@@ -11,86 +11,84 @@ it fails where one does. Must never know: what a text means.
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
-import tempfile
-import xml.etree.ElementTree as ET
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import translated_docs
-from setup import BIN, ROOT
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+from setup import ROOT
 
 TRANSLATIONS = ROOT / "resources" / "translations"
-_LUPDATE = ("-silent", "-locations", "none", "-no-obsolete", "-sort-messages", "-tr-function-alias", "tr+=marked")
-"""No line numbers, and sorted by the text: a catalogue changes only where a text does."""
+_KEYWORDS: Mapping[str, Any] = {"tr": {1: (1,), 2: (1, 1)}, "marked": None}
+"""A text that is given a number has one form in the source and those of the language in a catalogue."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A text of the program and its translations, one for each form of the plural."""
-
-    source: str
-    translations: tuple[str, ...]
-    finished: bool
+def read(po: Path) -> Catalog:
+    with po.open("rb") as file:
+        return read_po(file, po.stem.removeprefix("kvdesk_"))
 
 
-def entries(ts: Path) -> list[Entry]:
-    """Those of a .ts file, in its order."""
-    found = []
-    for message in ET.parse(ts).iter("message"):
-        translation = message.find("translation")
-        assert translation is not None, message.findtext("source")
-        texts = [form.text or "" for form in translation.iter("numerusform")] or [translation.text or ""]
-        finished = translation.get("type") != "unfinished" and all(texts)
-        found.append(Entry(message.findtext("source") or "", tuple(texts), finished))
-    return found
+def texts(catalogue: Catalog) -> list[Message]:
+    """Those of the program, without the header."""
+    return [message for message in catalogue if message.id]
 
 
-def unfinished(ts: Path) -> list[str]:
+def source(message: Message) -> str:
+    return message.id if isinstance(message.id, str) else message.id[0]
+
+
+def forms(message: Message) -> tuple[str, ...]:
+    """The translations, empty ones too: more than one if the text has a plural and the language several forms."""
+    if isinstance(message.id, str):
+        return (str(message.string or ""),)
+    return tuple(map(str, message.string)) if message.string else ("",)
+
+
+def unfinished(catalogue: Catalog) -> list[str]:
     """The texts without a translation that somebody has looked at."""
-    return [entry.source for entry in entries(ts) if not entry.finished]
+    return [source(message) for message in texts(catalogue) if message.fuzzy or not all(forms(message))]
 
 
-def waiting(ts: Path, package: Path) -> list[str]:
-    """The texts of `package` that are not translated in the catalogue, also where it is older than they are."""
-    with tempfile.TemporaryDirectory() as folder:
-        now = Path(folder) / ts.name
-        now.write_bytes(ts.read_bytes())
-        update(now, package)
-        return unfinished(now)
+def updated(po: Path, package: Path) -> Catalog:
+    """The catalogue with the texts of `package` and no others."""
+    found = Catalog()
+    for _file, _line, text, _comments, _context in extract_from_dir(package, keywords=_KEYWORDS, comment_tags=()):
+        found.add(text)
+    catalogue = read(po)
+    catalogue.update(found, no_fuzzy_matching=True, update_creation_date=False)
+    catalogue.obsolete.clear()
+    return catalogue
 
 
 def all_waiting() -> list[str]:
     """A sentence for each catalogue with texts that wait, and for each difference of a Chinese document."""
     told = []
-    for ts in _catalogues():
-        if texts := waiting(ts, ROOT / "kvdesk"):
-            lines = "".join(f"\n    {text!r}" for text in texts)
-            told.append(f"{ts.stem}: {len(texts)} texts wait for their translation and are shown in English:{lines}")
+    for po in _catalogues():
+        if wait := unfinished(updated(po, ROOT / "kvdesk")):
+            lines = "".join(f"\n    {text!r}" for text in wait)
+            told.append(f"{po.stem}: {len(wait)} texts wait for their translation and are shown in English:{lines}")
     return told + translated_docs.behind()
 
 
-def update(ts: Path, package: Path) -> None:
-    """Add the texts of `package` to the catalogue, and take out those that are in it no more."""
-    with tempfile.TemporaryDirectory() as folder:
-        sources = Path(folder) / "sources.lst"
-        sources.write_text("\n".join(map(str, sorted(package.rglob("*.py")))), encoding="utf-8")
-        _call("pyside6-lupdate", f"@{sources}", *_LUPDATE, "-ts", str(ts))
+def save(catalogue: Catalog, po: Path) -> None:
+    """Write the .po, sorted and without line numbers: it changes only where a text does."""
+    with po.open("wb") as file:
+        write_po(file, catalogue, width=120, no_location=True, sort_output=True)
 
 
-def release(ts: Path) -> None:
-    """Make the .qm beside `ts`, of what is finished."""
-    _call("pyside6-lrelease", "-silent", "-nounfinished", str(ts), "-qm", str(ts.with_suffix(".qm")))
+def release(po: Path) -> None:
+    """Make the .mo beside `po`, of what is finished."""
+    with po.with_suffix(".mo").open("wb") as file:
+        write_mo(file, read(po))
 
 
 def _catalogues() -> list[Path]:
-    return sorted(TRANSLATIONS.glob("kvdesk_*.ts"))
-
-
-def _call(tool: str, *arguments: str) -> None:
-    subprocess.run([str(BIN / tool), *arguments], check=True)
+    return sorted(TRANSLATIONS.glob("kvdesk_*.po"))
 
 
 def check(*, to_release: bool) -> int:
@@ -110,10 +108,12 @@ def main(argv: Sequence[str]) -> int:
         parser.error("--release goes with --check")
     if options.check:
         return check(to_release=options.release)
-    for ts in _catalogues():
-        update(ts, ROOT / "kvdesk")
-        release(ts)
-        print(f"{ts.stem}: {len(entries(ts))} texts, {len(unfinished(ts))} shown in English until they are translated")
+    for po in _catalogues():
+        catalogue = updated(po, ROOT / "kvdesk")
+        save(catalogue, po)
+        release(po)
+        waiting = len(unfinished(catalogue))
+        print(f"{po.stem}: {len(catalogue)} texts, {waiting} shown in English until they are translated")
     return 0
 
 

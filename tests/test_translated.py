@@ -101,6 +101,7 @@ ALLOWED: Final = {
     "kvdesk: graphs": "the title inside an exported drawing",
 }
 """Texts that are the same in every language, and why."""
+_TRANSLATED: Final = ("tr", "marked")
 _LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -190,14 +191,28 @@ def test_nothing_is_allowed_in_vain() -> None:
 
 
 def test_no_text_is_translated_inside_of_an_f_string() -> None:
-    """`pyside6-lupdate` does not look into those: such a text would be in no catalogue."""
+    """Babel does not look into those: such a text would be in no catalogue."""
     found = [
         f"{path.relative_to(ROOT)}:{call.lineno}"
         for path in sorted((ROOT / "kvdesk").rglob("*.py"))
         for string in nodes(path)
         if isinstance(string, ast.JoinedStr)
         for call in ast.walk(string)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("tr", "marked")
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _TRANSLATED
         if call.args and isinstance(call.args[0], ast.Constant)
+    ]
+    assert not found, found
+
+
+def test_a_text_to_translate_is_a_literal() -> None:
+    """Babel finds `tr("…")` alone: a text that an expression in it chooses would be in no catalogue."""
+    found = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in sorted((ROOT / "kvdesk").rglob("*.py"))
+        for call in nodes(path)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in _TRANSLATED
+        if call.args and not isinstance(call.args[0], ast.Constant)
+        for part in ast.walk(call.args[0])
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and _LETTERS.search(part.value)
     ]
     assert not found, found

@@ -1,6 +1,6 @@
 """The language of the window: finds the catalogue of the person's language and gives it to `kvdesk.translation`.
 
-A catalogue is `resources/translations/kvdesk_<language>.qm`, made by `packaging/translations.py`. Qt's own texts
+A catalogue is `resources/translations/kvdesk_<language>.mo`, made by `packaging/translations.py`. Qt's own texts
 (buttons of dialogs) come from Qt's catalogues.
 """
 

@@ -20,6 +20,7 @@ NOT_SHARED: Final = "not shared"
 """The client wanted nothing of the cache (`cache_prompt`)."""
 NOT_KEPT: Final = "not kept"
 """The prompt goes on from the one before, and its server has read it again."""
+_OTHER: Final = marked("prompt changed")
 _LABELS: Final[dict[str, str]] = {
     UsualCause.DATE: marked("date or time in the system prompt"),
     UsualCause.ATTRIBUTION: marked("attribution header that changes"),
@@ -149,4 +150,4 @@ def from_json(found: Mapping[str, Any]) -> Score:
 
 def label_of(cause: str) -> str:
     """A cause in a few words."""
-    return tr(_LABELS.get(cause, marked("prompt changed")))
+    return tr(_LABELS.get(cause, _OTHER))

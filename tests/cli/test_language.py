@@ -12,7 +12,7 @@ from kvdesk import __main__, translation
 from kvdesk.cli.language import _system, install_language
 from kvdesk.translation import tr
 
-GERMAN = Path(__file__).parents[1] / "app" / "translations" / "kvdesk_de.qm"
+GERMAN = Path(__file__).parents[1] / "app" / "translations" / "kvdesk_de.mo"
 
 
 @pytest.fixture(autouse=True)

@@ -63,8 +63,8 @@ def test_an_address_that_answers_is_no_proof(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_catalogue_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "kvdesk_de.qm").write_bytes(b"nothing")
-    monkeypatch.setattr(paths, "catalogues", lambda _folder=None: {"de": tmp_path / "kvdesk_de.qm"})
+    (tmp_path / "kvdesk_de.mo").write_bytes(b"nothing")
+    monkeypatch.setattr(paths, "catalogues", lambda _folder=None: {"de": tmp_path / "kvdesk_de.mo"})
     with pytest.raises(selftest.Failure, match="the catalogue of de cannot be used"):
         selftest._languages()
 

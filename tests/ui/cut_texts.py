@@ -6,10 +6,10 @@ What ends in … by design (`ElidedLabel`, `ElidedButton`, `Choice`) shows the w
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from typing import Final
 
+import translations
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
@@ -27,7 +27,6 @@ from PySide6.QtWidgets import (
 
 from kvdesk.translation import Translate
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, NumberLabel
-from tests.places import ROOT
 
 STAND_IN: Final = "W\u200b"
 """As wide as a Chinese character (0.97 to 1 em in Inter, the text's font), and a line can break after it: Chinese is
@@ -50,12 +49,13 @@ def longer(text: str, n: int = -1) -> str:
 
 def chinese(has_glyphs: bool) -> Translate:
     """The catalogue as it is, finished or not; what it lacks is English."""
-    known: dict[str, str] = {}
-    for message in ET.parse(ROOT / "resources" / "translations" / "kvdesk_zh_CN.ts").iter("message"):
-        form = message.find("translation/numerusform")
-        text = form.text if form is not None else message.findtext("translation")
-        if text:
-            known[message.findtext("source") or ""] = text if has_glyphs else _with_stand_ins(text)
+    catalogue = translations.read(translations.TRANSLATIONS / "kvdesk_zh_CN.po")
+    known = {
+        translations.source(message): text if has_glyphs else _with_stand_ins(text)
+        for message in translations.texts(catalogue)
+        for text in translations.forms(message)
+        if text
+    }
 
     def translate(text: str, n: int = -1) -> str:
         shown = known.get(text, text)

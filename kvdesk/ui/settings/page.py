@@ -41,7 +41,7 @@ from kvdesk.ui.settings.appearance import Appearance
 from kvdesk.ui.settings.context_bar import ContextBar
 from kvdesk.ui.settings.fields import problem_of
 from kvdesk.ui.settings.preset_bar import PresetBar
-from kvdesk.ui.settings.rows import SettingRows
+from kvdesk.ui.settings.rows import SettingRows, texts_of
 from kvdesk.ui.widgets.controls import Choice, IconButton, label
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
@@ -470,7 +470,7 @@ class SettingsPage(QWidget):
         self._rows.add_heading(tr("Appearance"))
         for name, choice in self._appearance.choices.items():
             self._rows.add_row(fields[name], choice)
-        about = tr(fields["system_prompt"].description or "")
+        _title, about = texts_of(fields["system_prompt"])
         words = tr("System prompt {about}").format(about=about)
         self._rows.add_heading(tr("System prompt"))
         self._rows.add_widget(self._prompt, words)

@@ -392,7 +392,7 @@ def test_settings_that_the_engine_has_no_use_for_stay_as_they_are(theme: Theme, 
 def test_languages_are_offered_where_there_are_catalogues(
     theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for found, shown in (({}, False), ({"zh_CN": Path("kvdesk_zh_CN.qm")}, True)):
+    for found, shown in (({}, False), ({"zh_CN": Path("kvdesk_zh_CN.mo")}, True)):
         monkeypatch.setattr(appearance_module, "catalogues", lambda found=found: found)
         store = SettingsStore(Settings(language="zh_CN"))
         page = SettingsPage(theme, store)
