@@ -253,15 +253,10 @@ class CachePolicy(Table):
 
 
 class WindowPlace(Table):
-    """Where the window was, in pixels; 0 wide before it was ever shown. Panes keep their widths while folded away."""
+    """Where the window was, as Qt writes it in base64; empty before it was ever shown."""
 
-    x: int = Field(0, description="Left edge of its frame")
-    y: int = Field(0, description="Upper edge of its frame")
-    width: int = Field(0, ge=0, description="Inside of its frame, when it is not maximized")
-    height: int = Field(0, ge=0, description="Inside of its frame, when it is not maximized")
-    maximized: bool = Field(False, description="It filled the screen")
-    sidebar_width: int = Field(216, ge=0, description="Of the conversation list")
-    inspector_width: int = Field(440, ge=0, description="Of the cache inspector")
+    geometry: str = Field("", description="Of the window")
+    panes: str = Field("", description="Of its panes, which keep their widths while folded away")
 
 
 class UsedModel(Table):

@@ -2,7 +2,6 @@
 wants; a controller does the rest.
 
 Methods (facts; main thread only)
-    set_place(place)                        where it was last; before it is shown
     show_conversations(conversations, selected_id)   the list, top first; selected_id None for none
     show_messages(conversation_id, messages)         all its messages; ignored unless it is selected
     show_branches(conversation_id, branches)         messages with others at their place, and all of those by id in the
@@ -42,7 +41,6 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.protocol.messages import Event
 from kvdesk.session import Store
-from kvdesk.settings import WindowPlace
 from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat_list.conversation_list import ConversationList
@@ -95,9 +93,9 @@ class MainWindow(WindowSignals):
         self.asks_before_closing = True
         """Whether closing asks while messages are not saved. Not when the system ends the session."""
         self._state, self._measured, self._token_texts = CacheState(), Measurements(), dict[int, str]()
-        self._placement = WindowPlacement(self)
+        self._placement = WindowPlacement(self, self.session.settings)
         self._make()
-        self.set_place(self.session.settings.current.window)
+        self._placement.restore()
         self.destroyed.connect(self.session.settings.listen(self._on_settings_changed))
         self._chat.composer.focus_edit()
 
@@ -129,7 +127,6 @@ class MainWindow(WindowSignals):
             self.action_set, widget_keys, lambda: setting_actions(self.shown_settings.open_setting)
         )
         self._placement.use(self._panes)
-        self._placement.changed.connect(self.shown_settings.keep_place)
         self._caption = Caption(self._chat, self._chat.composer)
         self._announcer = Announcer(parts.state, parts.chat)
         self._links = SelectionLinks(self, self._state, self._chat.view, self._inspector)
@@ -226,10 +223,6 @@ class MainWindow(WindowSignals):
     @property
     def operations(self) -> OperationsController:
         return self._parts.operations
-
-    def set_place(self, place: WindowPlace) -> None:
-        """Where it was last, as far as the screens there are allow it. Before it is shown."""
-        self._placement.restore(place)
 
     def show_conversations(self, conversations: Sequence[Conversation], selected_id: ConversationId | None) -> None:
         self._events.show_conversations(conversations, selected_id)
@@ -369,6 +362,6 @@ class MainWindow(WindowSignals):
             event.ignore()
             return
         self._chat.tell_draft()
-        self._placement.tell()
+        self._placement.keep()
         self.closing.emit()
         event.accept()

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk.protocol.messages import Event
 from kvdesk.session import SettingsStore
-from kvdesk.settings import Settings, ThemeChoice, WindowPlace
+from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.translation import tr
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.widgets.choose_file import last_folder
@@ -154,11 +154,6 @@ class WindowSettings(QObject):
     @Slot()
     def _on_left_unapplied(self) -> None:
         self._parts.activity.show_result(tr("The context that you edited in the settings is not applied."), "warning")
-
-    @Slot(object)
-    def keep_place(self, place: WindowPlace) -> None:
-        """The window was moved, or one of its panes."""
-        self._store.change(window=place)
 
     @Slot(object)
     def _on_folders_collapsed(self, folders: frozenset[str]) -> None:
