@@ -171,10 +171,11 @@ class CachePage(QWidget):
             if not span.n_cells and seq_id not in colours:
                 continue
             lease = leases.get(seq_id)
+            of = lease.conversation if lease else None
             rows.append(
                 RulerRow(
-                    title=state.title(lease.conversation if lease else None, seq_id),
-                    conversation=lease.conversation if lease else "",
+                    title=titles[seq_id] if lease and lease.client else state.title(of, seq_id),
+                    conversation=of or "",
                     branch=branch_of(leases, seq_id),
                     colour=colours.get(seq_id),
                     seq_id=seq_id,

@@ -93,9 +93,13 @@ class EmptyPane(ScrollColumn):
 
     @Slot()
     def _fit(self) -> None:
-        """The icon is smaller where there is little room."""
-        self._inside.setMaximumWidth(self._theme.px(_WIDTH_PX))
-        side = self._theme.px(_ICON_PX if self.height() > self._theme.px(_ROOMY_PX) else _ICON_PX // 2)
+        """In a low window the icon is smaller, and few words are left: the offer below stays in sight."""
+        self._inside.setMaximumWidth(min(self._theme.px(_WIDTH_PX), self._theme.column_in(self.width())))
+        is_roomy = self.height() > self._theme.px(_ROOMY_PX)
+        self._second.setVisible(is_roomy or self.toy.isHidden())
+        side = self._theme.px(_ICON_PX if is_roomy else _ICON_PX // 2)
+        for card in self.cards:
+            card.show_about(is_roomy)
         icon = bubble_icon(self._theme.colours.hover) if self._theme.colours.dark else application_icon()
         self.icon.setPixmap(icon.pixmap(QSize(side, side), self.devicePixelRatioF()))
 
@@ -156,6 +160,7 @@ class EmptyPane(ScrollColumn):
             self.toy.setText(said.format(n=f"{self._model.n_params / 1e6:,.0f}"))
         self.toy.setVisible(shown)
         self.offer.set_wanted(shown)
+        self._fit()
 
     def _say(self, first: str, second: str) -> None:
         self._first.setText(first)
@@ -176,13 +181,16 @@ class StarterCard(QPushButton):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 8, 16, 8)
         column.setSpacing(0)
-        for text in (
-            label(tr(starter.title), weight="strong"),
-            label(tr(starter.about), tone="secondary", scale="small"),
-        ):
+        self._about = label(tr(starter.about), tone="secondary", scale="small")
+        for text in (label(tr(starter.title), weight="strong"), self._about):
             text.setWordWrap(True)
             text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             column.addWidget(text)
+
+    def show_about(self, shown: bool) -> None:
+        """The line below the heading; else it is the tool tip."""
+        self._about.setVisible(shown)
+        self.setToolTip("" if shown else self._about.text())
 
     def sizeHint(self) -> QSize:
         layout = self.layout()

@@ -5,10 +5,12 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from kvdesk.chat import ConversationId
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.ui.cache.rulers import Ruler, Rulers, _places
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import replace
 from kvdesk.viewmodel.ruler_row import RulerRow
 from tests.ui.samples import cache_view
 
@@ -115,6 +117,13 @@ def test_rulers_are_reached_by_key_and_gone_when_empty(rulers: Rulers) -> None:
     assert all(ruler.focusPolicy() & Qt.FocusPolicy.TabFocus for ruler in shown)
     rulers.show_rows((), 4096)
     assert not any(ruler.isVisible() for ruler in rulers.findChildren(Ruler))
+
+
+def test_the_ruler_of_a_request_names_its_program(window: MainWindow, qtbot: QtBot) -> None:
+    view = cache_view()
+    asked = replace(view.leases[1], conversation=ConversationId("request"), client="editor/2.1")
+    window.apply_event(replace(view, leases=(view.leases[0], asked)))
+    qtbot.waitUntil(lambda: [row.name for row in window.inspector.rulers.rows][1:] == ["request of editor/2.1"])
 
 
 def test_the_window_leads_the_event_to_the_rulers(window: MainWindow) -> None:
