@@ -20,6 +20,7 @@ from kvdesk.experiments.scenarios.history import Event, History, Paused, Read, S
 from kvdesk.experiments.scenarios.player import Player, States
 from kvdesk.experiments.simulators.compactions import Way, simulate
 from kvdesk.experiments.simulators.hole_filling import max_moves, over_threshold
+from kvdesk.library.hyper import read_hyper
 from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
 from kvdesk.policies.costs import Costs, Reads
 from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
@@ -208,7 +209,8 @@ class _DayWith:
         self.policy, self.context = policy, context
         self._player, self._sequences = Player(context, bench.model.vocab.n_tokens, states), Sequences()
         self._row_bytes, self._flash = _row_bytes(context), bench.settings.flash_attn
-        self._costs = Costs(Reads(bench.header.file_size, self._row_bytes, self._flash))
+        heads = read_hyper(bench.header).n_heads / bench.settings.decode_threads
+        self._costs = Costs(Reads(bench.header.file_size, self._row_bytes, self._flash, heads))
         self._tally = _Tally()
 
     def do(self, event: Event) -> None:
@@ -265,7 +267,7 @@ def _due(
     if (policy == COST and isinstance(event, Read)) or (policy == IDLE and isinstance(event, Paused)):
         n_visible = max((len(tokens) for tokens in sequences.tokens.values()), default=0)
         now = Fragmented(cells.n_kv, cells.n_kv_of(cells.used), n_visible, cells.used * row_bytes)
-        return judge_compaction(costs, now).compact
+        return judge_compaction(costs, now).pays
     return False
 
 

@@ -45,6 +45,11 @@ class Hyper:
     has_rope: bool  # K and Q are rotated
     gated: bool  # the feed-forward has a gate beside its two matrices
 
+    @property
+    def n_heads(self) -> int:
+        """Attention heads of all layers that have cells."""
+        return sum(layer.n_head for layer in self.layers if layer.k_width)
+
 
 def read_hyper(header: GgufHeader) -> Hyper:
     """The numbers of the model in `header`."""

@@ -1,7 +1,7 @@
-"""Whether compacting the cache pays back: what tokens gain from a shorter span against the time it takes.
+"""Whether a shorter span pays back: what tokens gain from it against the time that moving states takes.
 
-Without flash attention every cell below n_kv costs time and holes are dear; with it nearly all hangs on the visible
-cells, and compaction buys little. Pure. Must never know the engine.
+The span gets shorter when the cache is compacted, or when idle sequences leave it for memory. Without flash attention
+every cell below n_kv costs as much as a visible one; with it a fifth. Pure. Must never know the engine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fragmented:
-    """The cache now: span, span after compaction, cells the next token sees, bytes of a whole state blob."""
+    """The cache now: span, span after the change, cells the next token sees, bytes of the states that are moved."""
 
     n_kv: int
     n_kv_after: int
@@ -23,23 +23,48 @@ class Fragmented:
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionVerdict:
-    """Whether to compact, and why, in words with the numbers."""
+class NextPrompt:
+    """`n_new` tokens of it are read behind `n_past`, in batches of `n_batch`."""
 
-    compact: bool
+    n_new: int
+    n_past: int
+    n_batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether it pays, and why, in words with the numbers."""
+
+    pays: bool
     reason: str
 
 
-def judge_compaction(costs: Costs, cache: Fragmented, noticed: float = NOTICED) -> CompactionVerdict:
-    """Compact while nobody waits? `noticed`: share of a token's time below which the gain does not count."""
+def judge_leaving(costs: Costs, cache: Fragmented, prompt: NextPrompt) -> Verdict:
+    """Save idle sequences to memory before this prompt is read? What comes back from there costs as much again."""
+    n_own = prompt.n_past + prompt.n_new
+    now, after = (
+        costs.reading_ms(prompt.n_new, prompt.n_past, prompt.n_batch, max(0, n_kv - n_own)) or 0.0
+        for n_kv in (cache.n_kv, cache.n_kv_after)
+    )
+    read, token = now - after, costs.saved_ms(cache.n_kv, cache.n_kv_after)
+    gain, price = read + token * EXPECTED, costs.state_ms(cache.blob_bytes)
+    said = tr(
+        "{n_kv:,} -> {n_kv_after:,} cells saves {read:,.0f} ms while {n_new:,} tokens are read and {token:.2f} ms a "
+        "token after that, and costs {price:,.0f} ms."
+    ).format(n_kv=cache.n_kv, n_kv_after=cache.n_kv_after, read=read, n_new=prompt.n_new, token=token, price=price)
+    return Verdict(gain > max(PAYS * price, 1e3 * NOTICED), said)
+
+
+def judge_compaction(costs: Costs, cache: Fragmented) -> Verdict:
+    """Compact while nobody waits?"""
     if cache.n_kv_after >= cache.n_kv:
         said = tr("Attention reads {n:,} cells, and would after compacting too.")
-        return CompactionVerdict(False, said.format(n=cache.n_kv))
+        return Verdict(False, said.format(n=cache.n_kv))
     saved = costs.saved_ms(cache.n_kv, cache.n_kv_after)
     now = costs.step_ms(cache.n_kv, cache.n_visible) or 0.0
-    if saved <= noticed * now:
+    if saved <= NOTICED * now:
         said = tr("Too little to be noticed: it saves {saved:.2f} of {now:.1f} ms a token.")
-        return CompactionVerdict(False, said.format(saved=saved, now=now))
+        return Verdict(False, said.format(saved=saved, now=now))
     gain, price = saved * EXPECTED, costs.state_ms(cache.blob_bytes)
     estimated = "" if costs.known else tr(" (estimated from the bytes of a cell)")
     numbers = tr(
@@ -55,5 +80,5 @@ def judge_compaction(costs: Costs, cache: Fragmented, noticed: float = NOTICED) 
         price=price,
     )
     if gain > PAYS * price:
-        return CompactionVerdict(True, tr("Idle, and it pays: {numbers}.").format(numbers=numbers))
-    return CompactionVerdict(False, tr("It does not pay: {numbers}.").format(numbers=numbers))
+        return Verdict(True, tr("Idle, and it pays: {numbers}.").format(numbers=numbers))
+    return Verdict(False, tr("It does not pay: {numbers}.").format(numbers=numbers))

@@ -1,9 +1,9 @@
 """What batches and states take on this machine: ms by tokens and cells, bytes a ms, learned from what was measured.
 
 A token costs a line over the cells that it reads. One token, a few and a tile or more have lines of their own, since
-llama.cpp computes their attention with different kernels. Flash attention skips masked cells (ggml-cpu/ops.cpp): those
-of other sequences cost next to nothing. Forecasts, pieces of prompts, swapping and compaction ask here. Pure: measured
-times come in. Must never know the engine.
+llama.cpp computes their attention with different kernels. Flash attention skips masked cells (ggml-cpu/ops.cpp), but
+each head of each layer looks at the mask of each. Forecasts, pieces of prompts, swapping and compaction ask here. Pure:
+measured times come in. Must never know the engine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import statistics
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from kvdesk.policies.tuned import BYTES_A_MS, KEPT, SKIPPED, TILE
+from kvdesk.policies.tuned import BYTES_A_MS, KEPT, MASK_NS, TILE
 from kvdesk.values import dataclass
 
 _SPAN = 256  # cells that are not told apart, as llama.cpp pads n_kv
@@ -20,11 +20,14 @@ _SPAN = 256  # cells that are not told apart, as llama.cpp pads n_kv
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Bytes that a decoded token reads: all weights, and K and V of each cell; `skips`: not of masked cells."""
+    """What a decoded token reads: bytes of all weights, bytes of K and V of each cell; `skips`: not of masked cells.
+    heads: those of all layers, by the threads that share them; each looks at the mask of each cell.
+    """
 
     weights: int
     cell: int
     skips: bool
+    heads: float = 0.0
 
 
 class _Line:
@@ -93,7 +96,8 @@ class Costs:
         which tells nothing of its tokens.
         """
         if n_tokens == 1 or n_tokens >= TILE // 4:
-            self._line(n_tokens).learn(self._cells(n_kv, n_visible), ms / n_tokens)
+            read_ms = max(0.0, ms / n_tokens - self._masked_ms(n_kv, n_visible))
+            self._line(n_tokens).learn(self._cells(n_kv, n_visible), read_ms)
 
     def learn_state(self, n_bytes: int, ms: float) -> None:
         """Saving and restoring a state of `n_bytes` took `ms` together."""
@@ -109,7 +113,9 @@ class Costs:
 
     def step_ms(self, n_kv: int, n_visible: float) -> float | None:
         """One decoded token; None before the first. A cell costs at least what its bytes do."""
-        return self._one.ms(self._cells(n_kv, n_visible), self._least_slope()) if self._one else None
+        if not self._one:
+            return None
+        return self._one.ms(self._cells(n_kv, n_visible), self._least_slope()) + self._masked_ms(n_kv, n_visible)
 
     def saved_ms(self, n_kv: int, n_kv_after: int) -> float:
         """What a decoded token gains when the span shrinks. 0.0 before the first token."""
@@ -129,14 +135,17 @@ class Costs:
         line = self._line(n_tokens) or self._tiled or self._few
         if n_tokens == 1 or not line:
             return step if step is None else n_tokens * step
-        return max(step or 0.0, n_tokens * line.ms(self._cells(n_kv, n_visible)))
+        token = line.ms(self._cells(n_kv, n_visible)) + self._masked_ms(n_kv, n_visible)
+        return max(step or 0.0, n_tokens * token)
 
-    def reading_ms(self, n_tokens: int, n_past: int, n_batch: int) -> float | None:
-        """A prompt's `n_tokens` behind `n_past` cells, in batches of `n_batch`; None while nothing was measured."""
+    def reading_ms(self, n_tokens: int, n_past: int, n_batch: int, n_others: int = 0) -> float | None:
+        """A prompt's `n_tokens` behind `n_past` cells, in batches of `n_batch`; None while nothing was measured.
+        `n_others`: masked cells below n_kv, of other sequences or none.
+        """
         total = 0.0
         for start in range(n_past, n_past + n_tokens, n_batch):
             n = min(n_batch, n_past + n_tokens - start)
-            ms = self.batch_ms(n, start + n, start + (n + 1) / 2)
+            ms = self.batch_ms(n, start + n + n_others, start + (n + 1) / 2)
             if ms is None:
                 return None
             total += ms
@@ -172,8 +181,11 @@ class Costs:
         """Cells whose K and V a token reads. It may be told to see more than there are: positions have gaps, and
         recurrent states no cells.
         """
-        skips = self._reads.skips and n_visible <= n_kv
-        return n_visible + SKIPPED * (n_kv - n_visible) if skips else n_kv
+        return n_visible if self._reads.skips and n_visible <= n_kv else n_kv
+
+    def _masked_ms(self, n_kv: int, n_visible: float) -> float:
+        """Of a token, for cells that are skipped."""
+        return self._reads.heads * MASK_NS / 1e6 * (n_kv - self._cells(n_kv, n_visible))
 
     def _least_slope(self) -> float:
         weights, cell = self._reads.weights, self._reads.cell

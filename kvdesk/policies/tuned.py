@@ -70,9 +70,10 @@ HALF_A_CORE = _tuned("HALF_A_CORE", 0.5, "cores",
 KEPT = _tuned("KEPT", 4, "measurements",
     "Over about as many cells: their median counts. So many make a speed usual.",
     "`kvdesk bench cache --only one-busy`")
-SKIPPED = _tuned("SKIPPED", 0.1, "of a cell's cost",
-    "What a masked cell costs with flash attention: its mask is looked at.",
-    "`kvdesk lab run fragmentation` (0.18 of 1.38)")
+MASK_NS = _tuned("MASK_NS", 3.0, "ns",
+    "In which flash attention sees that a cell is masked, for each token and each head of each layer. Qwen 0.5B: 6 in "
+    "a batch of one token, 3 of 32, 4 of 512; SmolLM2 135M: 1.3.",
+    "docs/reading-beside.md (idle chats), `kvdesk lab run fragmentation`")
 BYTES_A_MS = _tuned("BYTES_A_MS", 1e6, "bytes/ms",
     "Memory is read and states are moved so quickly until that was measured.", "`kvdesk lab run move-cost`")
 PAYS = _tuned("PAYS", 2.0, "times the cost",

@@ -211,8 +211,8 @@ class CachePolicy(Table):
         True,
         title=marked("Save idle requests"),
         description=marked(
-            "What other programs asked before leaves the cache for memory while another request runs, when the speed "
-            "gained is worth it. Off: their cells stay while there is room"
+            "Idle chats and requests of other programs leave the cache for memory before another prompt is read, when "
+            "the speed gained is worth it. Off: their cells stay while there is room"
         ),
     )
     prefill_ahead: bool = Field(

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
+from kvdesk.policies.compaction_gain import Fragmented, NextPrompt, judge_compaction, judge_leaving
 from kvdesk.policies.costs import Costs, Reads
-from kvdesk.policies.tuned import EXPECTED
+from kvdesk.policies.tuned import EXPECTED, MASK_NS
 
 HOLES = Fragmented(n_kv=8192, n_kv_after=512, n_visible=500, blob_bytes=20_000_000)
 SCATTERED = Fragmented(n_kv=2048, n_kv_after=512, n_visible=380, blob_bytes=9_600_000)
@@ -75,7 +75,7 @@ def learned(per_span: float, per_visible: float) -> Costs:
 
 def test_without_flash_attention_it_pays() -> None:
     verdict = judge_compaction(learned(0.0022, 0.0), HOLES)
-    assert verdict.compact
+    assert verdict.pays
     said = re.search(r"([\d,]+) ms over the next 256 tokens, and costs ([\d,]+) ms", verdict.reason)
     assert said is not None
     gain_ms, cost_ms = (int(number.replace(",", "")) for number in said.groups())
@@ -86,26 +86,26 @@ def test_without_flash_attention_it_pays() -> None:
 
 def test_with_flash_attention_it_does_not() -> None:
     verdict = judge_compaction(learned(0.00001, 0.002), SCATTERED)
-    assert not verdict.compact
+    assert not verdict.pays
 
 
 def test_it_does_not_pay_where_states_are_large() -> None:
     large = Fragmented(n_kv=2048, n_kv_after=512, n_visible=500, blob_bytes=200_000_000)
     verdict = judge_compaction(learned(0.0022, 0.0), large)
-    assert not verdict.compact
+    assert not verdict.pays
     assert "not pay" in verdict.reason
 
 
 def test_a_compact_cache_is_left_alone() -> None:
     compact = Fragmented(n_kv=512, n_kv_after=512, n_visible=500, blob_bytes=1)
-    assert not judge_compaction(learned(0.0022, 0.0), compact).compact
+    assert not judge_compaction(learned(0.0022, 0.0), compact).pays
 
 
 def test_a_quiet_machine_tells_what_a_cell_costs() -> None:
     cost = measured(QUIET)
     assert cost.saved_ms(2048, 512) == pytest.approx(1536 * 0.0026, rel=0.1)
     verdict = judge_compaction(cost, SCATTERED)
-    assert verdict.compact
+    assert verdict.pays
     assert "estimated" not in verdict.reason
 
 
@@ -114,7 +114,7 @@ def test_load_does_not_hide_what_a_cell_costs(times: dict[tuple[int, int], list[
     """Other programs made short spans dear, so that long ones seem to cost nothing."""
     cost = measured(times)
     assert cost.saved_ms(2048, 512) > 0.5 * 1536 * 0.0026
-    assert judge_compaction(cost, SCATTERED).compact
+    assert judge_compaction(cost, SCATTERED).pays
 
 
 def test_one_span_is_enough_to_begin_with() -> None:
@@ -122,20 +122,60 @@ def test_one_span_is_enough_to_begin_with() -> None:
     cost = measured({(2048, 380): [12.0, 12.1]})
     assert not cost.known
     verdict = judge_compaction(cost, SCATTERED)
-    assert verdict.compact
+    assert verdict.pays
     assert "estimated from the bytes of a cell" in verdict.reason
     assert 0.3 < cost.saved_ms(2048, 512) / (1536 * 0.0026) < 1.5
 
 
 def test_masked_cells_that_are_skipped_are_left_alone() -> None:
     verdict = judge_compaction(measured(FLASH, SMALL_MODEL_FLASH), SCATTERED)
-    assert not verdict.compact
+    assert not verdict.pays
     assert "Too little" in verdict.reason
     one = measured({(2048, 380): [9.0]}, SMALL_MODEL_FLASH)
-    assert not judge_compaction(one, SCATTERED).compact
+    assert not judge_compaction(one, SCATTERED).pays
 
 
 def test_nothing_is_assumed_before_a_token_was_measured() -> None:
     cost = Costs(SMALL_MODEL)
     assert cost.saved_ms(2048, 512) == 0.0
-    assert not judge_compaction(cost, HOLES).compact
+    assert not judge_compaction(cost, HOLES).pays
+
+
+def of(heads: float) -> Costs:
+    """A prompt of which each token takes 10 ms, a decoded one 40; so many heads of a thread look at each mask."""
+    cost = Costs(Reads(weights=491_000_000, cell=12_288, skips=True, heads=heads))
+    for n_tokens, ms in ((1, 40.0), (512, 10.0)):
+        cost.learn(n_tokens, 512, 512, n_tokens * ms)
+    return cost
+
+
+QWEN = 24 * 14 / 2
+"""Heads of all layers of Qwen 0.5B, on two threads."""
+
+
+def test_a_long_prompt_pays_for_those_that_leave() -> None:
+    """Behind the masked cells of as many tokens it takes a tenth longer."""
+    idle = Fragmented(n_kv=4096, n_kv_after=2048, n_visible=2000, blob_bytes=25_000_000)
+    verdict = judge_leaving(of(QWEN), idle, NextPrompt(2000, 0, 512))
+    assert verdict.pays
+    said = re.search(r"saves ([\d,]+) ms while 2,000 tokens are read and ([\d.]+) ms a token", verdict.reason)
+    assert said is not None
+    assert int(said[1].replace(",", "")) == pytest.approx(2000 * 2048 * QWEN * MASK_NS / 1e6, rel=0.01)
+    assert float(said[2]) == pytest.approx(2048 * QWEN * MASK_NS / 1e6, abs=0.01)
+
+
+def test_they_stay_where_nobody_would_notice() -> None:
+    """A tenth of a second, of a prompt and its answer."""
+    idle, prompt = Fragmented(512, 256, 256, 1_000), NextPrompt(60, 180, 512)
+    least = 100 / (256 * MASK_NS / 1e6 * (60 + EXPECTED))
+    assert not judge_leaving(of(0.95 * least), idle, prompt).pays
+    assert judge_leaving(of(1.05 * least), idle, prompt).pays
+
+
+def test_they_stay_where_their_states_are_dear() -> None:
+    large = Fragmented(n_kv=4096, n_kv_after=2048, n_visible=2000, blob_bytes=3_000_000_000)
+    assert not judge_leaving(of(QWEN), large, NextPrompt(2000, 0, 512)).pays
+
+
+def test_they_stay_while_nothing_was_measured() -> None:
+    assert not judge_leaving(Costs(SMALL_MODEL_FLASH), HOLES, NextPrompt(2000, 0, 512)).pays

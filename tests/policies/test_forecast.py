@@ -8,7 +8,9 @@ import pytest
 
 from kvdesk.policies.costs import Costs, Reads
 from kvdesk.policies.forecast import Forecast, forecast
+from kvdesk.policies.tuned import MASK_NS
 
+HEADS = 135
 FLASH, PLAIN = Reads(98_000_000, 23_040, skips=True), Reads(98_000_000, 23_040, skips=False)
 
 
@@ -33,13 +35,14 @@ def test_batches_in_tiles_are_learned_apart() -> None:
 
 
 @pytest.mark.parametrize("skips", [True, False])
-def test_cells_that_are_skipped_cost_a_tenth(skips: bool) -> None:
-    times = Costs(FLASH if skips else PLAIN)
+def test_of_cells_that_are_skipped_the_masks_are_read(skips: bool) -> None:
+    times = Costs(Reads(98_000_000, 23_040, skips, HEADS))
+    mask = HEADS * MASK_NS / 1e6
     for n_kv, n_visible in ((512, 512), (2048, 2048), (4096, 256), (4096, 4096)):
-        cells = n_visible + 0.1 * (n_kv - n_visible) if skips else n_kv
+        cells = n_visible + mask / 0.001 * (n_kv - n_visible) if skips else n_kv
         times.learn(100, n_kv, n_visible, 10 + 100 * (2 + 0.001 * cells))
     for n_visible in (0, 3000, 4096, 9000):
-        cells = min(n_visible + 0.1 * (4096 - n_visible), 4096) if skips else 4096
+        cells = min(n_visible, 4096) + mask / 0.001 * max(0, 4096 - n_visible) if skips else 4096
         assert times.batch_ms(100, 4096, n_visible) == pytest.approx(210 + 0.1 * cells, rel=0.05)
 
 

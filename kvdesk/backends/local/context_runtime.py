@@ -30,6 +30,7 @@ from kvdesk.cache.snapshot import VerificationState
 from kvdesk.chat import ConversationId
 from kvdesk.errors import NO_TOKENIZER, PromptError, UserError
 from kvdesk.library.estimate import Estimate
+from kvdesk.library.hyper import read_hyper
 from kvdesk.policies.costs import Reads
 from kvdesk.policies.overflow import Abilities
 from kvdesk.protocol import calls
@@ -181,10 +182,11 @@ class ContextRuntime:
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _reads(self) -> Reads:
-        """What a decoded token reads, in bytes, for the cost of a cell before it was measured."""
-        n_cells = max(1, self.context.n_ctx)
+        """What a decoded token reads, for the cost of a cell before it was measured."""
+        settings, n_cells = self.context.settings, max(1, self.context.n_ctx)
         cell = (self.estimate.k + self.estimate.v) // n_cells
-        return Reads(self.loaded.model.info().size_bytes, cell, self.context.settings.flash_attn)
+        heads = read_hyper(self.loaded.header).n_heads / settings.decode_threads
+        return Reads(self.loaded.model.info().size_bytes, cell, settings.flash_attn, heads)
 
     def _on_decoded(self, decodes: Sequence[MirroredDecode]) -> None:
         """Write down, then measure: each for all, which is quicker right after a decode than both for each."""

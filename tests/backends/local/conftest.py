@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from kvdesk.backends.local.scheduler import idle_requests
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies import prompt_piece
+from kvdesk.policies.compaction_gain import Verdict
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.settings import ContextSettings
 from tests.backends.local.tiny_models import written
@@ -20,6 +22,12 @@ from tests.backends.local.tiny_models import written
 SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
 CHATTING = ("tiny", pytest.param("embedded", marks=pytest.mark.matrix))
 NARROW = SMALL.model_copy(update={"n_ctx": 256})
+
+
+@pytest.fixture(autouse=True)
+def _idle_chats_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the cache, however slow the machine is just now."""
+    monkeypatch.setattr(idle_requests, "judge_leaving", lambda *_: Verdict(pays=False, reason=""))
 
 
 def opened_with(model: Path, settings: ContextSettings) -> Iterator[HeadlessEngine]:

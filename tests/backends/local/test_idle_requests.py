@@ -1,4 +1,4 @@
-"""Idle requests of other programs leave the cache for memory while another one runs, where that pays."""
+"""Idle chats and requests leave the cache for memory before another prompt is read, where that pays."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Literal
 
 import pytest
 
+from kvdesk.backends.local.scheduler import idle_requests
 from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.policies.compaction_gain import judge_leaving
 from kvdesk.policies.costs import Costs, Reads
 from kvdesk.policies.swap import Limits
 from kvdesk.protocol.cache import OperationDone, RebuildContext, UsePolicy
@@ -54,6 +56,7 @@ class Program:
 @pytest.fixture
 def dear(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeadlessEngine]:
     """An engine to whom each cell below n_kv costs 0.1 ms a token."""
+    monkeypatch.setattr(idle_requests, "judge_leaving", judge_leaving)
     monkeypatch.setattr(headless.engine.session.runtime.cache_manager, "costs", each_cell_costs(0.1))
     yield headless
     headless.do(UsePolicy(CachePolicy(), None))
@@ -110,14 +113,38 @@ def test_who_shares_a_beginning_leaves_the_rest(dear: HeadlessEngine) -> None:
     audited(dear)
 
 
-def test_chats_and_cells_that_cost_little_stay(dear: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chat_leaves_and_comes_back_whole(dear: HeadlessEngine) -> None:
+    sea, town = HeadlessChat(dear, SEA), HeadlessChat(dear, TOWN)
+    first = sea.answer("What came today?", GREEDY)
+    town.answer("What is broken?", GREEDY)
+    runtime = dear.engine.session.runtime
+    assert [lease.conversation for lease in runtime.cache_manager.pool.leases()] == [town.id]
+    assert [conversation for conversation, _ in runtime.view().swapped] == [sea.id]
+    asked = list(sea.messages)
+    second = sea.answer("And yesterday?", GREEDY)
+    assert second.stats.reused_tokens >= first.stats.prompt_tokens + first.stats.generated_tokens - 1
+    assert "its saved state" in second.stats.why
+    audited(dear)
+    saved_states = runtime.cache_manager.swapper.saved_states
+    saved_states.drop([state.key for state in saved_states.values()])
+    assert fresh_answer(dear, [*asked, sea.messages[-2]]) == sea.messages[-1].tokens
+
+
+def test_a_chat_with_moved_tokens_leaves_too(dear: HeadlessEngine) -> None:
+    """Its state is for itself alone."""
     chat = HeadlessChat(dear, SEA)
     chat.answer("What came today?", GREEDY)
-    before = used(dear)
-    agent = Program(dear, Client("agent"), TOWN)
-    agent.ask("What is broken?")
-    assert used(dear) > before, "a chat keeps its cells"
+    cache_manager = dear.engine.session.runtime.cache_manager
+    (sequence,) = cache_manager.pool
+    cache_manager.adopt(sequence, sequence.tokens, 0)
+    HeadlessChat(dear, TOWN).answer("What is broken?", GREEDY)
+    assert cache_manager.pool.get(chat.id) is None
+
+
+def test_cells_that_cost_little_stay(dear: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dear.engine.session.runtime.cache_manager, "costs", each_cell_costs(1e-7))
+    HeadlessChat(dear, SEA).answer("What came today?", GREEDY)
+    Program(dear, Client("agent"), TOWN).ask("What is broken?")
     Program(dear, Client("editor"), "You are brief.").ask("Name a river.")
     assert sorted(in_cache(dear)) == ["", "agent", "editor"]
     assert saved(dear) == []

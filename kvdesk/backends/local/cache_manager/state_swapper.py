@@ -98,6 +98,13 @@ class StateSwapper:
             pauses(kept, n_held, len(prompt), marks, max(0.0, 2 * one - two), many / (2 * TILE), self._context.block)
         )
 
+    def may_save(self, sequence: CacheSequence) -> bool:
+        """Whether a state of the sequence could be reused."""
+        block, n = self._context.block, len(sequence.tokens)
+        if n < MIN_REUSE_TOKENS or sequence.inactive or not self._context.can("swap"):
+            return False
+        return not self._only_whole or block == 1 or (sequence.exact >= n and n % block == 0)
+
     # --- out and in ---------------------------------------------------------------------------------------------------
 
     def save(self, sequence: CacheSequence, *, by_hand: bool = False) -> int:
@@ -105,13 +112,8 @@ class StateSwapper:
 
         Raises with `by_hand` RefusedCall where this memory cannot be saved, EngineError.
         """
-        if not by_hand and (
-            len(sequence.tokens) < MIN_REUSE_TOKENS or sequence.inactive or not self._context.can("swap")
-        ):
+        if not by_hand and not self.may_save(sequence):
             return 0
-        block, n = self._context.block, len(sequence.tokens)
-        if not by_hand and self._only_whole and block > 1 and (sequence.exact < n or n % block):
-            return 0  # it could not be reused
         resident = self.resident(sequence)
         if resident.has_saved_state:
             return resident.state_bytes

@@ -70,14 +70,15 @@ class Admission:
         sequence = cache_manager.lease(command.conversation, inactive=inactive, client=command.client)
         waiting.notes += self._overflow.before(command, sequence, fit)
         held = list(sequence.tokens)
-        self._idle_requests.save(sequence, prompt, lenders=False)
-        acquired = self._acquire(command, sequence, prompt)
+        moved = not policy_of(command.overflow).exact
+        self._idle_requests.save(sequence, prompt, moved=moved, lenders=False)
+        acquired = self._acquire(command, sequence, prompt, moved=moved)
         n_new = len(prompt) - acquired.n_tokens
         clocks.acquired(
             saved=acquired.saved,
             usual_tok_s=cache_manager.costs.usual_tok_s(n_new, acquired.n_tokens, self._context.n_batch),
         )
-        self._idle_requests.save(sequence, prompt, lenders=True)
+        self._idle_requests.save(sequence, prompt, moved=moved, lenders=True)
         keep_to_share(self._context, cache_manager, sequence, n_new)
         if not cache_manager.make_room(sequence, n_new):
             if waits:
@@ -99,11 +100,11 @@ class Admission:
         cache_manager.mark_busy(sequence)
         return request
 
-    def _acquire(self, command: Generate, sequence: CacheSequence, prompt: list[int]) -> Acquired:
+    def _acquire(self, command: Generate, sequence: CacheSequence, prompt: list[int], *, moved: bool) -> Acquired:
         """What the cache has of the prompt; nothing where the client wants all of it read."""
         if command.client is not None and not command.client.reuse:
             return Acquired(0)
-        return self._cache_manager.acquire_prefix(sequence, prompt, moved=not policy_of(command.overflow).exact)
+        return self._cache_manager.acquire_prefix(sequence, prompt, moved=moved)
 
 
 def _is_being_read(running: Sequence[Request], prompt: list[int], own: CacheSequence | None) -> bool:

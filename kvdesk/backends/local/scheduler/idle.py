@@ -64,7 +64,7 @@ class Idle:
         n_visible = max((len(s.tokens) for s in self._cache_manager.pool), default=0)
         cache = Fragmented(plan.n_kv_before, plan.n_kv_after, n_visible, context.states.size())
         verdict = judge_compaction(self._cache_manager.costs, cache)
-        if not verdict.compact:
+        if not verdict.pays:
             return False
         return self._cache_manager.close_holes(verdict.reason)
 
