@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from tests.benchmarks.peers.history import History, Said
+from tests.benchmarks.peers.history import History
 from tests.benchmarks.peers.peer import PeerFailed, Piece
 
 CONNECT_S, SILENT_S = 5.0, 120.0
@@ -69,12 +69,14 @@ class ServerPeer:
         self._history.answered(chat, text, words)
         yield Piece("", (n_made or n_told) - n_told, n_read, self.how)
 
-    def first_call_s(self, text: str, tools: Sequence[Mapping[str, Any]], n_tokens: int) -> float:
+    def first_call_s(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], n_tokens: int
+    ) -> float:
         """Seconds until the first delta of a call, which the answer has to make; it is read to its end. Raises
         PeerFailed.
         """
         asked, first = time.perf_counter(), None
-        for chunk in self._streamed([{"role": "user", "content": text}], n_tokens, tools=tools, tool_choice="required"):
+        for chunk in self._streamed(messages, n_tokens, tools=tools, tool_choice="required"):
             calls = any((choice.get("delta") or {}).get("tool_calls") for choice in chunk.get("choices") or ())
             first = first or (time.perf_counter() - asked if calls else None)
         if first is None:
@@ -95,7 +97,9 @@ class ServerPeer:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _streamed(self, messages: Sequence[Said], n_tokens: int, **more: object) -> Generator[dict[str, Any]]:
+    def _streamed(
+        self, messages: Sequence[Mapping[str, Any]], n_tokens: int, **more: object
+    ) -> Generator[dict[str, Any]]:
         """The chunks of an answer; `more`: other fields of the request. Raises PeerFailed."""
         request = {
             "model": self._model,

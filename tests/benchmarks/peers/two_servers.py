@@ -7,6 +7,7 @@ time. A row fails where the whole interval of kvdesk over the other is below `BA
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import sys
 import time
@@ -17,14 +18,16 @@ from typing import Any, Final
 
 from kvdesk.errors import KvdeskError
 from tests.benchmarks.peers.peer import Peer, answer
-from tests.benchmarks.peers.rows import QUESTIONS, TURN_TOKENS, TURNS, Measured, Row, Texts, Work
+from tests.benchmarks.peers.rows import QUESTIONS, TURNS, Measured, Row, Texts, Work
 from tests.benchmarks.peers.run import Plan, compare, first_number
 from tests.benchmarks.peers.server import ServerPeer
 from tests.benchmarks.peers.table import PRIMARY, Line, text
 
 BAR: Final = 0.98
-CALLS: Final = 4
-CALL_TOKENS: Final = 60
+CALLS: Final = 2
+CALL_TOKENS: Final = 40
+TOKENS: Final = 16
+"""Of an answer."""
 _NO_WORK: Final = Work(0, 0)  # nothing is foreseen here
 
 
@@ -38,16 +41,32 @@ TOOLS: Final = (
     _tool("set_lamp", brightness={"type": "integer"}, colour={"enum": ["white", "red", "green"]}),
     _tool("write_letter", to={"type": "string"}, text={"type": "string"}),
 )
+COLOURS: Final = ("green", "red")
 
 
-def _at_once(name: str, n_clients: int, n_turns: int, n_tokens: int, peer: Peer, texts: Texts) -> list[Measured]:
+def _shown(number: int, colour: str) -> list[dict[str, Any]]:
+    """A call as the model is to make it: not every server forces one."""
+    function = {"name": "set_lamp", "arguments": json.dumps({"brightness": number, "colour": colour})}
+    call = {"id": f"call0000{number}", "type": "function", "function": function}
+    return [
+        {"role": "user", "content": f"Use a tool. Make the lamp {colour}."},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call["id"], "content": f"It is {colour}."},
+        {"role": "assistant", "content": f"The lamp is {colour}."},
+    ]
+
+
+SHOWN: Final = (*_shown(5, "white"), *_shown(7, "red"))
+
+
+def _at_once(name: str, n_clients: int, n_turns: int, peer: Peer, texts: Texts) -> list[Measured]:
     """Tokens a second of so many chats, prompts included."""
 
     def chat(which: int) -> int:
         n = 0
         for turn in range(n_turns):
             asked = QUESTIONS[turn] if turn else texts.opening(which, QUESTIONS[which])
-            n += answer(peer, texts.chat(which), asked, n_tokens).n_tokens
+            n += answer(peer, texts.chat(which), asked, TOKENS).n_tokens
         peer.forget(texts.chat(which))
         return n
 
@@ -59,19 +78,22 @@ def _at_once(name: str, n_clients: int, n_turns: int, n_tokens: int, peer: Peer,
 
 def _first_call(name: str, peer: Peer, texts: Texts) -> list[Measured]:
     assert isinstance(peer, ServerPeer)
-    asked = (texts.opening(which, f"Use a tool. {QUESTIONS[which]}") for which in range(CALLS))
-    return [Measured(name, statistics.median(peer.first_call_s(one, TOOLS, CALL_TOKENS) for one in asked), "s")]
+    seconds = []
+    for which in range(CALLS):
+        asked = {"role": "user", "content": texts.opening(which, f"Use a tool. Make the lamp {COLOURS[which]} again.")}
+        seconds.append(peer.first_call_s([*SHOWN, asked], TOOLS, CALL_TOKENS))
+    return [Measured(name, statistics.median(seconds), "s")]
 
 
-def _row(identity: str, name: str, n_clients: int, n_turns: int, n_tokens: int) -> Row:
-    return Row(identity, name, (name,), _NO_WORK, partial(_at_once, name, n_clients, n_turns, n_tokens))
+def _row(identity: str, name: str, n_clients: int, n_turns: int) -> Row:
+    return Row(identity, name, (name,), _NO_WORK, partial(_at_once, name, n_clients, n_turns))
 
 
 CALL_NAME: Final = "first delta of a call"
 ROWS: Final = (
-    _row("turns", "ten turns of one client", 1, TURNS, TURN_TOKENS),
-    _row("four", "four clients, three turns each", 4, 3, TURN_TOKENS),
-    _row("eight", "eight streams at once", 8, 1, 32),
+    _row("turns", "ten turns of one client", 1, TURNS),
+    _row("four", "four clients, three turns each", 4, 3),
+    _row("eight", "eight streams at once", 8, 1),
     Row("call", CALL_NAME, (CALL_NAME,), _NO_WORK, partial(_first_call, CALL_NAME)),
 )
 
@@ -97,9 +119,7 @@ def main(argv: Sequence[str]) -> int:
         for server in peers.values():
             assert isinstance(server, ServerPeer)
             server.check()
-        for row in rows:  # the first requests of a server are slower
-            for peer in peers.values():
-                row.measure(peer, Texts(1.0, first_number()))
+            answer(server, "first", "Hello", TOKENS)  # a server's first request is slower
         texts = Texts(1.0, first_number())
         plan = Plan(rows, (0,), args.rounds, 60.0)
         lines = compare(peers, plan, texts, partial(print, file=sys.stderr, flush=True), time.monotonic())
