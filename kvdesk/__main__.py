@@ -25,6 +25,7 @@ COMMANDS = {
     "bench": marked("measurements, as ratios within one run"),
     "lab": marked("experiments that answer questions about the KV cache, with a report"),
     "audit": marked("random operations on the cache, each compared with the engine cell by cell"),
+    "verify-engine": marked("the audit over another libllama of the same ABI, with a report for its authors"),
     "selftest": marked("whether this installation is whole"),
     "export": marked("chats to a file: JSON with everything, Markdown or HTML"),
     "import": marked("chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp"),
@@ -47,11 +48,12 @@ CHILDREN = {
     "--render": "kvdesk.backends.local.prompt.template_child:child_main",
     "--embed": "kvdesk.backends.local.embedding_child:child_main",
     "--formulas": "kvdesk.ui.markdown.formula_child:child_main",
+    "--on-library": "kvdesk.backends.local.llama.other_library:child_main",
     "--busy": "kvdesk.experiments.busy:child_main",
     "--chat-alone": "kvdesk.experiments.benchmarks.engine:chat_alone",
 }
 """Processes that kvdesk starts of itself (`kvdesk.children`): each gets its parent and the other arguments."""
-_MODULES = {"export": "export_chats", "import": "import_chats", "open": "open_state"}
+_MODULES = {"export": "export_chats", "import": "import_chats", "open": "open_state", "verify-engine": "verify_engine"}
 """Modules that cannot have the name of their command, or should not."""
 
 

@@ -55,11 +55,11 @@ class History:
 
     def words(self) -> tuple[str, ...]:
         """Every remembered operation, oldest first."""
-        return tuple(f"{n}: {_batch_words(batch) if batch else ''}{words}" for n, words, batch in self._entries)
+        return tuple(f"{n}: {f'{batch_words(batch)} -> ' if batch else ''}{words}" for n, words, batch in self._entries)
 
 
-def _batch_words(batch: Batch) -> str:
-    """`decode seq 0 pos 4 to 9; seq 1,2 pos 0` with tokens where they are few."""
+def batch_words(batch: Batch) -> str:
+    """`decode of 7: seq 0 pos 4 to 9; seq 1,2 pos 0` with tokens where they are few."""
     runs: list[tuple[tuple[int, ...], int, int]] = []
     for pos, seq_ids in zip(batch.pos, batch.seq_ids, strict=True):
         if runs and runs[-1][0] == tuple(seq_ids) and runs[-1][2] + 1 == pos:
@@ -68,4 +68,4 @@ def _batch_words(batch: Batch) -> str:
             runs.append((tuple(seq_ids), pos, pos))
     parts = [f"seq {','.join(map(str, s))} pos {low}{f' to {high}' if high > low else ''}" for s, low, high in runs]
     tokens = f" tokens {list(batch.tokens)}" if batch.n_tokens <= _MANY else ""
-    return f"decode of {batch.n_tokens}: {'; '.join(parts)}{tokens} -> "
+    return f"decode of {batch.n_tokens}: {'; '.join(parts)}{tokens}"

@@ -58,9 +58,12 @@ class Tally:
 
 
 class Audit:
-    """One audit of `model` with `settings`. `step` does one operation."""
+    """One audit of `model` with `settings`. `step` does one operation; `rebuilds`: it goes on after a mismatch."""
 
-    def __init__(self, model: Model, settings: ContextSettings, seed: int, stop_rate: float = 0.06) -> None:
+    def __init__(
+        self, model: Model, settings: ContextSettings, seed: int, stop_rate: float = 0.06, *, rebuilds: bool = True
+    ) -> None:
+        self._rebuilds = rebuilds
         self._flag = CountdownFlag()
         self.context = Context(model, settings, inspect=MAPS, stop=self._flag)
         self._mirror = self.context.memory.mirror
@@ -80,9 +83,16 @@ class Audit:
         )
         self._conclude()
 
+    def next(self) -> Operation:
+        """The operation that `step` would choose. Read-only but for the choice."""
+        return self._choice.next()
+
     def step(self) -> None:
         """One operation, audited. After a mismatch the map is taken from the engine again."""
-        operation = self._choice.next()
+        self.play(self.next())
+
+    def play(self, operation: Operation) -> None:
+        """This operation, audited."""
         self.tally.calls[operation.kind] += 1
         try:
             self._do(operation)
@@ -149,7 +159,8 @@ class Audit:
             self._found(self.context.memory.verification.detail)
             if self.context.verifier.report is not None:
                 self.tally.report = self.context.verifier.report.to_json()
-            self.context.auditor.rebuild()
+            if self._rebuilds:
+                self.context.auditor.rebuild()
 
     def _found(self, what: str) -> None:
         self.tally.mismatches += 1

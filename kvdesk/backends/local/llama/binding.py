@@ -22,6 +22,7 @@ import llama_cpp
 import llama_cpp.llama_cpp as lib
 
 __all__ = [
+    "FOLDER",
     "MIRRORED_BINDING",
     "MIRRORED_COMMIT",
     "CountdownFlag",
@@ -31,6 +32,7 @@ __all__ = [
     "engine_version",
     "free_context",
     "lib",
+    "library",
     "llama_class",
 ]
 
@@ -131,8 +133,8 @@ class EngineVersion:
 def engine_version() -> EngineVersion:
     """Version of the loaded engine. `ggml_commit()` (ggml.c) is not wrapped by llama-cpp-python."""
     commit = "unknown"
-    base = _library("ggml-base")
-    if base is not None and hasattr(base, "ggml_commit"):
+    base = next((found for found in map(library, ("ggml-base", "llama")) if hasattr(found, "ggml_commit")), None)
+    if base is not None:
         base.ggml_commit.restype = ctypes.c_char_p
         commit = base.ggml_commit().decode().removesuffix("-dirty")
     return EngineVersion(llama_cpp.__version__, commit, lib.llama_print_system_info().decode())
@@ -212,7 +214,8 @@ def llama_class() -> Any:
     return llama_cpp.Llama
 
 
-_FOLDER = Path(llama_cpp.__file__).parent / "lib"
+FOLDER = Path(os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama_cpp.__file__).parent / "lib")
+"""Of the libraries, as llama-cpp-python finds libllama."""
 _LOAD = "ggml_backend_load_all_from_path"
 
 
@@ -222,16 +225,17 @@ def _load_processor_code() -> None:
     Asked of libllama, which answers with the ggml that it is linked to: a wheel has copies of that under other names.
     Windows has one, and asks it itself.
     """
-    if not any(_FOLDER.glob("*ggml-cpu-*")):
+    if not any(FOLDER.glob("*ggml-cpu-*")):
         return
-    library = next(found for found in map(_library, ("llama", "ggml")) if hasattr(found, _LOAD))
-    load = getattr(library, _LOAD)
+    linked = next(found for found in map(library, ("llama", "ggml")) if hasattr(found, _LOAD))
+    load = getattr(linked, _LOAD)
     load.argtypes, load.restype = [ctypes.c_char_p], None
-    load(str(_FOLDER).encode())
+    load(str(FOLDER).encode())
 
 
-def _library(name: str) -> ctypes.CDLL | None:
+def library(name: str) -> ctypes.CDLL | None:
+    """A library of the engine by its name, "llama" or "ggml-base"; its functions have no types yet."""
     for file in (f"lib{name}.so", f"lib{name}.dylib", f"{name}.dll"):
-        if (_FOLDER / file).exists():
-            return ctypes.CDLL(str(_FOLDER / file))
+        if (FOLDER / file).exists():
+            return ctypes.CDLL(str(FOLDER / file))
     return None
