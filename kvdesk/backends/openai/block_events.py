@@ -27,6 +27,8 @@ TOLD_S: Final = 0.2
 """From one map to the next."""
 REPLAY_S: Final = 2.0
 """So long a silent replay socket is waited for."""
+SILENT_S: Final = 3.0
+"""So long after the start nobody needs to publish at the address."""
 POLL_MS: Final = 50
 MOST_WAITING: Final = 100_000
 """Messages that ZMQ keeps for us."""
@@ -60,7 +62,9 @@ class BlockEventReader:
         self._thread = threading.Thread(target=self._run, name="kvdesk-block-events", daemon=True)
         self._tree = BlockTree()
         self._last_live = -1  # number of the last message from the PUB socket
-        self._problem = ""
+        self._last_payload = b""  # of the message before the tree's next one
+        self._n_connected = 0
+        self._problem = self._silence = ""
         self._changed = True
 
     def start(self) -> None:
@@ -97,19 +101,59 @@ class BlockEventReader:
         with zmq.Context() as context, context.socket(zmq.SUB) as live:
             context.linger = live.linger = 0
             live.rcvhwm = MOST_WAITING
-            live.connect(self._address.live)
-            live.subscribe(self._address.topic.encode())
-            self._replay(context, 0)  # what is kept of the time before
-            told_s = time.monotonic() - TOLD_S
-            while not self._closing.is_set():
-                if live.poll(POLL_MS):
-                    self._take_all(context, live)
-                self._count_uses()
-                if self._changed and time.monotonic() - told_s >= TOLD_S:
-                    told_s, self._changed = time.monotonic(), False
-                    self._on_heard(Heard(self._tree.layout(), self._problem))
+            with live.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED) as monitor:
+                live.connect(self._address.live)
+                live.subscribe(self._address.topic.encode())
+                began_s = told_s = time.monotonic()
+                told_s -= TOLD_S
+                while not self._closing.is_set():
+                    waiting = live.poll(POLL_MS)
+                    self._follow_connection(context, monitor)
+                    if waiting:
+                        self._take_all(context, live, monitor)
+                    if not self._n_connected and not self._silence and time.monotonic() - began_s >= SILENT_S:
+                        self._fall_silent()
+                    self._count_uses()
+                    if self._changed and time.monotonic() - told_s >= TOLD_S:
+                        told_s, self._changed = time.monotonic(), False
+                        self._on_heard(Heard(self._tree.layout(), self._silence or self._problem))
+                live.disable_monitor()
 
-    def _take_all(self, context: Any, live: Any) -> None:
+    def _follow_connection(self, context: Any, monitor: Any) -> None:
+        """Notice who begins to publish at the address, and who ends."""
+        import zmq
+        from zmq.utils.monitor import recv_monitor_message
+
+        while monitor.poll(0):
+            if recv_monitor_message(monitor)["event"] != zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._fall_silent()
+                continue
+            self._n_connected += 1
+            self._silence, self._changed = "", True
+            if self._n_connected > 1 and not self._is_the_same(context):
+                self._forget()
+            self._replay(context, max(self._tree.next_seq, 0))  # what was published before or meanwhile, if it is kept
+
+    def _fall_silent(self) -> None:
+        sentence = tr("No KV events come from {address}. Was the server started with --kv-events-config?")
+        if self._n_connected:
+            sentence = tr("The server at {address} does not publish KV events any more.")
+        self._silence, self._changed = sentence.format(address=self._address.live), True
+
+    def _is_the_same(self, context: Any) -> bool:
+        """Whether a publisher that was gone still has the last message that was heard. One that cannot be asked counts
+        as another: what it did meanwhile is not known.
+        """
+        last = self._tree.next_seq - 1
+        if last < 0:
+            return True
+        return next(iter(self._replies(context, last)), None) == (last, self._last_payload)
+
+    def _forget(self) -> None:
+        self._tree.restarted()
+        self._last_live, self._changed = -1, True
+
+    def _take_all(self, context: Any, live: Any, monitor: Any) -> None:
         """Every message that waits, for at most TOLD_S: a busy server must not keep the map from being shown."""
         import zmq
 
@@ -119,6 +163,7 @@ class BlockEventReader:
                 frames = live.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
+            self._follow_connection(context, monitor)  # it may be the first of a server that was started again
             if len(frames) >= 2 and len(frames[-2]) == len(END):
                 self._take_live(context, int.from_bytes(frames[-2], "big"), frames[-1])
             else:
@@ -127,8 +172,7 @@ class BlockEventReader:
     def _take_live(self, context: Any, seq: int, payload: bytes) -> None:
         """Live numbers only rise; one that does not tells of a server that was started again."""
         if seq <= self._last_live:
-            self._tree.restarted()
-            self._changed = True
+            self._forget()
         self._last_live = seq
         if self._tree.missing(seq) or (self._tree.next_seq < 0 and seq > 0):
             self._replay(context, max(self._tree.next_seq, 0))
@@ -136,6 +180,11 @@ class BlockEventReader:
 
     def _replay(self, context: Any, first: int) -> None:
         """Ask for the messages from number `first` on; what the server has not kept stays missing."""
+        for seq, payload in self._replies(context, first):
+            self._apply(seq, payload)
+
+    def _replies(self, context: Any, first: int) -> Iterator[tuple[int, bytes]]:
+        """The messages from number `first` on that the replay socket sends, until its end. A silent one is said."""
         if not self._address.replay:
             return
         import zmq
@@ -148,8 +197,20 @@ class BlockEventReader:
             except zmq.ZMQError as error:
                 self._say(tr("Missed messages cannot be asked for: {why}").format(why=error))
                 return
-            for seq, payload in _replies(asking, self._closing):
-                self._apply(seq, payload)
+            silent_since = time.monotonic()
+            while not self._closing.is_set():
+                if asking.poll(POLL_MS):
+                    frames: list[bytes] = [b"", *asking.recv_multipart()]
+                    seq, payload = frames[-2:]
+                    if seq == END:
+                        return
+                    silent_since = time.monotonic()
+                    if len(seq) == len(END):
+                        yield int.from_bytes(seq, "big"), payload
+                elif time.monotonic() - silent_since >= REPLAY_S:
+                    sentence = tr("Missed messages cannot be asked for: {address} does not answer.")
+                    self._say(sentence.format(address=self._address.replay))
+                    return
 
     def _apply(self, seq: int, payload: bytes) -> None:
         try:
@@ -158,7 +219,8 @@ class BlockEventReader:
             _log.warning("KV events %d: %s", seq, error)
             self._say(tr("Message {n} could not be read: {why}").format(n=seq, why=error))
             return
-        self._changed |= self._tree.apply(seq, batch)
+        if self._tree.apply(seq, batch):
+            self._last_payload, self._changed = payload, True
 
     def _count_uses(self) -> None:
         while not self._prompts.empty():
@@ -167,18 +229,3 @@ class BlockEventReader:
 
     def _say(self, problem: str) -> None:
         self._problem, self._changed = problem, True
-
-
-def _replies(asking: Any, closing: threading.Event) -> Iterator[tuple[int, bytes]]:
-    """The messages that a replay socket sends, until its end, or until it is silent for REPLAY_S."""
-    silent_since = time.monotonic()
-    while not closing.is_set() and time.monotonic() - silent_since < REPLAY_S:
-        if not asking.poll(POLL_MS):
-            continue
-        frames: list[bytes] = [b"", *asking.recv_multipart()]
-        seq, payload = frames[-2:]
-        if seq == END:
-            return
-        silent_since = time.monotonic()
-        if len(seq) == len(END):
-            yield int.from_bytes(seq, "big"), payload

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -16,39 +17,63 @@ from kvdesk.backends.openai.server_metrics import read
 from kvdesk.errors import UserError
 from kvdesk.protocol.blocks import BlockMapView, ServerMetrics
 from kvdesk.protocol.servers import ServerKind
+from kvdesk.translation import tr
 
 ASKED_S: Final = 2.0
 """From one reading of /metrics to the next."""
-LIVE_PORT, REPLAY_PORT = 5557, 5558
+EXAMPLE: Final = ("tcp://*:5557", "tcp://*:5558")
 """Those of the examples of both: vllm/config/kv_events.py, sglang KVEventsConfig."""
+_WILDCARDS: Final = ("*", "0.0.0.0", "::", "[::]")
+_TCP: Final = re.compile(r"tcp://(.{1,255}):(\d{1,5})")
 
 
 async def events_address(client: httpx2.AsyncClient, kind: ServerKind) -> EventsAddress | None:
     """Where a server publishes its KV events; None where it says that it does not, or is of another kind.
 
-    SGLang tells in /server_info; vLLM does not tell, and the ports of its own example are tried.
+    vLLM 0.32 tells in /kv_event_sources, by the rank of each engine: the first is followed. The ports of the example
+    are tried with an older one. SGLang tells in /server_info. Raises UserError for an address that is not TCP's.
     """
     host = urlsplit(str(client.base_url)).hostname or ""
     place = f"[{host}]" if ":" in host else host
-    match kind:
-        case "vLLM":
-            return EventsAddress(f"tcp://{place}:{LIVE_PORT}", f"tcp://{place}:{REPLAY_PORT}")
-        case "SGLang":
-            try:
+    try:
+        match kind:
+            case "vLLM":
+                sources = await get_json(client, "/kv_event_sources")
+                return _told_by_vllm(sources, place)
+            case "SGLang":
                 info = await get_json(client, "/server_info")
-            except (ServerError, httpx2.HTTPError):
+                told = info.get("kv_events") if isinstance(info, dict) else None
+                return _told_by_sglang(told, place) if isinstance(told, dict) else None
+            case _:
                 return None
-            told = info.get("kv_events") if isinstance(info, dict) else None
-            return _told(told, place) if isinstance(told, dict) else None
-        case _:
-            return None
+    except (ServerError, httpx2.HTTPError):
+        return EventsAddress(*(_at(endpoint, place) for endpoint in EXAMPLE)) if kind == "vLLM" else None
 
 
-def _told(told: Mapping[str, Any], place: str) -> EventsAddress | None:
+def _told_by_vllm(sources: object, place: str) -> EventsAddress | None:
+    """vLLM's description of its publishers (KVEventsConfig of vllm/config/kv_events.py), as they are bound."""
+    ranks = [one for one in sources.values() if isinstance(one, dict)] if isinstance(sources, dict) else []
+    if not ranks or ranks[0].get("publisher") != "zmq":
+        return None
+    live, replay, topic = (ranks[0].get(k) for k in ("endpoint", "replay_endpoint", "topic"))
+    again = _at(replay, place) if isinstance(replay, str) and replay else ""
+    return EventsAddress(_at(str(live), place), again, topic[:200] if isinstance(topic, str) else "")
+
+
+def _at(endpoint: str, place: str) -> str:
+    """The address of an endpoint as a server has bound it: wildcards stand for its own host. Raises UserError."""
+    if (found := _TCP.fullmatch(endpoint)) is None:
+        sentence = tr("The server publishes its KV events at {address}, which only it can reach.")
+        raise UserError(sentence.format(address=endpoint[:200]))
+    host = place if found[1] in _WILDCARDS else found[1]
+    return f"tcp://{host}:{found[2]}"
+
+
+def _told_by_sglang(told: Mapping[str, Any], place: str) -> EventsAddress | None:
     """SGLang's description of its publisher (srt/runtime_context.py): wildcards stand for the server's own host."""
     live, replay, topic = (told.get(k) for k in ("endpoint_port_base", "replay_endpoint_port_base", "topic"))
     named = told.get("endpoint_host")
-    host = named if isinstance(named, str) and named and named not in ("*", "0.0.0.0", "::") else place
+    host = named if isinstance(named, str) and named and named not in _WILDCARDS else place
     if not _is_port(live):
         return None
     again = f"tcp://{host}:{replay}" if _is_port(replay) else ""

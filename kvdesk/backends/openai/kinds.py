@@ -7,6 +7,7 @@ that asks for more.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import httpx2
@@ -14,6 +15,7 @@ import httpx2
 from kvdesk.backends.openai.block_watch import events_address
 from kvdesk.backends.openai.client import get_json, get_text
 from kvdesk.backends.openai.problems import KeyRefused, Nonsense, ServerError
+from kvdesk.errors import UserError
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.servers import ServerFound, ServerKind
 from kvdesk.translation import tr
@@ -91,20 +93,16 @@ async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
     return Looked(facts, CHAT, n_ctx)
 
 
-async def _vllm(client: httpx2.AsyncClient, entry: Json) -> Looked:
-    """Blocks, where it publishes them at the ports of its own example."""
+async def _publisher(kind: ServerKind, client: httpx2.AsyncClient, entry: Json) -> Looked:
+    """Blocks, unless it says that it does not publish them."""
     (_, *facts), _, n_ctx, _ = await _nothing(client, entry)
-    told = tr("vLLM. Its blocks are shown where it was started with --kv-events-config.")
-    return Looked([told, *facts], CHAT | {Feature.BLOCK_MAP}, n_ctx)
-
-
-async def _sglang(client: httpx2.AsyncClient, entry: Json) -> Looked:
-    """Blocks, where it says that it publishes them."""
-    (_, *facts), _, n_ctx, _ = await _nothing(client, entry)
-    if await events_address(client, "SGLang") is None:
-        limit = tr("SGLang. It would show its blocks if it was started with --kv-events-config.")
-        return Looked(facts, CHAT, n_ctx, limit)
-    told = tr("SGLang. Its blocks are shown as its KV events tell.")
+    limit = tr("{kind}. It would show its blocks if it was started with --kv-events-config.").format(kind=kind)
+    try:
+        if await events_address(client, kind) is None:
+            return Looked(facts, CHAT, n_ctx, limit)
+    except UserError as error:
+        return Looked(facts, CHAT, n_ctx, str(error))
+    told = tr("{kind}. Its blocks are shown as its KV events tell.").format(kind=kind)
     return Looked([told, *facts], CHAT | {Feature.BLOCK_MAP}, n_ctx)
 
 
@@ -140,8 +138,8 @@ async def _kvdesk(client: httpx2.AsyncClient, entry: Json) -> Looked:
 KINDS: Final[Mapping[str, tuple[ServerKind, Callable[[httpx2.AsyncClient, Json], Awaitable[Looked]]]]] = {
     "kvdesk": ("kvdesk", _kvdesk),
     "llamacpp": ("llama-server", _llama_server),
-    "vllm": ("vLLM", _vllm),
-    "sglang": ("SGLang", _sglang),
+    "vllm": ("vLLM", partial(_publisher, "vLLM")),
+    "sglang": ("SGLang", partial(_publisher, "SGLang")),
 }
 """By the owner that /v1/models names; any other server chats, and nothing is known of it."""
 

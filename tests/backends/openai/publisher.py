@@ -14,17 +14,20 @@ from kvdesk.backends.openai.block_events import END, EventsAddress
 
 @dataclass
 class Publisher:
-    """A PUB socket and its ROUTER, on ports of their own. frames: of a reply, 2 (no topic) or 3."""
+    """A PUB socket and its ROUTER, on ports of their own or at `at`. frames: of a reply, 2 (no topic) or 3."""
 
     frames: int = 3
+    at: EventsAddress | None = None
     sent: list[tuple[int, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.context = zmq.Context()
         self.pub, self.router = self.context.socket(zmq.XPUB), self.context.socket(zmq.ROUTER)
         self.pub.linger = self.router.linger = 0
-        ports = [socket.bind_to_random_port("tcp://127.0.0.1") for socket in (self.pub, self.router)]
-        self.address = EventsAddress(*(f"tcp://127.0.0.1:{port}" for port in ports))
+        ends = (self.at.live, self.at.replay) if self.at is not None else ("tcp://127.0.0.1:*",) * 2
+        for socket, end in zip((self.pub, self.router), ends, strict=True):
+            socket.bind(end)
+        self.address = EventsAddress(*(socket.last_endpoint.decode() for socket in (self.pub, self.router)))
         self.asked: list[int] = []
         self.closing = threading.Event()
         self.thread = threading.Thread(target=self.answer, daemon=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from kvdesk.backends.openai import block_events
 from kvdesk.backends.openai.block_events import BlockEventReader, EventsAddress, Heard
 from kvdesk.errors import UserError
 from tests.backends.openai.publisher import Publisher
@@ -62,6 +64,50 @@ def test_what_was_before_and_what_was_missed_is_asked_for(publisher: Publisher) 
         assert [block.key[1] for block in heard.map.blocks] == [f"{20:016x}"]
     finally:
         reader.close()
+
+
+def test_a_server_that_was_started_again_is_noticed_whatever_its_numbers(publisher: Publisher) -> None:
+    """Its numbers have already passed those that were heard before it ended."""
+    publisher.store(0, 10, None, heard=False)
+    ear = Ear()
+    reader = BlockEventReader(publisher.address, ear.hear)
+    reader.start()
+    try:
+        ear.wait(lambda heard: len(heard.map.blocks) == 1)
+        publisher.close()
+        ear.wait(lambda heard: "does not publish KV events any more" in heard.problem)
+        again = Publisher(publisher.frames, publisher.address)
+        try:
+            for seq, name in enumerate((20, 21, 22)):
+                again.store(seq, name, None, heard=False)
+            again.await_subscriber()
+            again.store(3, 23, None)
+            heard = ear.wait(lambda heard: len(heard.map.blocks) == 4 and not heard.problem)
+            assert [block.key[1] for block in heard.map.blocks] == [f"{name:016x}" for name in (20, 21, 22, 23)]
+            assert (heard.map.n_restarts, heard.map.n_missed) == (1, 0)
+        finally:
+            again.close()
+    finally:
+        reader.close()
+
+
+def test_an_address_at_which_nobody_publishes_is_said(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_events, "SILENT_S", 0.1)
+    monkeypatch.setattr(block_events, "REPLAY_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        silent = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        for address, problem in (
+            (EventsAddress(silent, publisher.address.replay), f"No KV events come from {silent}. "),
+            (EventsAddress(publisher.address.replay), "No KV events come from "),  # no publisher, but one of ZMQ's
+            (EventsAddress(publisher.address.live, silent), f"Missed messages cannot be asked for: {silent} does not"),
+        ):
+            ear = Ear()
+            reader = BlockEventReader(address, ear.hear)
+            reader.start()
+            try:
+                assert ear.wait(lambda heard: heard.problem).problem.startswith(problem)
+            finally:
+                reader.close()
 
 
 def test_without_replay_what_was_missed_is_counted_and_nonsense_is_said(publisher: Publisher) -> None:

@@ -16,8 +16,10 @@ from kvdesk.backends.openai.kinds import Asked, ask
 from kvdesk.backends.openai.problems import KeyRefused, Nonsense
 from kvdesk.errors import UserError
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.servers import is_readable_on_the_way, server_url
+from kvdesk.protocol.servers import ServerKind, is_readable_on_the_way, server_url
 from tests.backends.openai.scripted_server import ScriptedServer
+
+VLLM = {"publisher": "zmq", "endpoint": "tcp://*:7000", "replay_endpoint": None, "topic": "", "buffer_steps": 10_000}
 
 
 @pytest.fixture
@@ -103,7 +105,13 @@ def test_another_kvdesk_shows_its_cache_to_a_key_that_may_look(server: ScriptedS
 
 def test_a_server_that_publishes_its_blocks_has_a_map_of_them(server: ScriptedServer) -> None:
     server.answers["/v1/models"] = models("vllm")
-    assert Feature.BLOCK_MAP in asked(server).found.features
+    assert Feature.BLOCK_MAP in asked(server).found.features  # one that does not tell where is tried
+    server.answers["/kv_event_sources"] = {}
+    assert Feature.BLOCK_MAP not in asked(server).found.features
+    server.answers["/kv_event_sources"] = {"0": {"publisher": "zmq", "endpoint": "ipc:///tmp/events"}}
+    assert (
+        asked(server).found.limit == "The server publishes its KV events at ipc:///tmp/events, which only it can reach."
+    )
     server.answers["/v1/models"] = models("sglang")
     assert Feature.BLOCK_MAP not in asked(server).found.features
     server.answers["/server_info"] = {"kv_events": None}
@@ -126,12 +134,35 @@ def test_a_server_that_publishes_its_blocks_has_a_map_of_them(server: ScriptedSe
 )
 def test_where_sglang_publishes(server: ScriptedServer, told: dict[str, Any], address: EventsAddress | None) -> None:
     server.answers["/server_info"] = {"kv_events": told}
+    assert address_of(server, "SGLang") == address
 
+
+@pytest.mark.parametrize(
+    ("sources", "address"),
+    [
+        (None, EventsAddress("tcp://127.0.0.1:5557", "tcp://127.0.0.1:5558")),
+        ({}, None),
+        ([], None),
+        ({"0": {"publisher": "null", "endpoint": "tcp://*:5557"}}, None),
+        (
+            {"0": VLLM | {"replay_endpoint": "tcp://[::]:7001", "topic": "kv"}, "1": VLLM},
+            EventsAddress("tcp://127.0.0.1:7000", "tcp://127.0.0.1:7001", "kv"),
+        ),
+        ({"0": VLLM | {"endpoint": "tcp://[fd00::7]:40123"}}, EventsAddress("tcp://[fd00::7]:40123")),
+    ],
+)
+def test_where_vllm_publishes(server: ScriptedServer, sources: Any, address: EventsAddress | None) -> None:
+    if sources is not None:
+        server.answers["/kv_event_sources"] = lambda _: (200, {}, iter([json.dumps(sources).encode()]))
+    assert address_of(server, "vLLM") == address
+
+
+def address_of(server: ScriptedServer, kind: ServerKind) -> EventsAddress | None:
     async def run() -> EventsAddress | None:
         async with client_of(server.url, "") as client:
-            return await events_address(client, "SGLang")
+            return await events_address(client, kind)
 
-    assert asyncio.run(run()) == address
+    return asyncio.run(run())
 
 
 @pytest.mark.parametrize("value", [[], {}, {"data": []}, {"data": "x"}, {"data": [{"id": 5}]}, 7])
