@@ -27,6 +27,7 @@ from kvdesk.app.servers import Servers
 from kvdesk.app.serving import Serving
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
+from kvdesk.app.state_windows import StateWindows
 from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import UserError, guarded
@@ -103,6 +104,7 @@ class Controller(QObject):
         self._search = Search(window, store, self.chats)
         self.exports = ChatExport(window, self.chats, store)
         self.imports = ChatImport(window, self.chats, store)
+        self.states = StateWindows(window, lambda: settings.current)
         self.attaching = Attaching(window, self.conversations)
         self._cache = CacheIntents(window, worker, self.chats)
         self._help = HelpDesk(window, worker, self.chats, lambda: settings.current)

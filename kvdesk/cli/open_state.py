@@ -29,11 +29,17 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--model", metavar="MODEL", type=Path, help=tr("GGUF file: would FILE be restored, and the text of its tokens")
     )
-    parser.add_argument("--tokens", action="store_true", help=tr("every token on a line"))
+    parser.add_argument("--text", action="store_true", help=tr("in this terminal instead of a window"))
+    parser.add_argument("--tokens", action="store_true", help=tr("as text, and every token on a line"))
     parser.add_argument("--json", action="store_true", help=tr("one JSON object"))
     options.add_context(parser)
     args = parser.parse_args(argv)
-    found = read_state_file(args.file, args.other, args.model, options.context_settings(args))
+    settings = options.context_settings(args)
+    if not (args.text or args.tokens or args.json):
+        from kvdesk.app.saved_state import Question, run
+
+        return run(Question(args.file, args.other, args.model, settings))
+    found = read_state_file(args.file, args.other, args.model, settings)
     if args.json:
         names = ("file", "other")
         value = dict(zip(names, map(to_builtins, found.files), strict=False))

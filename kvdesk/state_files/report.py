@@ -19,7 +19,7 @@ _FORMATS: Final = {
     "sequence": marked("the state of a sequence (llama_state_seq_get_data)"),
     "context": marked("the state of a context (llama_state_get_data)"),
 }
-_CACHES: Final = (marked("cache"), marked("window cache"))
+CACHES: Final = (marked("cache"), marked("window cache"))
 
 
 def file_lines(file: StateFile, *, by_layer: bool = True) -> Iterator[str]:
@@ -34,7 +34,7 @@ def file_lines(file: StateFile, *, by_layer: bool = True) -> Iterator[str]:
         yield tr("made by: {parts}").format(parts=printable(parts))
     if file.problem:
         yield printable(file.problem)
-    for name, streams in zip(_CACHES, file.caches, strict=False):
+    for name, streams in zip(CACHES, file.caches, strict=False):
         for number, stream in enumerate(streams):
             which = tr("{cache}, stream {n}").format(cache=tr(name), n=number) if len(streams) > 1 else tr(name)
             yield f"{which}: {_cells(stream)}"
@@ -69,7 +69,7 @@ def difference_lines(difference: Difference, files: Sequence[StateFile]) -> Iter
             )
     if difference.problem:
         yield difference.problem
-    for name, (both, first, second) in zip(_CACHES, difference.cells, strict=False):
+    for name, (both, first, second) in zip(CACHES, difference.cells, strict=False):
         yield tr("{cache}: {both:,} cells in both, {first:,} in the first only, {second:,} in the second only").format(
             cache=tr(name), both=both, first=first, second=second
         )

@@ -65,7 +65,7 @@ def judge(file: StateFile, header: GgufHeader, settings: ContextSettings) -> Fit
     if not reasons:
         reasons = [*_of_memory(file, geometry, hyper, settings), *_of_tokens(file, geometry, hyper)]
     notes = () if reasons else tuple(_notes(file, facts, geometry))
-    return Fit(not reasons, tuple(reasons), notes, context)
+    return Fit(not reasons, tuple(dict.fromkeys(reasons)), notes, context)
 
 
 def _facts(header: GgufHeader, hyper: Hyper) -> ModelFacts:

@@ -38,7 +38,7 @@ LAST = len(TOKENS) - 1
 
 def opened(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
     """What `kvdesk open --json` writes."""
-    assert main(["open", "--json", *map(str, arguments)]) == 0
+    assert main(["open", "--text", "--json", *map(str, arguments)]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -139,7 +139,7 @@ def test_a_saved_state_of_kvdesk(models: dict[str, Path], tmp_path: Path, capsys
     assert (found["file"]["format"], tuple(found["file"]["tokens"])) == ("kvdesk", TOKENS)
     assert (found["fit"]["fits"], found["file"]["made_by"]["engine_version"]) == (True, "engine")
     for changes, reason in ((["--model", models["attention"]], "has attention"), (["--type-k", "q8_0"], "type_k was")):
-        assert main(["open", str(path), "--model", str(model), *map(str, changes)]) == 1
+        assert main(["open", "--text", str(path), "--model", str(model), *map(str, changes)]) == 1
         assert reason in capsys.readouterr().out
     path.write_bytes(bytes(path.read_bytes()[:-1]) + b"?")
     assert "not what its index says" in open_file(path).file.problem
@@ -159,7 +159,7 @@ def test_text_of_tokens_and_what_is_written(tmp_path: Path, capsys: pytest.Captu
     with context(model, ContextSettings(n_ctx=256, n_batch=32, n_ubatch=32)) as made:
         read(made, tokens)
         write_slot(made, path, [-1, 1, len(tokens), *tokens, 0])  # as llama-server packs them
-    assert main(["open", str(path), "--model", str(model), "--tokens", "--n-ctx", "256"]) == 0
+    assert main(["open", "--text", str(path), "--model", str(model), "--tokens", "--n-ctx", "256"]) == 0
     text = capsys.readouterr().out
     assert f"{len(tokens)} tokens" in text
     assert r"A sailor\x1b[2J has dogs.\n" in text
@@ -196,11 +196,11 @@ def test_a_difference(models: dict[str, Path], tmp_path: Path, capsys: pytest.Ca
     k = compare(first, quantized).tensors[0]
     assert k.relative is not None
     assert k.relative > 0  # K is rotated before it is quantized
-    assert main(["open", str(files[0]), str(files[1])]) == 0
+    assert main(["open", "--text", str(files[0]), str(files[1])]) == 0
     text = capsys.readouterr().out
     assert "50 in common" in text
     assert f"cache: {len(TOKENS)} cells in both, 0 in the first only, 1 in the second only" in text
-    assert main(["open", str(files[0]), str(files[3])]) == 0
+    assert main(["open", "--text", str(files[0]), str(files[3])]) == 0
     assert "K, V and states are equal in the cells of both" in capsys.readouterr().out
 
 
@@ -220,7 +220,7 @@ def test_what_is_no_saved_state_is_a_sentence(
         (models["iswa"], "is a model"),
         (Path(__file__), "no saved state"),
     ):
-        assert main(["open", str(path)]) == 2
+        assert main(["open", "--text", str(path)]) == 2
         error = capsys.readouterr().err
         assert sentence in error, error
         assert error.count("\n") == 1
@@ -284,7 +284,7 @@ def test_a_thousand_damaged_files(models: dict[str, Path], tmp_path: Path) -> No
         assert sentence.endswith(".") == (outcome != "restored")
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
         if i % 250 == 0:
-            assert main(["open", str(path)]) in (0, 2)
+            assert main(["open", "--text", str(path)]) in (0, 2)
     assert sum(outcomes.values()) == 1000
     assert set(outcomes) == {"restored", "refused", "sentence"}, outcomes
 

@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from kvdesk.conversations.porting.signs import looks_like_chats
+from kvdesk.state_files.signs import looks_like_state
 from kvdesk.ui.widgets.direction import align_by_text
 from kvdesk.ui.widgets.input_method import composes
 
@@ -145,6 +146,10 @@ def attachable_files(source: QMimeData) -> list[str]:
 
 
 def is_for_window(source: QMimeData) -> bool:
-    """Whether what is dropped is to be opened or imported by the window: a model, or exported chats."""
+    """Whether what is dropped is to be opened or imported by the window: a model, exported chats, or
+    a saved KV cache.
+    """
     files = [url.toLocalFile() for url in source.urls() if url.isLocalFile()]
-    return bool(files) and any(file.lower().endswith(".gguf") or looks_like_chats(Path(file)) for file in files)
+    return bool(files) and any(
+        file.lower().endswith(".gguf") or looks_like_chats(Path(file)) or looks_like_state(file) for file in files
+    )

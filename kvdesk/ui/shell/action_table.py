@@ -260,6 +260,12 @@ def _program(
     return (
         Action("model.open", tr("Open a model…"), intents.open_model, "Ctrl+O", refusal=why_not.model),
         Action(
+            "state.open",
+            tr("Open a saved cache…"),
+            intents.open_state,
+            tip=tr("A slot of llama-server, a session of llama.cpp or another saved KV cache: what is in it"),
+        ),
+        Action(
             "model.list",
             tr("Models on this computer"),
             parts.rooms.toggle_models,

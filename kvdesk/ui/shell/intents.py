@@ -237,6 +237,12 @@ class Intents(QObject):
             self._window.model_open_requested.emit(str(file))
 
     @Slot()
+    def open_state(self) -> None:
+        """Ask for a saved KV cache to look into."""
+        if file := ask_for_file(self._window, tr("Open a saved cache"), tr("All files (*)")):
+            self._window.state_open_requested.emit(str(file))
+
+    @Slot()
     def connect_server(self) -> None:
         """Ask for a server."""
         if not self._parts.events.is_dead:

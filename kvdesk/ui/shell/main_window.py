@@ -41,6 +41,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.protocol.messages import Event
 from kvdesk.session import Store
+from kvdesk.state_files.signs import looks_like_state
 from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat_list.conversation_list import ConversationList
@@ -344,7 +345,7 @@ class MainWindow(WindowSignals):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         files = [url.toLocalFile() for url in event.mimeData().urls()]
         is_model = not self._events.is_dead and any(file.lower().endswith(".gguf") for file in files)
-        if is_model or self.intents.files.chats_in(files):
+        if is_model or any(map(looks_like_state, files)) or self.intents.files.chats_in(files):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
@@ -353,7 +354,12 @@ class MainWindow(WindowSignals):
                 event.acceptProposedAction()
                 self.model_open_requested.emit(url.toLocalFile())
                 return
-        if chats := self.intents.files.chats_in(url.toLocalFile() for url in event.mimeData().urls()):
+        files = [url.toLocalFile() for url in event.mimeData().urls()]
+        if states := [file for file in files if looks_like_state(file)]:
+            event.acceptProposedAction()
+            for file in states:
+                self.state_open_requested.emit(file)
+        elif chats := self.intents.files.chats_in(files):
             event.acceptProposedAction()
             self.import_requested.emit(chats)
 

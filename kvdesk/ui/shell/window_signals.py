@@ -61,6 +61,8 @@ class WindowSignals(QMainWindow):
     """(path, conversation_ids): write these there, a tuple, in the format that the ending of the file names."""
     import_requested = Signal(str)
     """(path): from the file dialog, or dropped on the window: ask what of its chats is to be added."""
+    state_open_requested = Signal(str)
+    """(path): from the file dialog, or dropped on the window: show this saved KV cache."""
     unsaved_save_requested = Signal(str)
     """(path): write the messages that the disk does not take to this file too."""
 

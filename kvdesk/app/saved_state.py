@@ -1,0 +1,124 @@
+"""A saved KV cache in a window of its own. Files are read in a child process, beside the window."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import Slot
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+
+from kvdesk.app.background import Background
+from kvdesk.app.display import has_display
+from kvdesk.errors import KvdeskError, UserError
+from kvdesk.settings import ContextSettings
+from kvdesk.state_files.found import Answer
+from kvdesk.state_files.reader import read_state_file
+from kvdesk.translation import tr
+from kvdesk.ui.cache.saved_state import SavedStateView
+from kvdesk.ui.shell.activity_strip import ActivityStrip
+from kvdesk.ui.widgets.choose_file import ask_for_file
+from kvdesk.ui.widgets.controls import fit_to_screen
+from kvdesk.ui.widgets.floating import Floating
+from kvdesk.ui.widgets.icons import application_icon
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.values import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a file: how it differs from another, whether it would be restored into a model's context."""
+
+    path: Path
+    other: Path | None = None
+    model: Path | None = None
+    settings: ContextSettings | None = None
+
+    def answer(self) -> Answer:
+        """Blocks while the child reads. Raises UserError."""
+        return read_state_file(self.path, self.other, self.model, self.settings)
+
+
+class StateWindow(QWidget):
+    """Shows one file. A file that is dropped on it is compared; a model is that which it would be restored into."""
+
+    def __init__(self, theme: Theme, question: Question, answer: Answer) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setWindowTitle(tr("{name} - kvdesk open").format(name=question.path.name))
+        self.setWindowIcon(application_icon())
+        self.setAcceptDrops(True)
+        self.question, self.is_closed = question, False
+        self.view = SavedStateView(theme)
+        self.view.show_answer(answer)
+        self.view.model_wanted.connect(self._choose_model)
+        self.view.other_wanted.connect(self._choose_other)
+        self.strip = ActivityStrip(theme)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 12, 12, 12)
+        column.addWidget(self.view)
+        self._floating = Floating(self.strip, self, (self.view,), lambda: self.view)
+        self._background = Background("state", self)
+        for keys in ("Ctrl+Q", "Ctrl+W"):
+            QShortcut(QKeySequence(keys), self).activated.connect(self.close)
+        self.resize(820, 860)
+        fit_to_screen(self)
+
+    def ask(self, question: Question) -> None:
+        """Show the answer to another question about a file; where there is none, the sentence why."""
+        self._background.run(question.answer, partial(self._on_answer, question), self._on_error)
+
+    @Slot()
+    def _choose_model(self) -> None:
+        kinds = tr("GGUF models (*.gguf);;All files (*)")
+        if file := ask_for_file(self, tr("Restore into a model"), kinds):
+            self.ask(replace(self.question, model=file))
+
+    @Slot()
+    def _choose_other(self) -> None:
+        if file := ask_for_file(self, tr("Compare with another file"), tr("All files (*)")):
+            self.ask(replace(self.question, other=file))
+
+    def _on_answer(self, question: Question, answer: Answer) -> None:
+        self.question = question
+        self.view.show_answer(answer)
+
+    def _on_error(self, error: KvdeskError) -> None:
+        self.strip.show_result(str(error), "danger", "")
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        event.acceptProposedAction()
+        for path in (Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()):
+            is_model = path.suffix.lower() == ".gguf"
+            self.ask(replace(self.question, model=path) if is_model else replace(self.question, other=path))
+            return
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self._background.close()
+        self.is_closed = True
+        super().closeEvent(event)
+
+
+def open_window(question: Question) -> StateWindow:
+    """Raises UserError, before there is a window, where the file cannot be read or there is no display."""
+    if not has_display():
+        raise UserError(tr("There is no display to show the file on; --text prints it in the terminal."))
+    answer = question.answer()
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(app, QApplication)
+    app.setApplicationName("kvdesk")
+    app.setApplicationDisplayName("kvdesk")
+    return StateWindow(Theme(app, app), question, answer)
+
+
+def run(question: Question) -> int:
+    """Show a file until the window is closed. Returns the exit code."""
+    window = open_window(question)
+    window.show()
+    return int(QApplication.exec())

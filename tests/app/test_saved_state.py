@@ -1,0 +1,97 @@
+"""A saved KV cache in a window: from the command line, dropped on the main window, compared, and none at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.app import saved_state
+from kvdesk.app.saved_state import Question, StateWindow
+from kvdesk.cli import open_state
+from kvdesk.errors import UserError
+from kvdesk.settings import ContextSettings
+from tests.app.conftest import Rig
+from tests.cache.models import write_model
+from tests.state_files.files import TOKENS, context, read, write_slot
+
+SETTINGS = ContextSettings(n_ctx=256, n_seq_max=2, n_batch=32, n_ubatch=32)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with a window, a slot file of it, and one with fewer tokens."""
+    made = tmp_path_factory.mktemp("saved")
+    with context(write_model(made / "model.gguf", "iswa"), SETTINGS) as one:
+        read(one)
+        write_slot(one, made / "slot.bin")
+        read(one, TOKENS[:50], seq_id=1)
+        write_slot(one, made / "other.bin", TOKENS[:50], seq_id=1)
+    (made / "none.bin").write_bytes(b"nothing of the kind")
+    return made
+
+
+def drop(target: QWidget, path: Path) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    entered = QDragEnterEvent(QPointF(5, 5).toPoint(), Qt.DropAction.CopyAction, data, buttons, keys)
+    target.dragEnterEvent(entered)
+    assert entered.isAccepted()
+    target.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, data, buttons, keys))
+
+
+def column(window: StateWindow, n: int) -> list[str]:
+    model = window.view.layers.model()
+    return [str(model.index(row, n).data()) for row in range(model.rowCount())]
+
+
+def test_a_slot_file_is_shown_with_its_verdict_and_compared(qtbot: QtBot, folder: Path) -> None:
+    window = saved_state.open_window(Question(folder / "slot.bin", model=folder / "model.gguf", settings=SETTINGS))
+    qtbot.addWidget(window)
+    window.show()
+    assert "80 tokens" in window.view.about.text()
+    assert "positions 0–79" in window.view.about.text()
+    assert window.view.verdict.text().startswith("Would restore: yes")
+    assert "no checkpoints" in window.view.reasons.text()
+    assert set(column(window, 0)) == {"cache", "window cache"}
+    assert set(column(window, 2)) == {"K", "V"}
+    assert set(column(window, 3)) == {"f16"}
+    assert all(float(norm) > 0 for norm in column(window, 5))
+    tokens = window.view.tokens.model()
+    assert [tokens.index(row, 1).data() for row in range(tokens.rowCount())] == [str(token) for token in TOKENS]
+    assert window.view.difference.isHidden()
+    drop(window, folder / "other.bin")
+    qtbot.waitUntil(lambda: "tokens: 50 in common" in window.view.difference.text(), timeout=30_000)
+    drop(window, folder / "none.bin")
+    qtbot.waitUntil(lambda: "no saved state" in window.strip.text, timeout=30_000)
+    assert window.question.other == folder / "other.bin"
+    assert not window.grab().isNull()
+
+
+def test_the_main_window_opens_one_that_is_dropped(rig: Rig, qtbot: QtBot, folder: Path) -> None:
+    drop(rig.window, folder / "slot.bin")
+    qtbot.waitUntil(lambda: len(rig.controller.states.opened) == 1, timeout=30_000)
+    (opened,) = rig.controller.states.opened
+    qtbot.addWidget(opened)
+    assert "80 tokens" in opened.view.about.text()
+    rig.window.state_open_requested.emit(str(folder / "none.bin"))
+    qtbot.waitUntil(lambda: "no saved state" in rig.window.chat.banner.sentence, timeout=30_000)
+    opened.close()
+    rig.window.state_open_requested.emit(str(folder / "other.bin"))
+    qtbot.waitUntil(lambda: rig.controller.states.opened not in ([], [opened]), timeout=30_000)
+    (other,) = rig.controller.states.opened
+    qtbot.addWidget(other)
+    assert other.question.path.name == "other.bin"
+
+
+def test_without_a_display_and_for_no_state_there_is_no_window(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="no saved state"):
+        open_state.main([str(folder / "none.bin")])
+    monkeypatch.setattr(saved_state, "has_display", lambda: False)
+    with pytest.raises(UserError, match="--text"):
+        open_state.main([str(folder / "slot.bin")])
