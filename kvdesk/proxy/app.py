@@ -22,6 +22,7 @@ from kvdesk.protocol.servers import is_this_computer
 from kvdesk.proxy.exchange import MOST_BODY, AnswerTap, Exchange
 from kvdesk.server.errors import ApiError
 from kvdesk.server.responses import until_gone
+from kvdesk.server.spans import PARENT
 
 COMPARED: Final = ("/chat/completions", "/completions", "/completion", "/responses", "/messages")
 """Ends of the paths whose requests are compared."""
@@ -59,7 +60,9 @@ class Proxy:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_compared = scope["method"] == "POST" and scope["path"].endswith(COMPARED)
         passing = _Passing(receive, MOST_BODY if is_compared else 0)
-        exchange = Exchange(scope["path"], self._client_of(Headers(scope=scope)), None)
+        headers = Headers(scope=scope)
+        parent = {name: headers[name] for name in PARENT if name in headers}
+        exchange = Exchange(scope["path"], self._client_of(headers), None, parent=parent)
         try:
             await until_gone(self._pass_on(scope, passing, send, exchange), passing.receive)
         except ApiError as error:

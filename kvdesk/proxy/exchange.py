@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import zlib
 from collections.abc import Mapping
 from typing import Any, Final
@@ -33,7 +34,8 @@ class Usage:
 @dataclass(slots=True)
 class Exchange:
     """`client`: by which requests belong together; `body`: None where it is too long; `first_byte_s`: from the head of
-    the request to the first byte of the answer's body; `ended`: the answer is complete.
+    the request to the first byte of the answer's body; `parent`: headers that say of which span it is; `ended`: the
+    answer is complete.
     """
 
     path: str
@@ -43,6 +45,8 @@ class Exchange:
     is_stream: bool = False
     first_byte_s: float = 0.0
     usage: Usage = field(default_factory=Usage)
+    began_ns: int = field(default_factory=time.time_ns)
+    parent: Mapping[str, str] = field(default_factory=dict)
     ended: bool = False
 
 

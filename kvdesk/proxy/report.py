@@ -12,6 +12,7 @@ from kvdesk.cache.score import NOT_KEPT, Score
 from kvdesk.message import TurnStats
 from kvdesk.proxy.exchange import Exchange
 from kvdesk.proxy.sessions import Comparison, Sessions, prompt_of, request_of, session_of
+from kvdesk.server.spans import Reused
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -33,6 +34,16 @@ class Finding:
     stats: TurnStats
     comparison: Comparison | None
     is_estimated: bool
+    model: str = ""
+
+    @property
+    def reused(self) -> Reused:
+        """What its span has of the cache; numbers that are estimated are left out."""
+        stats = self.stats
+        prompt, cached = (-1, -1) if self.is_estimated else (stats.prompt_tokens, stats.reused_tokens)
+        change = self.comparison.change if self.comparison is not None else None
+        cause = stats.miss or (change.cause if change is not None else "")
+        return Reused(prompt, cached, stats.generated_tokens, cause, lost=stats.reread_tokens)
 
     @property
     def line(self) -> str:
@@ -126,7 +137,7 @@ class Reporter:
         if exchange.status < 400:
             self.score = self.score.with_request(stats)
             self.is_estimated = self.is_estimated or (is_estimated and stats.prompt_tokens > 0)
-        return Finding(self._n, exchange, stats, comparison, is_estimated)
+        return Finding(self._n, exchange, stats, comparison, is_estimated, str(asked.get("model", ""))[:100])
 
     @property
     def lines(self) -> list[str]:

@@ -17,6 +17,7 @@ from kvdesk.server.config import DEFAULT_HOST, Limits, ServerConfig
 from kvdesk.server.gate import Gate
 from kvdesk.server.http_protocol import with_limits
 from kvdesk.server.sockets import bound
+from kvdesk.server.spans import spans_of
 
 MOST_WAITING: Final = 64 << 20
 """Bytes of requests that wait to be compared. What comes beyond is counted only."""
@@ -31,6 +32,7 @@ class ProxyServer:
     def __init__(self, url: str, port: int, tell: Callable[[Finding], None]) -> None:
         self.port, self._tell = port, tell
         self.reporter = Reporter()
+        self._spans = spans_of()
         self._proxy = Proxy(url, self._ended)
         self._reading = ThreadPoolExecutor(1, "kvdesk-proxy")
         self._lock = Lock()
@@ -86,7 +88,10 @@ class ProxyServer:
 
     def _explain(self, exchange: Exchange, n: int) -> None:
         try:
-            self._tell(self.reporter.explain(exchange))
+            found = self.reporter.explain(exchange)
+            if self._spans is not None:
+                self._spans.add(exchange.path, found.model, exchange.parent, exchange.began_ns, found.reused)
+            self._tell(found)
         finally:
             with self._lock:
                 self._n_waiting -= n

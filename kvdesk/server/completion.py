@@ -24,9 +24,10 @@ from kvdesk.server.embedding_process import EmbeddingProcess
 from kvdesk.server.errors import ApiError
 from kvdesk.server.kept_responses import KeptResponses
 from kvdesk.server.places import Places
-from kvdesk.server.prefix_cache import header
+from kvdesk.server.prefix_cache import header, reused
 from kvdesk.server.responses import read_body
 from kvdesk.server.schemas import B, read
+from kvdesk.server.spans import PARENT, Spans
 from kvdesk.server.state import NAME_MARK, ServerState
 from kvdesk.settings import Sampling
 from kvdesk.values import dataclass, field
@@ -54,6 +55,7 @@ class Service:
     ranking: EmbeddingProcess
     answers: GivenAnswers = field(default_factory=GivenAnswers)
     kept: KeptResponses = field(default_factory=KeptResponses)
+    spans: Spans | None = None
     _logged: set[tuple[str, ...]] = field(default_factory=set)  # each is said once
     _log_at: float = 0.0  # when what is kept is said again
 
@@ -144,13 +146,24 @@ class Service:
             if (pair := header(event)) is not None:
                 http.scope["state"].setdefault("headers", []).append(pair)
 
-        inspect = key_of(http).inspect
+        inspect, began_ns = key_of(http).inspect, time.time_ns()
         async with (
             self.places.taken(len(commands)),
             Answering(self.bridge, commands, begun, may_inspect=inspect) as answering,
         ):
-            yield answering
+            try:
+                yield answering
+            finally:
+                self._add_spans(answering, http, began_ns)
         self.log_memory()
+
+    def _add_spans(self, answering: Answering, http: Request, began_ns: int) -> None:
+        if self.spans is None:
+            return
+        parent = {name: http.headers[name] for name in PARENT if name in http.headers}
+        for choice in answering.choices:
+            if choice.began:
+                self.spans.add(http.url.path, self.model_name, parent, began_ns, reused(choice))
 
 
 def key_of(request: Request) -> Key:

@@ -13,6 +13,7 @@ from kvdesk.cache.explain import counts_sentence
 from kvdesk.cache.score import label_of
 from kvdesk.protocol.chat import TurnStarted
 from kvdesk.server.answering import Choice, timings, usage
+from kvdesk.server.spans import Reused
 from kvdesk.translation import tr
 
 FIELD: Final = "prefix_cache"
@@ -41,6 +42,13 @@ def prefix_cache(choice: Choice) -> dict[str, Any]:
 def counted(choices: Sequence[Choice]) -> dict[str, Any]:
     """What OpenAI's completions say of tokens, time and cache; of several answers, what the first one found."""
     return {"usage": usage(choices), "timings": timings(choices[0].stats), **prefix_cache(choices[0])}
+
+
+def reused(choice: Choice) -> Reused:
+    """What the span of an answer has of the cache."""
+    stats, reason = choice.stats, choice.reuse
+    cause, at_token = (reason.cause, reason.at_token) if reason is not None else ("", -1)
+    return Reused(*choice.prompt, stats.generated_tokens, cause, at_token, stats.reread_tokens)
 
 
 def header(event: TurnStarted) -> tuple[bytes, bytes] | None:

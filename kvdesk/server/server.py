@@ -24,6 +24,7 @@ from kvdesk.server.embedding_process import EmbeddingProcess
 from kvdesk.server.http_protocol import with_limits
 from kvdesk.server.places import Places
 from kvdesk.server.sockets import bound
+from kvdesk.server.spans import Spans, spans_of
 from kvdesk.server.state import ServerState
 from kvdesk.settings import Sampling
 from kvdesk.translation import tr
@@ -55,6 +56,7 @@ class Server:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._service: Service | None = None
         self._closing = asyncio.Event()
+        self._spans: Spans | None = None
         self._thread: threading.Thread | None = None
         self._started = threading.Event()
         self.port = config.port
@@ -86,6 +88,7 @@ class Server:
         an address that is taken or that there is not.
         """
         check(self.config)
+        self._spans = spans_of()
         listening = bound(self.config.host, self.config.port)
         self.port = int(listening.getsockname()[1])
         self._thread = threading.Thread(target=self._run, args=(listening,), name="kvdesk-server", daemon=True)
@@ -115,7 +118,8 @@ class Server:
         places = Places(lambda: state.n_parallel, self.config.limits.waiting)
         embedding = EmbeddingProcess(self.config.embedding, self.config.pooling)
         ranking = EmbeddingProcess(self.config.reranking, "rank") if self.config.reranking else embedding
-        service = self._service = Service(bridge, self.config, self._sampling, places, embedding, ranking)
+        service = Service(bridge, self.config, self._sampling, places, embedding, ranking, spans=self._spans)
+        self._service = service
         limits = self.config.limits
         config = uvicorn.Config(
             make_app(service),
