@@ -142,7 +142,6 @@ def check_batch(
     n_seq_max: int,
     seq_pos_min: Callable[[int], int],
     seq_pos_max: Callable[[int], int],
-    n_vocab: int | None = None,
     n_pos_per_embd: int = 1,
 ) -> BatchProblem | None:
     """The rules by which llama_decode returns -1, in the engine's order (llama-batch.cpp:28-424). Read-only.
@@ -150,14 +149,14 @@ def check_batch(
     `seq_pos_min` and `seq_pos_max` give the first and last position of a sequence in the cache, -1 for an empty one.
     """
     return (
-        _check_entries(batch, n_seq_max, n_vocab)
+        _check_entries(batch, n_seq_max)
         or _check_positions(batch, seq_pos_max, n_pos_per_embd)
         or _check_coupled(batch, seq_pos_min, seq_pos_max)
         or _check_order(batch)
     )
 
 
-def _check_entries(batch: Batch, n_seq_max: int, n_vocab: int | None) -> BatchProblem | None:
+def _check_entries(batch: Batch, n_seq_max: int) -> BatchProblem | None:
     n = batch.n_tokens
     if n == 0:
         return BatchProblem("empty", tr("The batch has no tokens."))
@@ -166,7 +165,7 @@ def _check_entries(batch: Batch, n_seq_max: int, n_vocab: int | None) -> BatchPr
             "shape", tr("The batch must have one position, one set of sequences and one flag per token.")
         )
     for i, token in enumerate(batch.tokens):
-        if token < 0 or (n_vocab is not None and token >= n_vocab):
+        if token < 0:
             return BatchProblem(
                 "token",
                 tr("Token {i} of the batch is {token}, which the model does not know.").format(i=i, token=token),

@@ -8,13 +8,13 @@ first (a blob does not carry them), and keeps the old blob until the new one has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import Blob, BlobError, Section, StateBlob, StreamBlob, parse_state
+from kvdesk.cache.blob import Blob, BlobError, Section, StreamBlob, parse_state
 from kvdesk.cache.cells import Index
 from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.metrics import holders, n_kv, scatter
@@ -69,14 +69,14 @@ class StreamPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompactionPlan:
-    """The plan of a compaction. `after`: the maps then, heads 0; `bytes_to_move`: 2 x tensor bytes of the state."""
+    """The plan of a compaction. `after`: the maps then, heads 0; `bytes_to_move`: 2 x the state, if known."""
 
     layout: Layout
     streams: tuple[StreamPlan, ...]
     after: tuple[CacheMap, ...]
     n_kv_before: int
     n_kv_after: int
-    bytes_to_move: int
+    bytes_to_move: int = 0
 
     @property
     def in_order(self) -> bool:
@@ -89,20 +89,13 @@ class CompactionPlan:
         return self.in_order and all(s.high_water_before == len(s.order) for s in self.streams)
 
 
-def plan_compaction(
-    snapshot: CacheSnapshot,
-    layout: Layout,
-    hot: Sequence[int] = (),
-    row_bytes: Mapping[str, int] | None = None,
-) -> CompactionPlan:
+def plan_compaction(snapshot: CacheSnapshot, layout: Layout, hot: Sequence[int] = ()) -> CompactionPlan:
     """Plan it for the cache as it is now. Read-only.
 
-    hot        order of sequences for HOT_FIRST; those not named follow, ascending
-    row_bytes  K and V bytes of one cell in all layers of each cache, by its name: for `bytes_to_move`
+    hot  order of sequences for HOT_FIRST; those not named follow, ascending
     """
     plans: list[StreamPlan] = []
     maps: list[CacheMap] = []
-    n_bytes = 0
     for cache in snapshot.maps:
         streams = []
         for s, cells in enumerate(cache.streams):
@@ -110,7 +103,6 @@ def plan_compaction(
             after = _compacted(cells, order)
             streams.append(after)
             plans.append(_stream_plan(cache.name, s, order, cells, after))
-            n_bytes += 2 * len(order) * (row_bytes or {}).get(cache.name, 0)
         maps.append(CacheMap(cache.name, tuple(streams), cache.n_swa, cache.swa_type))
     return CompactionPlan(
         layout=layout,
@@ -118,25 +110,19 @@ def plan_compaction(
         after=tuple(maps),
         n_kv_before=max((p.n_kv_before for p in plans), default=0),
         n_kv_after=max((p.n_kv_after for p in plans), default=0),
-        bytes_to_move=n_bytes,
     )
 
 
 def permute_blob(
-    blob: Blob,
-    plan: CompactionPlan,
-    geometry: Geometry,
-    parsed: StateBlob | None = None,
-    *,
-    make_room: Callable[[int], Blob] = bytearray,
+    blob: Blob, plan: CompactionPlan, geometry: Geometry, *, make_room: Callable[[int], Blob] = bytearray
 ) -> Blob:
     """The same state with the cells of every stream in the order of the plan: for llama_state_set_data. Read-only.
 
     Written to memory from `make_room`, which is told its size; where the plan is `in_order` the blob is returned, and
-    nothing is copied. `parsed` saves parsing the blob again. Each byte is copied once; recurrent states
-    as they are. Raises BlobError where the blob is not a state of the cells that were planned.
+    nothing is copied. Each byte is copied once; recurrent states as they are. Raises BlobError where the blob is not a
+    state of the cells that were planned.
     """
-    state = parse_state(blob, geometry) if parsed is None else parsed
+    state = parse_state(blob, geometry)
     source = np.frombuffer(blob, dtype=np.uint8)
     planned = {(p.cache, p.stream): p for p in plan.streams}
     if [len(streams) for streams in state.caches] != [len(cache.streams) for cache in plan.after]:

@@ -32,7 +32,7 @@ limit whatever the file holds.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, BinaryIO, get_args
 
@@ -152,22 +152,19 @@ class GrowingJournal:
         self._out.write("".join(lines).encode())
 
 
-def load_journal(
-    path: Path, max_bytes: int = MAX_BYTES, on_progress: Callable[[float], bool] | None = None
-) -> tuple[JournalHeader, Recording]:
-    """Read a journal. Beyond `max_bytes` of memory the oldest operations are dropped, as when it was recorded.
+def load_journal(path: Path) -> tuple[JournalHeader, Recording]:
+    """Read a journal. Beyond MAX_BYTES of memory the oldest operations are dropped, as when it was recorded.
 
-    `on_progress` gets 0.0 to 1.0 and ends the reading by returning False. Raises UserError: the file cannot be read, is
-    not a journal, is damaged or of a newer version, or reading was ended.
+    Raises UserError: the file cannot be read, is not a journal, is damaged or of a newer version.
     """
     try:
-        size = max(1, path.stat().st_size)
+        size = path.stat().st_size
         if not path.is_file():
             raise UserError(tr("{name} is not a file.").format(name=path.name))
         if size > MAX_FILE:
             raise UserError(tr("{name} is too large for a journal: {size:,} bytes.").format(name=path.name, size=size))
         with path.open("rb") as file:
-            return _Reader(file, size, max_bytes, on_progress).read()
+            return _Reader(file).read()
     except OSError as error:
         raise UserError(
             tr("{name} could not be read: {strerror}.").format(name=path.name, strerror=error.strerror), str(path)
@@ -175,10 +172,9 @@ def load_journal(
 
 
 class _Reader:
-    def __init__(self, file: IO[bytes], size: int, max_bytes: int, on_progress: Callable[[float], bool] | None) -> None:
-        self._file, self._size, self._max_bytes = file, size, max_bytes
-        self._on_progress = on_progress
-        self._number = self._read_bytes = 0
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._number = 0
         self._ahead: dict[str, Any] | None = None
 
     def read(self) -> tuple[JournalHeader, Recording]:
@@ -195,7 +191,7 @@ class _Reader:
             raise UserError(tr("The journal is of a newer kvdesk."), f"version {value['version']}")
         header, shape = _header(value), _shape(value)
         start = integer(value.get("start"), 0, _MAX_NUMBER)
-        recorder = Recorder(shape, start, self._patch(value, Flat(shape), start), self._max_bytes)
+        recorder = Recorder(shape, start, self._patch(value, Flat(shape), start), MAX_BYTES)
         while (value := self._next()) is not None:
             operation = _operation(value, recorder.last)
             recorder.append(operation, self._patch(value, recorder.flat, operation.number))
@@ -229,10 +225,6 @@ class _Reader:
         if not line:
             return None
         self._number += 1
-        self._read_bytes += len(line)
-        ask = self._on_progress if self._number % 1000 == 0 else None
-        if ask and not ask(min(1.0, self._read_bytes / self._size)):
-            raise UserError(tr("Reading the journal was ended."))
         if len(line) > MAX_LINE:
             raise Invalid("a line is too long")
         try:

@@ -38,16 +38,14 @@ PosMax = Callable[[int], int]
 class Mirror:
     """All caches of one context. `operation` counts the operations so far, decodes included.
 
-    n_vocab   with it, tokens out of the vocabulary are expected to be refused (rc -1); None expects no such tokens
     capture   keep in every record a copy of the cells as they were before each ubatch, to compare with a level 3 dump
     """
 
-    def __init__(self, geometry: Geometry, n_vocab: int | None = None) -> None:
+    def __init__(self, geometry: Geometry) -> None:
         if geometry.facts.kind == "unknown":
             raise ContextError(geometry.facts.reason or tr("This kind of memory is not mirrored."))
         facts, n_seq_max, n_stream = geometry.facts, geometry.n_seq_max, geometry.n_stream
         self.geometry = geometry
-        self.n_vocab = n_vocab
         self.operation = 0
         self.capture = False
         self.caches: list[AttentionCache] = []
@@ -86,7 +84,6 @@ class Mirror:
         return check_batch(
             batch,
             n_seq_max=self.geometry.n_seq_max,
-            n_vocab=self.n_vocab,
             seq_pos_min=self.seq_pos_min,
             seq_pos_max=self.seq_pos_max,
             n_pos_per_embd=self.geometry.facts.n_pos_per_embd,

@@ -110,9 +110,9 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> float:
     return float(np.polyfit(*logs, 1)[0])
 
 
-def percentiles(values: Sequence[float], which: Sequence[float] = (50, 95, 99)) -> tuple[float, ...]:
-    """Those of `values`, interpolated."""
-    return tuple(float(value) for value in np.percentile(np.asarray(values, float), which))
+def percentiles(values: Sequence[float]) -> tuple[float, ...]:
+    """P50, P95 and P99, interpolated."""
+    return tuple(np.percentile(np.asarray(values, float), (50, 95, 99)).tolist())
 
 
 def jain(shares: Sequence[float]) -> float:
@@ -121,13 +121,13 @@ def jain(shares: Sequence[float]) -> float:
     return float(data.sum() ** 2 / (len(data) * (data**2).sum()))
 
 
-def slope_figure(name: str, x: Sequence[float], y: Sequence[float], unit: str = "") -> Figure:
+def slope_figure(name: str, x: Sequence[float], y: Sequence[float]) -> Figure:
     """The slope of the straight line through the points, and its interval by resampling them."""
     xs, ys = np.asarray(x, float), np.asarray(y, float)
     picks = np.random.default_rng(SEED).integers(0, len(xs), (N_RESAMPLES, len(xs)))
     slopes = [np.polyfit(xs[pick], ys[pick], 1)[0] for pick in picks if np.ptp(xs[pick]) > 0]
     low, high = np.percentile(slopes, (2.5, 97.5))
-    return Figure(name, line_slope(x, y), float(low), float(high), unit)
+    return Figure(name, line_slope(x, y), float(low), float(high))
 
 
 # --- runs that belong together ----------------------------------------------------------------------------------------

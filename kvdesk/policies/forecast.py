@@ -33,18 +33,15 @@ class Forecast:
         return tr(", ").join(parts)
 
 
-def forecast(
-    n_prompt: int, n_reused: int, costs: Costs, n_batch: int, *, restore_ms: float = 0.0, waiting_ms: float = 0.0
-) -> Forecast:
+def forecast(n_prompt: int, n_reused: int, costs: Costs, n_batch: int, *, restore_ms: float = 0.0) -> Forecast:
     """Forecast for a prompt of `n_prompt` tokens of which the first `n_reused` are in the cache or in its saved state.
 
-    restore_ms: to bring the saved state back; waiting_ms: until the turn can begin. At least one token is decoded,
-    since its logits are needed.
+    restore_ms: to bring the saved state back. At least one token is decoded, since its logits are needed.
     """
     n_reused = max(0, min(n_reused, n_prompt - 1))
     n_prefill = n_prompt - n_reused
     ms = costs.reading_ms(n_prefill, n_reused, n_batch)
-    return Forecast(n_reused, n_prefill, None if ms is None else ms + restore_ms + waiting_ms, restore_ms)
+    return Forecast(n_reused, n_prefill, None if ms is None else ms + restore_ms, restore_ms)
 
 
 def in_seconds(ms: float) -> str:

@@ -95,7 +95,6 @@ class ModelInfo:
     n_layer: int = 0
     n_vocab: int = 0
     has_text: bool = True  # False: no text tokenizer, token ids only
-    has_template: bool = True  # False: a plain fallback template is used
     template: str = ""  # the chat template (Jinja)
     bos: str = ""  # text of the token that begins a sequence; eos: that ends one
     eos: str = ""

@@ -267,14 +267,11 @@ class Effect:
 
     bytes_moved   of K and V, 0 where none were moved; `ms` of the operation is in `OperationDone`
     audited       whether the map was compared with the engine's own state afterwards, and agreed
-    ms_before, ms_after   mean of one-token decodes of the sequences that were asked, 0.0 where none was
     """
 
     comparison: Comparison
     bytes_moved: int = 0
     audited: bool = False
-    ms_before: float = 0.0
-    ms_after: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

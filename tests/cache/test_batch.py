@@ -75,7 +75,7 @@ def test_mrope_may_jump_ahead_but_not_back() -> None:
 
 
 def test_unknown_token() -> None:
-    assert check(make((0, (0,)), (1, (0,))), n_vocab=1) == "token"
+    assert check(Batch([-1], [0], [(0,)], [False])) == "token"
 
 
 @pytest.mark.parametrize(

@@ -195,16 +195,3 @@ def test_a_folder_and_a_missing_file(tmp_path: Path) -> None:
             load_journal(path)
     with pytest.raises(UserError):
         save_journal(tmp_path / "no" / "where", Player(FACTS[0], True, True, 3, 0).journal.recording(), HEADER)
-
-
-def test_reading_can_be_ended(tmp_path: Path) -> None:
-    values = lines()[:1] + [lines()[1] | {"n": n, "heads": [], "cells": []} for n in range(1, 3000)]
-    asked = []
-
-    def on_progress(share: float) -> bool:
-        asked.append(share)
-        return len(asked) < 2
-
-    with pytest.raises(UserError, match="ended"):
-        load_journal(write(tmp_path / "j", values), on_progress=on_progress)
-    assert 0 < asked[0] < asked[1] < 1

@@ -66,12 +66,6 @@ def test_unexpected_codes_are_mismatches() -> None:
     assert "should be refused" in mirror.decode(turn(1, 5, 0), 0).mismatch
 
 
-def test_token_out_of_the_vocabulary() -> None:
-    mirror = Mirror(make().geometry, n_vocab=100)
-    assert mirror.predict(turn(1, 0, 0)) == -1
-    assert mirror.decode(turn(1, 0, 0), -1).mismatch == ""
-
-
 def test_stop_in_the_third_ubatch() -> None:
     mirror = make()
     record = mirror.decode(turn(96, 0, 0), 2, lambda s: 63 if s == 0 else -1)

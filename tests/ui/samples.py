@@ -25,7 +25,6 @@ MODEL = ModelInfo(
     n_layer=2,
     n_vocab=512,
     has_text=True,
-    has_template=True,
 )
 CONTEXT = ContextInfo(
     n_ctx=1024,

@@ -304,7 +304,7 @@ def test_compaction_is_previewed_and_done(window: MainWindow, qtbot: QtBot, reco
     assert card.isVisible()
     assert sent == [(PreviewCompaction(Layout.KEEP_ORDER),)]
     assert not card.compact_button.isEnabled(), "not before one has seen what it does"
-    plan = plan_compaction(cache_view().snapshot, Layout.KEEP_ORDER, row_bytes={"kv": 1000})
+    plan = plan_compaction(cache_view().snapshot, Layout.KEEP_ORDER)
     window.apply_event(CompactionPreview(plan, 1.08, "Decoding should be 8 % faster."))
     assert "High water (H): 240 → 220" in card.text
     assert "+8.0 %" in card.text

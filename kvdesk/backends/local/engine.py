@@ -104,16 +104,16 @@ class Engine:
         engine_log().listener = lambda level, text: emit(LogLine(level, text))
 
     def request_stop(self, answer: MessageId) -> None:
-        """See `Scheduler.request_stop`. May be called from other threads."""
-        self._scheduler.request_stop(answer)
+        """See `Stops.request`. May be called from other threads."""
+        self._scheduler.stops.request(answer)
 
     def request_cancel(self) -> None:
         """End what `Working` tells of. May be called from other threads."""
-        self._scheduler.request_cancel()
+        self._scheduler.jobs.cancel()
 
     def request_close(self) -> None:
         """Stop the load or the decode that runs now. May be called from other threads; `close` must follow."""
-        self._scheduler.request_close()
+        self._scheduler.stops.request_close()
 
     @property
     def busy(self) -> bool:

@@ -6,7 +6,6 @@ Owns what is chosen, from what the mirror says the cache holds. Must never know 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from typing import Literal
 
 from kvdesk.cache.batch import Batch
@@ -61,8 +60,7 @@ class Range:
 class RandomOperations:
     """An endless choice. The same seed and the same answers of the engine give the same operations."""
 
-    def __init__(self, seed: int, mirror: Mirror, limits: Range, weights: Mapping[Kind, int] = WEIGHTS) -> None:
-        self._weights = dict(weights)
+    def __init__(self, seed: int, mirror: Mirror, limits: Range) -> None:
         self._rng = random.Random(seed)
         self._mirror = mirror
         self._limits = limits
@@ -70,7 +68,7 @@ class RandomOperations:
 
     def next(self) -> Operation:
         """The next operation. Read-only."""
-        kind = self._rng.choices(list(self._weights), list(self._weights.values()))[0]
+        kind = self._rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
         match kind:
             case "decode" | "bad" | "illegal":
                 return self._batch_operation(kind)

@@ -21,14 +21,13 @@ class LiveCells:
     holes      share of the cells below the high-water mark that is free
     unread     share of the cells that attention walks over (n_kv) that holds nothing
     free_runs  intervals of free cells; runs: intervals of cells of one sequence
-    most_used, most_high_water  at most at a time
+    most_high_water  at most at a time
     """
 
     holes: float
     unread: float
     free_runs: float
     runs: float
-    most_used: int
     most_high_water: int
 
 
@@ -45,11 +44,10 @@ def live_cells(recording: Recording) -> LiveCells:
             if streams:
                 rows.append(_row(streams))
     if not rows:
-        return LiveCells(0.0, 0.0, 0.0, 0.0, 0, 0)
+        return LiveCells(0.0, 0.0, 0.0, 0.0, 0)
     table = np.array(rows)
     holes, unread, free, runs = table[:, :4].mean(axis=0).tolist()
-    used, high = table[:, 4:].max(axis=0).tolist()
-    return LiveCells(holes, unread, free, runs, int(used), int(high))
+    return LiveCells(holes, unread, free, runs, int(table[:, 4].max()))
 
 
 def _row(streams: list[StreamMap]) -> tuple[float, ...]:
@@ -60,7 +58,6 @@ def _row(streams: list[StreamMap]) -> tuple[float, ...]:
         1 - used / walked,
         float(sum(len(free_runs(s)) for s in streams)),
         sum(runs) / len(runs) if runs else 0.0,
-        float(used),
         float(sum(s.high_water for s in streams)),
     )
 

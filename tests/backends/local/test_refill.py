@@ -37,6 +37,20 @@ def test_a_state_that_is_carried_over_is_not_read(headless: HeadlessEngine) -> N
     assert refilled.n_carried > 0
 
 
+def test_each_state_is_carried_over_in_a_step_of_its_own(headless: HeadlessEngine) -> None:
+    for question in ("What is a cache?", "Name three towns."):
+        HeadlessChat(headless).answer(question, GREEDY)
+    engine = headless.engine
+    headless.events = []
+    engine.handle(RebuildContext(SMALL, keep="state"))
+    engine.step()
+    assert len(list(engine.session.runtime.cache_manager.pool)) == 1
+    while engine.busy:
+        engine.step()
+    (refilled,) = of(headless.events, Refilled)
+    assert (refilled.n_conversations, refilled.n_read, refilled.n_left) == (2, 0, 0)
+
+
 def test_the_likeliest_tokens_of_an_operation_have_texts(headless: HeadlessEngine) -> None:
     HeadlessChat(headless).answer(LONG, GREEDY)
     events = headless.do(Operate(RemoveRange(0, 10, 60)))

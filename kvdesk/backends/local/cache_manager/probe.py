@@ -14,17 +14,8 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.batch import Batch
 from kvdesk.errors import DecodeError, RefusedCall
 from kvdesk.translation import tr
-from kvdesk.values import dataclass
 
 Logits = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Logits of shape (n_vocab,), and ms of the one-token decode that gave them."""
-
-    logits: Logits
-    ms: float
 
 
 class Probe:
@@ -40,7 +31,7 @@ class Probe:
         free = self._pool.free
         return bool(free) and self._context.memory.has_room(free[0], 1)
 
-    def next_logits(self, sequence: CacheSequence) -> Asked:
+    def next_logits(self, sequence: CacheSequence) -> Logits:
         """Logits after the last token of the sequence: on a copy that token is decoded once more.
 
         Where no part of a sequence can be removed (recurrent states) it is decoded behind itself: other logits, but the
@@ -55,11 +46,10 @@ class Probe:
             try:
                 again = context.can("partial seq_rm") and memory.seq_rm(spare, last, -1)
                 pos = last if again else last + 1
-                decoded = context.decode(Batch.of(spare, pos, sequence.tokens[-1:], "last"), "check")
-                if decoded.rc != 0:
-                    why = tr("llama.cpp could not compute the next token (code {rc}).").format(rc=decoded.rc)
-                    raise DecodeError(decoded.rc, why)
-                return Asked(context.logits(), decoded.ms[0])
+                rc = context.decode(Batch.of(spare, pos, sequence.tokens[-1:], "last"), "check").rc
+                if rc != 0:
+                    raise DecodeError(rc, tr("llama.cpp could not compute the next token (code {rc}).").format(rc=rc))
+                return context.logits()
             finally:
                 memory.seq_rm(spare, -1, -1)
 

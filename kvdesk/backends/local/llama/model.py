@@ -89,7 +89,6 @@ class Model:
             n_layer=int(lib.llama_model_n_layer(self._handle)),
             n_vocab=self.vocab.n_tokens,
             has_text=self.vocab.has_text,
-            has_template=bool(self.chat_template),
             template=self.chat_template,
             bos=self.vocab.text_of(self.vocab.bos),
             eos=self.vocab.text_of(self.vocab.eos),

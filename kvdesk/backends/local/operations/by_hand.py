@@ -12,7 +12,7 @@ from typing import assert_never
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.hand_cells import HandCells
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
-from kvdesk.backends.local.cache_manager.probe import Asked
+from kvdesk.backends.local.cache_manager.probe import Logits
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.operations.undo import UndoBlobs
@@ -67,7 +67,7 @@ class _Before:
     """The cache before an operation: its cells, and the next token of some sequences."""
 
     snapshot: CacheSnapshot
-    asked: dict[int, Asked]
+    asked: dict[int, Logits]
 
 
 class CacheOperations:
@@ -202,9 +202,9 @@ class CacheOperations:
         snapshot = self._cache_manager.snapshot()
         return _Before(snapshot, self._ask() if measured else {})
 
-    def _ask(self) -> dict[int, Asked]:
+    def _ask(self) -> dict[int, Logits]:
         """The next token of the sequences that hold something; of none where there is no room to ask."""
-        asked: dict[int, Asked] = {}
+        asked: dict[int, Logits] = {}
         for sequence in [s for s in self._cache_manager.pool if s.tokens][:MOST_MEASURED]:
             if not self._cache_manager.probe.possible:
                 break
@@ -218,18 +218,11 @@ class CacheOperations:
         snapshot = self._cache_manager.snapshot()
         after = self._ask() if before.asked else {}
         both = [s for s in before.asked if s in after]
-        pairs = {s: (before.asked[s].logits, after[s].logits) for s in both}
-        logits = {s: compare_logits(*pair, *self._noise) for s, pair in pairs.items()}
+        logits = {s: compare_logits(before.asked[s], after[s], *self._noise) for s in both}
         likeliest = {t for row in logits.values() for t in (row.token_before, row.token_after) if t >= 0}
         if likeliest:  # they may never have been in the cache
             self._emit(TokenTexts({t: self._context.model.vocab.label(t) for t in likeliest}))
-        return Effect(
-            compare_snapshots(before.snapshot, snapshot, logits),
-            done.bytes_moved,
-            audited,
-            _mean([before.asked[s].ms for s in both]),
-            _mean([after[s].ms for s in both]),
-        )
+        return Effect(compare_snapshots(before.snapshot, snapshot, logits), done.bytes_moved, audited)
 
     def _conversation(self, operation: HandOperation) -> ConversationId | None:
         """The conversation whose cells the operation is about; None for all, or where nobody has the sequence."""
@@ -247,7 +240,3 @@ class CacheOperations:
         if sequence is None or not sequence.tokens:
             raise UserError(tr("This conversation has nothing in the cache."))
         return sequence
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.0

@@ -12,11 +12,9 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.cache_manager.probe import Logits
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.cache.batch import Batch
@@ -52,7 +50,7 @@ class Reading(NamedTuple):
         return Batch.of(self.sequence.seq_id, first, part, "last" if self.asks and end == n else "none")
 
 
-Readings = Generator[Reading | None, NDArray[np.float32] | None, None]
+Readings = Generator[Reading | None, Logits | None, None]
 """Gets the logits of a reading that asked for them and has just ended, None otherwise. Yields None while it waits."""
 
 
@@ -107,7 +105,7 @@ class Jobs:
         self.go_on()
         return self.reading
 
-    def go_on(self, logits: NDArray[np.float32] | None = None) -> None:
+    def go_on(self, logits: Logits | None = None) -> None:
         """Let the job that runs take one look. `logits`: of the reading that has just ended."""
         if self.running is None:
             return
@@ -157,7 +155,9 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
 
     Raises UserError where it cannot.
     """
-    pool = cache_manager.pool
+    pool, told = cache_manager.pool, tr("Verifying: computing the conversation again")
+    if (sequence := pool.get(conversation)) is not None and sequence.busy:
+        emit(Working(told, 0, len(sequence.tokens)))
     while (sequence := pool.get(conversation)) is not None and sequence.busy:
         yield None
     if sequence is None or not sequence.tokens:
@@ -166,7 +166,7 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
     if not pool.free:
         raise UserError(tr("All sequences are in use: close a conversation, so that one is free to compute in."))
     start, total, logits = time.perf_counter(), len(sequence.tokens), None
-    held = cache_manager.probe.next_logits(sequence).logits
+    held = cache_manager.probe.next_logits(sequence)
     tokens = cache_manager.probe.asked(sequence)
     with cache_manager.spare(conversation) as spare:
         while logits is None:
@@ -176,7 +176,7 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
             if not cache_manager.has_room(spare, len(tokens) - n):
                 none = tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=total)
                 raise UserError(tr(CELLS_NEEDED) if n else none)
-            working = Working(tr("Verifying: computing the conversation again"), n, total)
+            working = Working(told, n, total)
             last = n == len(tokens) - 1  # read by itself, as `next_logits` reads it
             logits = yield Reading(spare, tokens if last else tokens[:-1], working, asks=last)
     ms = (time.perf_counter() - start) * 1e3
@@ -239,6 +239,7 @@ def _refill(
             del left[h.conversation]
             spans.restore(sequence, h.spans)
             emit(Working(told, done, total))
+            yield None  # a state that was carried over took long enough
 
 
 def read_once(sequence: CacheSequence, tokens: list[int]) -> Readings:

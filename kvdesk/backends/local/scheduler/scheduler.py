@@ -2,8 +2,7 @@
 
 Owns the requests that wait; `running` those that were begun, `jobs` the work without an answer. A step begins a
 request, or lets `running` schedule a batch of both, decode it and update them. Runs on the
-engine's thread; only `request_stop`, `request_cancel` and `request_close` may be called from others. Knows no commands
-but `Generate`, and no Qt.
+engine's thread, but for what `stops` and `jobs` have for others. Knows no commands but `Generate`, and no Qt.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from kvdesk.backends.local.scheduler.request_overflow import RequestOverflow
 from kvdesk.backends.local.scheduler.running import Running
 from kvdesk.backends.local.scheduler.stops import Stops
 from kvdesk.backends.local.scheduler.threads import Threads
-from kvdesk.chat import ConversationId, MessageId, MessageState
+from kvdesk.chat import ConversationId, MessageState
 from kvdesk.protocol.chat import NO_MODEL, Generate
 from kvdesk.protocol.messages import Command
 from kvdesk.translation import tr
@@ -51,22 +50,6 @@ class Scheduler:
         self.loaded = (0.0, 0.0)
         self._waiting: deque[Waiting] = deque()
         self._blocked = False  # the first that waits found no room; it is tried again when something has ended
-
-    # --- from any thread ----------------------------------------------------------------------------------------------
-
-    def request_stop(self, answer: MessageId) -> None:
-        """See `Stops.request`."""
-        self.stops.request(answer)
-
-    def request_cancel(self) -> None:
-        """End the job that runs."""
-        self.jobs.cancel()
-
-    def request_close(self) -> None:
-        """Stop the decode that runs now; every request and job ends at the next step."""
-        self.stops.request_close()
-
-    # --- from the engine's thread -------------------------------------------------------------------------------------
 
     def use(
         self,
