@@ -19,6 +19,7 @@ from kvdesk.ui.chat_list.folder_field import FolderField
 from kvdesk.ui.chat_list.search_results import SearchResults
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.search_field import clearable
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.undo_notice import UndoNotice
 from kvdesk.viewmodel.conversation_rows import Row
@@ -62,7 +63,7 @@ class ConversationList(QWidget):
         self._search = QLineEdit()
         self._search.setPlaceholderText(tr("Search (Ctrl+K)"))
         self._search.setAccessibleName(tr("Search the chats"))
-        self._search.setClearButtonEnabled(True)
+        clearable(self._search)
         self._search.textChanged.connect(self._on_search_changed)
         self._search.returnPressed.connect(self._on_search_entered)
         composes(self._search)

@@ -32,12 +32,13 @@ from kvdesk.translation import tr
 from kvdesk.ui.models.download_rows import DownloadRows
 from kvdesk.ui.widgets.controls import Banner, label, plain_tip
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.search_field import clearable
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import Offer, cells_of, columns, repo_remark
 from kvdesk.viewmodel.models import Machine
 
-_WIDTHS: Final = (290, 90, 90, 90, 110, 260)
-"""Of the columns in pixels at 100 %, at least; the last one takes what room is left."""
+_WIDTHS: Final = (240, 80, 80, 80, 100, 200)
+"""Of the columns in pixels at 100 %, at least; the first takes a fifth of what room is left, the last one the rest."""
 _NUMBERS: Final = (2, 4)
 _HEADER_PX: Final = 24  # beside the caption of a column
 _ROLE: Final = Qt.ItemDataRole.UserRole
@@ -65,7 +66,7 @@ class GetModels(QWidget):
         self.search = QLineEdit()
         self.search.setPlaceholderText(tr("Search Hugging Face: words, or owner/name"))
         self.search.setAccessibleName(tr("Search the model hub"))
-        self.search.setClearButtonEnabled(True)
+        clearable(self.search)
         self.search.returnPressed.connect(self._on_search)
         self.search.textChanged.connect(self._on_text)
         composes(self.search)
@@ -334,6 +335,8 @@ class _OfferTree(QTreeWidget):
             max(self._theme.px(width), small.horizontalAdvance(caption) + self._theme.px(_HEADER_PX))
             for width, (caption, _tip) in zip(_WIDTHS, columns(), strict=True)
         ]
-        widths[-1] = max(widths[-1], self.viewport().width() - sum(widths[:-1]))
+        spare = max(0, self.viewport().width() - sum(widths))
+        widths[0] += spare // 5
+        widths[-1] += spare - spare // 5
         for n, width in enumerate(widths):
             self.setColumnWidth(n, width)

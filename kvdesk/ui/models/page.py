@@ -41,11 +41,13 @@ from kvdesk.viewmodel.models import Machine, ModelRow, summary
 _NAME_PX: Final = 200  # at least; the name has what the other columns leave
 _WIDEST_PX: Final = 220  # of the others
 _GAP_PX: Final = 24
+_LEFT_OUT: Final = (1, 8, 9, 2)
+"""Columns that a narrow window has no room for, in this order: architecture, licence, last use, parameters."""
 _ROW_PX: Final = 30
 
 
 class ModelView(QTableView):
-    """Enter opens the chosen model. Columns are as wide as their texts; what has no room is scrolled to."""
+    """Enter opens the chosen model. Columns are as wide as their texts; where there is no room, some are left out."""
 
     entered_row = Signal()
 
@@ -55,15 +57,21 @@ class ModelView(QTableView):
 
     def fit_columns(self) -> None:
         """After other rows came, or another width."""
-        model, header, rest = self.model(), self.horizontalHeader(), 0
+        model, header, widths = self.model(), self.horizontalHeader(), dict[int, int]()
         of_cell, of_caption = QFontMetrics(self._theme.text), QFontMetrics(self._theme.small)
         for column in range(1, header.count()):
             texts = (str(model.index(row, column).data()) for row in range(model.rowCount()))
             caption = str(model.headerData(column, Qt.Orientation.Horizontal))
             widest = max((of_caption.horizontalAdvance(caption), *map(of_cell.horizontalAdvance, texts)))
-            self.setColumnWidth(column, min(widest, self._theme.px(_WIDEST_PX)) + self._theme.px(_GAP_PX))
-            rest += self.columnWidth(column)
-        self.setColumnWidth(0, max(self._theme.px(_NAME_PX), self.viewport().width() - rest))
+            widths[column] = min(widest, self._theme.px(_WIDEST_PX)) + self._theme.px(_GAP_PX)
+        name, room = self._theme.px(_NAME_PX), self.viewport().width()
+        for column in _LEFT_OUT:
+            if is_narrow := name + sum(widths.values()) > room:
+                del widths[column]
+            self.setColumnHidden(column, is_narrow)
+        for column, width in widths.items():
+            self.setColumnWidth(column, width)
+        self.setColumnWidth(0, max(name, room - sum(widths.values())))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QToolTip, QVB
 
 from kvdesk.protocol.prompt import PromptPreview, PromptToken
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import label, plain_tip
+from kvdesk.ui.widgets.controls import ElidedLabel, label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.palette import mix
 
@@ -32,7 +32,9 @@ class PromptView(QWidget):
         self.text_edit = _TokenText(self)
         theme.give_font(self.text_edit, "mono_small")
         self.text_edit.cursorPositionChanged.connect(self._on_caret_moved)
-        self._under_caret = label("", tone="secondary", family="mono")
+        self._under_caret = ElidedLabel(n_lines=2)
+        self._under_caret.setProperty("tone", "secondary")
+        self._under_caret.setProperty("family", "mono")
         self._keys = [QLabel(), QLabel(), QLabel()]
         keys = QHBoxLayout()
         keys.setSpacing(8)
@@ -58,7 +60,7 @@ class PromptView(QWidget):
     @property
     def read_out(self) -> str:
         """What is said of the token under the caret."""
-        return self._under_caret.text()
+        return self._under_caret.full_text
 
     def show_preview(self, preview: PromptPreview | None, *, problem_is_told: bool = False) -> None:
         """Show the tokens of a prompt; None, or one with a problem: none. `problem_is_told`: where it is seen too."""

@@ -15,6 +15,7 @@ from kvdesk.ui.shell.actions import Action, ActionGroup, ActionSet
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.search_field import clearable
 from kvdesk.ui.widgets.theme import Theme
 
 _WIDTH_PX: Final = 640
@@ -54,7 +55,7 @@ class CommandPalette(QFrame):
         self._shows_keys = False
         self._before: QWidget | None = None
         self.edit = QLineEdit()
-        self.edit.setClearButtonEnabled(True)
+        clearable(self.edit)
         self.edit.textChanged.connect(self._on_text_changed)
         self._model = ActionModel()
         self._list = QListView()

@@ -15,6 +15,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.search_field import clearable
 from kvdesk.ui.widgets.theme import Theme
 
 _MAX_LINES: Final = 5000
@@ -49,7 +50,7 @@ class LogPanel(QWidget):
         self.filter_field = QLineEdit()
         self.filter_field.setAccessibleName(tr("Filter the log"))
         self.filter_field.setPlaceholderText(tr("Filter"))
-        self.filter_field.setClearButtonEnabled(True)
+        clearable(self.filter_field)
         composes(self.filter_field)
         self._filtering = QTimer(self, singleShot=True, interval=_FILTER_MS)
         self._filtering.timeout.connect(self._on_filter_changed)

@@ -16,8 +16,6 @@ _TICK = (resources_dir() / "icons" / "tick.svg").as_posix()
 
 
 _ARROW = (resources_dir() / "icons" / "chevron-grey.svg").as_posix()
-_CLEAR = (resources_dir() / "icons" / "clear.svg").as_posix()
-"""Grey, to be seen on both grounds: Qt takes it once for a field, whatever the theme becomes."""
 
 
 def style_sheet(colours: Colours, base_px: int, small: int, mono_families: Sequence[str], scale: float = 1.0) -> str:
@@ -102,7 +100,6 @@ QToolButton[tab="true"]:checked {{ color: {c.text}; background: {c.hover}; }}
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border: 1px solid {c.line};
     border-radius: 6px; padding: 4px 8px; min-height: 20px; color: {c.text};
     selection-background-color: {c.selection}; selection-color: {c.text}; }}
-QLineEdit {{ lineedit-clear-button-icon: url("{_CLEAR}"); }}
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{ border-color: {c.accent}; }}
 QSpinBox[refused="true"], QDoubleSpinBox[refused="true"] {{ border-color: {c.danger}; }}
 QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabled {{ background: {c.panel}; color: {disabled}; }}
@@ -147,6 +144,8 @@ QTreeView::item:selected {{ background: {c.selection}; color: {c.text}; }}
 QTableView {{ selection-background-color: transparent; }}
 QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
 QTableView#models::item {{ padding: 0 8px; }}
+QTableView#requests::item {{ padding: 0 4px; }}
+QTableView#requests QHeaderView::section {{ padding-left: 7px; padding-right: 7px; }}
 QTreeView#models::item {{ padding: 4px 8px; }}
 QTreeView#models QHeaderView::section,
 QTableView#models QHeaderView::section {{ padding-left: 11px; padding-right: 11px; }}

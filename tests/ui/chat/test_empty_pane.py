@@ -95,6 +95,18 @@ def test_one_model_is_offered_in_place_of_a_toy(
     assert opened == [(str(Path("/models/there.gguf")),)]
 
 
+@pytest.mark.usefixtures("styled")
+def test_the_offer_is_in_sight_in_a_low_window(window: MainWindow, pane: EmptyPane, qtbot: QtBot) -> None:
+    window.session.settings.change(tour_seen=True)
+    window.show_better(True)
+    pane.offer.show_offer(OFFER, "1,834 MB", None)
+    assert pane.cards[0].toolTip() == ""
+    window.resize(900, 600)
+    qtbot.waitUntil(lambda: pane.cards[0].toolTip() != "")
+    assert pane.offer.button.isVisible()
+    qtbot.waitUntil(lambda: pane.verticalScrollBar().maximum() == 0)
+
+
 def test_the_tour_is_offered_until_it_was_taken(window: MainWindow, pane: EmptyPane, qtbot: QtBot) -> None:
     assert pane.tour.isVisible()
     qtbot.mouseClick(pane.tour, Qt.MouseButton.LeftButton)

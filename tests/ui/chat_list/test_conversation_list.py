@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import QMimeData, QModelIndex, Qt
-from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtGui import QAction, QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
 
@@ -325,3 +325,11 @@ def test_collapsed_folders_are_a_setting(window: MainWindow) -> None:
     assert "plan" in names(window)
     store.change(collapsed_folders=("Work",))
     assert "plan" not in names(window)
+
+
+def test_the_cross_of_the_search_is_grey_on_both_grounds(window: MainWindow) -> None:
+    action = window.conversations.search.findChild(QAction)
+    assert action is not None
+    image = action.icon().pixmap(20, 20).toImage()
+    drawn = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
+    assert {100 < ink.value() < 160 for ink in drawn if ink.alpha() > 200} == {True}

@@ -117,6 +117,21 @@ def test_no_column_is_cut_in_a_window_of_1280(page: ModelsPage) -> None:
         assert metrics.horizontalAdvance(model.index(0, n).data()) + 10 <= page.view.columnWidth(n)
 
 
+@pytest.mark.usefixtures("styled")
+def test_a_narrow_window_leaves_columns_out(page: ModelsPage, qtbot: QtBot) -> None:
+    view = page.view
+    assert not any(map(view.isColumnHidden, range(view.model().columnCount())))
+    page.resize(900, 560)
+    qtbot.waitUntil(lambda: view.isColumnHidden(1))
+    assert not view.isColumnHidden(6), "whether it fits is what one looks for"
+    page.show_part(get=True)
+    for table in (view, page.get_models.tree):
+        assert table.horizontalScrollBar().maximum() == 0
+    page.resize(1280, 760)
+    page.show_part(get=False)
+    qtbot.waitUntil(lambda: not view.isColumnHidden(1))
+
+
 def test_it_says_that_it_looks(page: ModelsPage) -> None:
     page.show_searching()
     assert page.said.startswith("Looking through the folders")
