@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 LATE = (
-    *("kvdesk.ui.timeline.page", "kvdesk.ui.blocks.page"),
+    *("kvdesk.ui.timeline.page", "kvdesk.ui.blocks.page", "kvdesk.ui.cache.instruments", "kvdesk.ui.shell.log_panel"),
     *("kvdesk.conversations.porting.export", "kvdesk.conversations.porting.formats"),
     *("pyqtgraph", "ziamath", "pypdfium2", "llama_cpp", "huggingface_hub", "httpx2"),
     *("pygments", "markdown_it", "jinja2", "kvdesk.experiments.benchmarks", "kvdesk.library"),
@@ -20,3 +20,9 @@ def test_what_is_opened_later_is_imported_later() -> None:
     code = f"import sys, kvdesk.app.application; print([name for name in {LATE!r} if name in sys.modules])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+def test_qt_reads_the_source_of_no_module() -> None:
+    code = "import builtins; from kvdesk.__main__ import _import_qt; _import_qt(); print(builtins.__import__.__name__)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "__import__"
