@@ -31,8 +31,10 @@ MOST_REPEATED = 3
 """Rounds that are added at most because others computed."""
 ONE_THREAD = {"n_threads": 1, "n_threads_batch": 1}
 """Settings of an experiment: a second thread makes ratios no truer, and waits for the first where a core is taken."""
-STEADY = CachePolicy(follow_load=False)
-"""The number of threads stays: it changes the order of sums, and scenarios compare texts token for token."""
+STEADY = CachePolicy(follow_load=False, save_idle_requests=False)
+"""The number of threads stays: it changes the order of sums, and scenarios compare texts token for token. Idle chats
+stay too: a scenario says itself what is in the cache.
+"""
 
 
 @contextmanager

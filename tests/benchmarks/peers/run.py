@@ -170,11 +170,11 @@ def _fill(
     for turn in range(plan.rounds):
         for load in plan.loads:
             with busy_processes(load):
-                for row in plan.rows:
+                for place, row in enumerate(plan.rows):
                     number += 1
                     over = time.monotonic() - start > 60 * plan.minutes
                     own = [lines[load, name] for name in row.names]
-                    for name in _order(list(peers), number):
+                    for name in _order(list(peers), turn + place):
                         said = own[0].problems.get(name) or gone.get(name)
                         if over and not said and not own[0].values.get(name):
                             said = f"Not measured: {plan.minutes:g} minutes were over."
@@ -205,9 +205,9 @@ def _put_problem(own: list[Line], name: str, said: str | None) -> None:
             line.problems.setdefault(name, said)
 
 
-def _order(names: list[str], number: int) -> list[str]:
-    """Another one begins each time."""
-    first = number % len(names)
+def _order(names: list[str], n: int) -> list[str]:
+    """Another one begins each row, and the same row in the next round."""
+    first = n % len(names)
     return names[first:] + names[:first]
 
 

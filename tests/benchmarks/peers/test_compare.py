@@ -110,7 +110,8 @@ def test_a_server_has_no_text_of_the_run_before() -> None:
     assert {len(str(number)) for number in numbers} == {6}  # of one length in tokens
 
 
-def test_another_peer_begins_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n_rows", [1, 2, 3])
+def test_another_peer_begins_a_row_in_each_round(monkeypatch: pytest.MonkeyPatch, n_rows: int) -> None:
     began: list[str] = []
     peers = [MadeUp("kvdesk"), MadeUp("a"), MadeUp("b")]
 
@@ -118,10 +119,10 @@ def test_another_peer_begins_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
         began.append(peer.name)  # type: ignore[attr-defined]
         return [Measured("m", 1.0, "s")]
 
-    row = Row("m", "m", ("m",), Work(1, 1), measure)
-    monkeypatch.setattr(run, "ROWS", (row,))
+    monkeypatch.setattr(run, "ROWS", tuple(Row(str(i), "m", ("m",), Work(1, 1), measure) for i in range(n_rows)))
     compared(plan(rounds=3), *peers)
-    assert sorted(began[::3]) == ["a", "b", "kvdesk"]
+    for row in range(n_rows):
+        assert sorted(began[3 * row :: 3 * n_rows]) == ["a", "b", "kvdesk"]
 
 
 def line_of(
