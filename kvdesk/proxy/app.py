@@ -21,8 +21,8 @@ from starlette.types import Message, Receive, Scope, Send
 from kvdesk.protocol.servers import is_this_computer
 from kvdesk.proxy.exchange import MOST_BODY, AnswerTap, Exchange
 from kvdesk.server.errors import ApiError
-from kvdesk.server.responses import until_gone
 from kvdesk.server.spans import PARENT
+from kvdesk.server.streaming import until_gone
 
 COMPARED: Final = ("/chat/completions", "/completions", "/completion", "/responses", "/messages")
 """Ends of the paths whose requests are compared."""

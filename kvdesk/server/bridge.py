@@ -23,6 +23,8 @@ from kvdesk.server.state import ServerState
 from kvdesk.values import replace
 
 WATCHER: Final = "server"
+COUNTS_S: Final = 1.0
+"""So long counts wait for a view of the cache."""
 _ANSWER_S: Final = 60.0
 """So long an answer to a question is waited for: the engine may be reading a long prompt, or opening a model."""
 

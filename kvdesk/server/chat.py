@@ -18,13 +18,13 @@ from kvdesk.protocol.prompt import Tokenize, Tokenized
 from kvdesk.server.answer_reader import AnswerDelta, AnswerReader
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
-from kvdesk.server.completion import Service, key_of
 from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens
 from kvdesk.server.errors import ApiError
 from kvdesk.server.reasoning_options import options_of
-from kvdesk.server.responses import EVENTS, EventStream, Framing, WholeResponse
 from kvdesk.server.sampling import check_schema, sampling_of, seeded
 from kvdesk.server.schemas import ChatRequest
+from kvdesk.server.service import Service, key_of
+from kvdesk.server.streaming import EVENTS, EventStream, Framing, WholeResponse
 from kvdesk.server.tools import callable_tools, choice_of, tools_of
 from kvdesk.values import replace
 

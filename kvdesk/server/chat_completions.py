@@ -1,4 +1,4 @@
-"""`POST /v1/chat/completions`: what only this protocol refuses, and how it has answers."""
+"""`POST /v1/chat/completions`, and `POST /apply-template`, the prompt of the same request."""
 
 from __future__ import annotations
 
@@ -6,22 +6,42 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import ANSWER_ID
 from kvdesk.protocol.chat import PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.server.answer_reader import AnswerDelta, delta_as_json
 from kvdesk.server.answering import progress, timings
 from kvdesk.server.bridge import AnswerEvent
-from kvdesk.server.chat import Answer
-from kvdesk.server.completion import FINGERPRINT, chat_logprobs
+from kvdesk.server.chat import Answer, Chat
 from kvdesk.server.errors import ApiError
+from kvdesk.server.logprobs import chat_logprobs
 from kvdesk.server.prefix_cache import counted, prefix_cache
-from kvdesk.server.responses import ALIVE, DONE
 from kvdesk.server.schemas import ChatRequest
+from kvdesk.server.service import FINGERPRINT, Service
+from kvdesk.server.streaming import ALIVE, DONE
 
 
-def check(request: ChatRequest) -> None:
-    """Raises ApiError for what is not supported."""
+async def chat_completions(service: Service, http: Request) -> Response:
+    """The endpoint."""
+    request = await service.body(http, ChatRequest)
+    _check(request)
+    chat = await Chat.make(service, request, http)
+    return chat.response(ChatCompletion(request, chat.conversation, service.model_name))
+
+
+async def apply_template(service: Service, http: Request) -> Response:
+    """The prompt of a chat request as text, which is not answered."""
+    request = await service.body(http, ChatRequest)
+    chat = await Chat.make(service, request, http)
+    found = await chat.prompt(begins=request.add_generation_prompt is not False)
+    return JSONResponse({"prompt": found.text})
+
+
+def _check(request: ChatRequest) -> None:
+    """Raises ApiError for what only this protocol refuses."""
     if request.functions is not None:
         raise ApiError(400, "The field functions is not supported; tools is.", "functions", "unsupported_parameter")
     if request.modalities and request.modalities != ["text"]:

@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.protocol.embedding import Embed
-from kvdesk.server.completion import Service
 from kvdesk.server.errors import ApiError
 from kvdesk.server.mixed_prompts import prompts_of
-from kvdesk.server.responses import WholeResponse
 from kvdesk.server.schemas import Body, Whole
+from kvdesk.server.service import Service
+from kvdesk.server.streaming import WholeResponse
 
 _MOST_INPUTS = 2048  # as OpenAI's
 _LARGEST = 32760.0  # of a vector that is scaled to whole numbers of 16 bits

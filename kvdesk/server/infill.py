@@ -15,12 +15,12 @@ from starlette.responses import Response
 from kvdesk.chat import storable
 from kvdesk.protocol.chat import InfillTokens
 from kvdesk.protocol.prompt import Tokenize
-from kvdesk.server.completion import Service
 from kvdesk.server.errors import ApiError
 from kvdesk.server.llama_completions import LlamaCompletion, LlamaSampled
 from kvdesk.server.mixed_prompts import tokens_of
 from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import Body
+from kvdesk.server.service import Service
 
 _REPOSITORY, _FILE = "myproject\n", "filename\n"
 _SNIPPET: Final = "\n\n--- snippet ---\n\n"

@@ -1,4 +1,5 @@
-"""`GET /kv/map` and `GET /kv/events`: the cache, and what happens to it, as another kvdesk takes it over.
+"""`GET /kv/map` and `GET /kv/events`: the cache, and what happens to it, as another kvdesk takes it over; `GET
+/kv/score`: what it spared a client.
 
 Events are those of the host, written by `kvdesk.protocol.wire`: first what is known now (model, context, texts of
 tokens, a view, answers under way), then every event as it happens. Only for keys with the right to inspect.
@@ -11,15 +12,37 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
 from kvdesk.host.joining import join
 from kvdesk.protocol import wire
 from kvdesk.protocol.messages import Event
 from kvdesk.server.bridge import HostBridge
+from kvdesk.server.service import Service, key_of, may_inspect
+from kvdesk.server.streaming import EventStream
 
 PACE_S: Final = 0.05
 """Events go out so often at most: of views and samples that came meanwhile the latest."""
 QUIET_S: Final = 10.0
 """After so long without an event a comment is sent: who reads sees that the connection lives."""
+
+
+async def kv_map(service: Service, http: Request) -> Response:
+    """The endpoint."""
+    may_inspect(http)
+    return JSONResponse(await cache_map(service.bridge))
+
+
+async def kv_score(service: Service, http: Request) -> Response:
+    """Of the requests that came with the same key, and the same name of a run: counts alone."""
+    return JSONResponse(service.state.score(key_of(http).label).as_json())
+
+
+async def kv_events(service: Service, http: Request) -> Response:
+    """The endpoint."""
+    may_inspect(http)
+    return EventStream(event_stream(service.bridge), service.config.limits.write_s)
 
 
 async def cache_map(bridge: HostBridge) -> dict[str, Any]:

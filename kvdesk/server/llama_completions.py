@@ -11,14 +11,15 @@ from starlette.responses import Response
 
 from kvdesk.protocol.chat import PrefillProgress, RawPrompt, TextDelta, TokenLogprobs, TurnStarted
 from kvdesk.server.answering import Choice, progress, timings
-from kvdesk.server.completion import Service, chat_logprobs
 from kvdesk.server.errors import ApiError
+from kvdesk.server.logprobs import chat_logprobs
 from kvdesk.server.mixed_prompts import TokenizedPrompt, prompts_of, tokens_of
 from kvdesk.server.prefix_cache import prefix_cache
 from kvdesk.server.raw_completion import RawCompletion
-from kvdesk.server.responses import sse
 from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import MOST_CHOICES, MOST_PROBS, Sampled, Whole
+from kvdesk.server.service import Service
+from kvdesk.server.streaming import sse
 from kvdesk.settings import Mirostat, Sampling
 
 _NAMED_OTHERWISE: Final = frozenset({"max_tokens", "json_schema", "logit_bias", "mirostat"})

@@ -13,7 +13,7 @@ from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer
 from kvdesk.server.errors import ApiError
 from kvdesk.server.prefix_cache import prefix_cache
-from kvdesk.server.responses import sse
+from kvdesk.server.streaming import sse
 
 MESSAGE_ID: Final = "msg_"
 SIGNATURE: Final = "kvdesk"

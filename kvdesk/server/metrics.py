@@ -6,17 +6,25 @@ A registry of its own, so that nothing of the process is told. Counts only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
+from starlette.requests import Request
+from starlette.responses import Response
 
 from kvdesk.cache.metrics import shared_cells
 from kvdesk.protocol.cache import CacheView, LedgerRow
+from kvdesk.server.bridge import COUNTS_S
+from kvdesk.server.service import Service, key_of
 from kvdesk.server.state import ServerState
 
-CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+
+async def metrics(service: Service, http: Request) -> Response:
+    """The endpoint."""
+    view, inspect = await service.bridge.view(COUNTS_S), key_of(http).inspect
+    text = exposition(service.state, service.places.n_waiting, view, service.memory, inspect=inspect)
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 def exposition(

@@ -10,8 +10,8 @@ from typing import Final
 
 from kvdesk.chat import storable
 from kvdesk.protocol.prompt import Detokenize, Tokenize
-from kvdesk.server.completion import Service
 from kvdesk.server.errors import ApiError
+from kvdesk.server.service import Service
 from kvdesk.values import dataclass
 
 Part = str | tuple[int, ...]

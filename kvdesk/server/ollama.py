@@ -10,8 +10,8 @@ from starlette.responses import JSONResponse, Response
 
 from kvdesk import __version__
 from kvdesk.protocol.chat import ModelInfo
-from kvdesk.server.completion import Service
 from kvdesk.server.schemas import Body
+from kvdesk.server.service import Service
 
 
 class ShowRequest(Body):

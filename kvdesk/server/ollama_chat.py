@@ -15,10 +15,10 @@ from kvdesk.server.answer_reader import AnswerDelta, arguments_of
 from kvdesk.server.answering import Choice, timings
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer, Chat
-from kvdesk.server.completion import Service
 from kvdesk.server.errors import ApiError
-from kvdesk.server.responses import LINES
 from kvdesk.server.schemas import MOST_MESSAGES, Body, ChatRequest, Whole, parsed
+from kvdesk.server.service import Service
+from kvdesk.server.streaming import LINES
 
 _SAME: Final = (
     *("temperature", "top_k", "top_p", "min_p", "typical_p", "seed", "stop", "repeat_penalty", "repeat_last_n"),

@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kvdesk.protocol.chat import LocalFile
-from kvdesk.server.completion import FINGERPRINT, Service
 from kvdesk.server.llama_completions import generation_settings
+from kvdesk.server.service import FINGERPRINT, Service
 
 
 async def props(service: Service, _http: Request) -> Response:

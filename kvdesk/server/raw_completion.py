@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Generate, RawPrompt
-from kvdesk.server.completion import Service
-from kvdesk.server.responses import EventStream, WholeResponse
 from kvdesk.server.sampling import sampling_of, seeded
 from kvdesk.server.schemas import Sampled
+from kvdesk.server.service import Service
+from kvdesk.server.streaming import EventStream, WholeResponse
 
 
 class RawCompletion(ABC):

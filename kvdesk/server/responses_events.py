@@ -15,8 +15,8 @@ from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer
 from kvdesk.server.errors import ApiError
 from kvdesk.server.prefix_cache import prefix_cache
-from kvdesk.server.responses import ALIVE
 from kvdesk.server.responses_request import ENCRYPTED, ResponsesRequest, sealed
+from kvdesk.server.streaming import ALIVE
 
 RESPONSE_ID: Final = "resp_"
 _KINDS: Final = {"message": "output_text", "reasoning": "reasoning_text"}

@@ -39,7 +39,6 @@ _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 MOST_CHOICES: Final = 16
 MOST_PROBS: Final = 20
 MOST_MESSAGES: Final = 10_000
-MOST_PROMPT_TOKENS: Final = 1 << 20
 
 
 def _whole(value: object) -> object:
@@ -196,21 +195,6 @@ class CompletionRequest(Sampled):
     logprobs: Whole | None = Field(None, ge=0, le=MOST_PROBS)
     echo: bool = False
     best_of: Whole | None = None
-
-
-class TokenizeRequest(Body):
-    """`/tokenize`, as llama-server has it."""
-
-    content: str
-    add_special: bool = False
-    parse_special: bool = True
-    with_pieces: bool = False
-
-
-class DetokenizeRequest(Body):
-    """`/detokenize`, as llama-server has it."""
-
-    tokens: list[int] = Field(max_length=MOST_PROMPT_TOKENS)
 
 
 def read(kind: type[B], body: bytes) -> B:

@@ -13,9 +13,9 @@ from starlette.responses import JSONResponse, Response
 
 from kvdesk.chat import new_conversation_id
 from kvdesk.protocol.cache import TransferSequence
-from kvdesk.server.completion import Service, may_inspect
 from kvdesk.server.errors import ApiError
 from kvdesk.server.schemas import Body
+from kvdesk.server.service import Service, may_inspect
 
 _NAME: Final = re.compile(r"(?!.*\.\.)[\w][\w .()+=,@-]{0,199}(?<![ .])")
 """Of a file, without a folder: the same on every system."""

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
 from kvdesk.protocol.cache import CacheView
+from kvdesk.server.bridge import COUNTS_S
+from kvdesk.server.service import Service, key_of
 from kvdesk.server.state import ServerState
 
 
-def slots(state: ServerState, view: CacheView | None, *, inspect: bool) -> list[dict[str, Any]]:
+async def slots(service: Service, http: Request) -> Response:
+    """The endpoint."""
+    view = await service.bridge.view(COUNTS_S)
+    return JSONResponse(_slots(service.state, view, inspect=key_of(http).inspect))
+
+
+def _slots(state: ServerState, view: CacheView | None, *, inspect: bool) -> list[dict[str, Any]]:
     """All sequences, used or not: counts. With the right to inspect also who asked, and for which conversation."""
     n_ctx = state.context.n_ctx_seq if state.context is not None else 0
     leases = {lease.seq_id: lease for lease in view.leases} if view is not None else {}

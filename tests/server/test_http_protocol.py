@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
 
 from kvdesk.server.http_protocol import with_limits
-from kvdesk.server.responses import EventStream
+from kvdesk.server.streaming import EventStream
 
 WRITE_S = 0.1
 

@@ -1,107 +1,233 @@
-"""Streams whose clients take nothing, or whose work fails, with a `send` of our own in the place of a socket."""
+"""`/v1/responses`: the `openai` package against a model, and against a back end whose answers are given."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+import json
+from collections.abc import Iterator
 from typing import Any
 
+import httpx2 as httpx
+import openai
 import pytest
-from starlette.types import Message
 
-from kvdesk.server import responses
+from kvdesk.chat import ConversationId
+from kvdesk.protocol.chat import ToolChoice
+from kvdesk.server import kept_responses
 from kvdesk.server.errors import ApiError
-from kvdesk.server.responses import ALIVE, UNEXPECTED, EventStream, sse
+from kvdesk.server.responses_events import ResponseEvents
+from kvdesk.server.responses_request import ResponsesRequest
+from kvdesk.server.schemas import parsed
+from tests.server.conftest import INSPECT, Running
+from tests.server.scripted import THINKING, Calling, serving
 
-WRITE_S = 0.05
-
-
-class Client:
-    """Takes so many parts and then nothing more; it never goes away by itself."""
-
-    def __init__(self, parts: int) -> None:
-        self._left = parts
-        self.taken: list[bytes] = []
-        self.n_waits = 0  # so often something was to be sent that it did not take
-        self.has_all = False
-
-    async def send(self, message: Message) -> None:
-        if message["type"] != "http.response.body":
-            return
-        if not self._left:
-            self.n_waits += 1
-            await asyncio.Event().wait()
-        self._left -= 1
-        self.taken.append(message["body"])
-        self.has_all = not message["more_body"]
-
-    async def receive(self) -> Message:
-        await asyncio.Event().wait()
-        raise AssertionError
+TOOL: Any = {
+    "type": "function",
+    "name": "weather",
+    "description": "w",
+    "parameters": {"type": "object"},
+    "strict": True,
+}
+ASKED = "How is the weather in Rom?"
+SEALED: Any = ["reasoning.encrypted_content"]
 
 
-class Work:
-    """Three parts of an answer. `error`: raised in the place of the third."""
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self._error = error
-        self.is_over = False
-
-    async def parts(self) -> AsyncGenerator[bytes, None]:
-        try:
-            yield b"1"
-            yield b"2"
-            if self._error is not None:
-                raise self._error
-            yield b"3"
-        finally:
-            self.is_over = True
+@pytest.fixture
+def scripted() -> Iterator[tuple[Calling, openai.OpenAI]]:
+    with serving() as (backend, server), openai.OpenAI(base_url=server.url, api_key="none", max_retries=0) as client:
+        backend.text = THINKING
+        yield backend, client
 
 
-def answered(client: Client, work: Work, failed: Callable[[ApiError], Mapping[str, Any]] = ApiError.body) -> None:
-    stream = EventStream(work.parts(), WRITE_S, failed=failed)
-    asyncio.run(asyncio.wait_for(stream({"type": "http"}, client.receive, client.send), 10.0))
+def output(call_id: str) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": call_id, "output": "sunny"}
 
 
-@pytest.mark.parametrize("parts", [0, 1, 2, 3], ids=lambda n: f"after {n} parts")
-def test_one_who_takes_nothing_is_waited_for_once(parts: int, caplog: pytest.LogCaptureFixture) -> None:
-    client, work = Client(parts), Work()
-    answered(client, work)
-    assert (client.n_waits, len(client.taken), client.has_all) == (1, parts, False)
-    assert work.is_over, "its place is free"
-    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+def items_of(response: Any) -> list[Any]:
+    return [item.model_dump(exclude_none=True) for item in response.output]
 
 
-@pytest.mark.parametrize("failed", [ApiError.body, ApiError.anthropic_body])
-def test_work_that_fails_is_told_to_its_client_as_its_protocol_has_it(
-    failed: Callable[[ApiError], Mapping[str, Any]], caplog: pytest.LogCaptureFixture
-) -> None:
-    client, work = Client(9), Work(TimeoutError("of the work, not of the client"))
-    answered(client, work, failed)
-    assert client.taken == [b"1", b"2", sse(failed(UNEXPECTED)), b""]
-    assert client.taken[2].startswith(b"event: error\n" if failed is ApiError.anthropic_body else b"data: ")
-    assert client.has_all
-    assert "a stream failed" in caplog.text
+@pytest.mark.parametrize("way", ["items", "sealed", "references", "previous"])
+def test_an_answer_comes_back_as_it_was_written(scripted: tuple[Calling, openai.OpenAI], way: str) -> None:
+    backend, client = scripted
+    first: Any = [{"role": "user", "content": ASKED}]
+    asked: Any = {"model": "x", "tools": [TOOL], "include": SEALED, "store": way in ("references", "previous")}
+    done = client.responses.create(input=first, **asked)
+    thought, said, call = done.output
+    assert (thought.type, said.type, call.type) == ("reasoning", "message", "function_call")
+    assert thought.content is not None
+    assert thought.content[0].text == "They want to know."
+    assert (done.output_text, done.status) == ("I look.", "completed")
+    assert (call.name, json.loads(call.arguments)) == ("weather", {"city": "Rom"})
+    back = items_of(done)
+    if way == "sealed":
+        del back[0]["content"]
+    if way == "references":
+        back = [{"type": "item_reference", "id": item["id"]} for item in back]
+    more = {"previous_response_id": done.id} if way == "previous" else {}
+    given: Any = [output(call.call_id)] if way == "previous" else [*first, *back, output(call.call_id)]
+    again = client.responses.create(input=given, **asked, **more)
+    assert again.output_text == "It is sunny"
+    answer, told = backend.asked[1].messages[1:]
+    assert answer.text == THINKING, "as the model wrote it, with the ids that it has"
+    assert answer.tokens
+    assert (told.role, told.text, json.loads(told.fields)) == ("tool", "sunny", {"tool_call_id": call.call_id})
 
 
-@pytest.mark.parametrize("alive", [ALIVE, sse({"type": "ping"})])
-def test_a_stream_that_waits_says_that_it_is_alive(monkeypatch: pytest.MonkeyPatch, alive: bytes) -> None:
-    monkeypatch.setattr(responses, "ALIVE_S", 0.001)
-    waited = asyncio.Event()
+def test_a_stream_brings_the_same_response(scripted: tuple[Calling, openai.OpenAI]) -> None:
+    _, client = scripted
+    whole = client.responses.create(model="x", input=ASKED, tools=[TOOL])
+    with client.responses.create(model="x", input=ASKED, tools=[TOOL], stream=True) as stream:
+        events: list[Any] = list(stream)
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    last = events[-1]
+    assert last.type == "response.completed"
+    for one, other in zip(items_of(whole), items_of(last.response), strict=True):
+        assert {**one, "id": "", "call_id": ""} == {**other, "id": "", "call_id": ""}
+    kinds = [event.type.removeprefix("response.") for event in events]
+    added = ["output_item.added", "content_part.added"]
+    assert list(dict.fromkeys(kinds)) == [
+        *("created", "in_progress", *added, "reasoning_text.delta", "reasoning_text.done", "content_part.done"),
+        *("output_item.done", "output_text.delta", "output_text.done", "function_call_arguments.delta"),
+        *("function_call_arguments.done", "completed"),
+    ]
+    done = {event.item.id: event.item for event in events if event.type == "response.output_item.done"}
+    assert [done[item.id].model_dump() for item in last.response.output] == [
+        item.model_dump() for item in last.response.output
+    ]
+    texts = dict.fromkeys(done, "")
+    for event in events:
+        if event.type.endswith(".delta"):
+            texts[event.item_id] += event.delta
+    assert [*texts.values()][:2] == ["They want to know.", "I look."]
+    assert json.loads([*texts.values()][2]) == {"city": "Rom"}
 
-    async def parts() -> AsyncGenerator[bytes, None]:
-        await waited.wait()
-        yield b"answer"
 
-    class Watcher(Client):
-        async def send(self, message: Message) -> None:
-            await super().send(message)
-            if self.taken.count(alive) == 2:
-                waited.set()
+def test_items_become_messages(scripted: tuple[Calling, openai.OpenAI]) -> None:
+    backend, client = scripted
+    items: Any = [
+        {"role": "developer", "content": [{"type": "input_text", "text": "Speak English."}]},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "I "}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "look."}]},
+        {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Rom"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "no"}]},
+    ]
+    client.responses.create(model="x", input=items, instructions="Be brief.", tools=[TOOL, {"type": "web_search"}])
+    (asked,) = backend.asked
+    assert [(one.role, one.text) for one in asked.messages] == [
+        ("system", "Be brief.\nSpeak English."),
+        ("user", "Hi"),
+        ("assistant", "I look."),
+        ("tool", "no"),
+    ]
+    (call,) = json.loads(asked.messages[2].fields)["tool_calls"]
+    assert call["function"] == {"name": "weather", "arguments": {"city": "Rom"}}
+    (tool,) = json.loads(asked.tools)
+    assert tool["function"] == {"name": "weather", "description": "w", "parameters": {"type": "object"}}
 
-    client = Watcher(99)
-    stream = EventStream(parts(), WRITE_S, alive=alive)
-    asyncio.run(asyncio.wait_for(stream({"type": "http"}, client.receive, client.send), 10.0))
-    assert client.taken[:2] == [alive, alive]
-    assert [part for part in client.taken if part != alive] == [b"answer", b""]
+
+def test_options_are_those_of_chat_completions(scripted: tuple[Calling, openai.OpenAI]) -> None:
+    backend, client = scripted
+    schema: Any = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    client.responses.create(
+        model="x",
+        input="Hi",
+        text={"format": {"type": "json_schema", "name": "n", "schema": schema}},
+        reasoning={"effort": "low", "summary": "auto"},
+        max_output_tokens=7,
+        temperature=0.5,
+        extra_body={"min_p": 0.25},
+    )
+    client.responses.create(model="x", input="Hi", tools=[TOOL], tool_choice={"type": "function", "name": "weather"})
+    first, second = backend.asked
+    assert json.loads(first.sampling.json_schema) == schema
+    assert json.loads(first.variables) == {"reasoning_effort": "low"}
+    assert (first.sampling.max_tokens, first.sampling.temperature, first.sampling.min_p) == (7, 0.5, 0.25)
+    assert second.choice == ToolChoice(must=True, names=("weather",))
+
+
+def test_every_turn_finds_all_before_it_in_the_cache(client: openai.OpenAI) -> None:
+    before, previous = 0, None
+    for turn in range(4):
+        asked: Any = {"input": f"Tell me of the stars. ({turn})", "previous_response_id": previous}
+        asked |= {"instructions": "You know a lot.", "model": "x"}
+        counted = client.responses.input_tokens.count(**asked)
+        done = client.responses.create(**asked, max_output_tokens=10, temperature=0.8, extra_body={"seed": turn})
+        assert done.usage is not None
+        assert counted.input_tokens == done.usage.input_tokens
+        if turn:  # of the last answer the token sampled last is not in the cache
+            assert done.usage.input_tokens_details.cached_tokens >= before - 1
+        before, previous = done.usage.total_tokens, done.id
+
+
+def test_an_answer_that_is_cut_off_is_incomplete(client: openai.OpenAI) -> None:
+    more = {"grammar": 'root ::= "one, two, three"'}
+    cut = client.responses.create(model="x", input="Hi", max_output_tokens=1, extra_body=more)
+    assert cut.status == cut.output[0].status == "incomplete"
+    assert cut.incomplete_details is not None
+    assert cut.incomplete_details.reason == "max_output_tokens"
+
+
+def test_a_response_is_kept_for_its_client_until_it_is_deleted(client: openai.OpenAI, running: Running) -> None:
+    kept = client.responses.create(model="x", input="Hi", max_output_tokens=3)
+    gone = client.responses.create(model="x", input="Hi", max_output_tokens=3, store=False)
+    assert client.responses.retrieve(kept.id).output_text == kept.output_text
+    with running.openai(INSPECT) as other, pytest.raises(openai.NotFoundError):
+        other.responses.retrieve(kept.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(gone.id)
+    client.responses.delete(kept.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.create(model="x", input=[{"type": "item_reference", "id": kept.output[0].id or ""}])
+    for identity in (kept.id, gone.id):
+        with pytest.raises(openai.BadRequestError) as caught:
+            client.responses.create(model="x", input="Hi", previous_response_id=identity)
+        assert caught.value.code == "previous_response_not_found"
+
+
+def test_the_oldest_go_where_too_much_is_kept(client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = client.responses.create(model="x", input="Hi " * 50, max_output_tokens=3)
+    monkeypatch.setattr(kept_responses, "MOST_RESPONSE_BYTES", 3000)
+    later = [client.responses.create(model="x", input="Hi", max_output_tokens=3) for _ in range(2)]
+    assert client.responses.retrieve(later[-1].id).id == later[-1].id
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(first.id)
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ({"input": []}, "input"),
+        ({"input": [7]}, "input.0"),
+        ({"input": [{"role": "robot", "content": "Hi"}]}, "input.0.role"),
+        ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "input.0.content.0"),
+        ({"input": [{"type": "web_search_call", "id": "w"}]}, "input.0"),
+        ({"input": [{"type": "item_reference", "id": "msg_none"}]}, "input"),
+        ({"input": [{"type": "function_call", "call_id": "c", "name": "n"}]}, "input.0.arguments"),
+        ({"text": {"format": {"type": "xml"}}}, "text.format"),
+        ({"tools": [{"type": "function"}]}, "tools.0.name"),
+        ({"background": True}, "background"),
+        ({"metadata": {"n": float("inf")}}, None),
+        ({"conversation": "c"}, "conversation"),
+    ],
+)
+def test_what_is_wrong_is_named(http: httpx.Client, more: dict[str, Any], place: str | None) -> None:
+    body = json.dumps({"input": "Hi", **more}).replace("Infinity", "1e999")
+    answer = http.post("/v1/responses", content=body)
+    assert answer.status_code in (400, 404)
+    assert answer.json()["error"]["param"] == place, answer.text
+
+
+def test_tools_that_no_header_can_name_are_passed_over(http: httpx.Client) -> None:
+    tools = [{"type": kind} for kind in ("web_search", "näme", "x" * 3000, None)]
+    answer = http.post("/v1/responses", json={"input": "Hi", "tools": tools, "max_output_tokens": 1})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["x-kvdesk-passed-over"] == "tools.web_search, tools.None"
+
+
+def test_a_stream_that_fails_says_so_last() -> None:
+    events = ResponseEvents(parsed(ResponsesRequest, {"input": "Hi"}), ConversationId("c"), "m", lambda _response: None)
+    failed = events.failed(ApiError(503, "The engine has ended."))
+    assert (failed["type"], failed["sequence_number"]) == ("response.failed", 0)
+    assert (failed["response"]["id"], failed["response"]["status"]) == ("resp_c", "failed")
+    assert failed["response"]["error"] == {"code": "server_error", "message": "The engine has ended."}

@@ -100,8 +100,8 @@ _TEXTS: Final = (
 _BEGINS_S: Final = 120.0
 _SERVE: Final = """
 import sys
-from kvdesk.server import completion
-completion.FINGERPRINT = f"b-{completion.FINGERPRINT}"  # the suite asks for llama.cpp's form of it
+from kvdesk.server import service
+service.FINGERPRINT = f"b-{service.FINGERPRINT}"  # the suite asks for llama.cpp's form of it
 from kvdesk.__main__ import main
 sys.exit(main(["serve", *sys.argv[1:]]))
 """

@@ -1,4 +1,4 @@
-"""What both kinds of completions share: who asks, the command of each answer, waiting for a place."""
+"""What all endpoints work with: the engine, who asks, waiting for a place, what is kept of answers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 
 from kvdesk import __version__
 from kvdesk.graphemes import cut
 from kvdesk.protocol.cache import LedgerRow
-from kvdesk.protocol.chat import Client, Generate, LocalFile, ModelInfo, TokenLogprobs, TokenProb, TurnStarted
+from kvdesk.protocol.chat import Client, Generate, LocalFile, ModelInfo, TurnStarted
 from kvdesk.protocol.prompt import Detokenize, Tokenize, Tokenized
 from kvdesk.server.answering import Answering
 from kvdesk.server.bridge import HostBridge
@@ -25,10 +24,10 @@ from kvdesk.server.errors import ApiError
 from kvdesk.server.kept_responses import KeptResponses
 from kvdesk.server.places import Places
 from kvdesk.server.prefix_cache import header, reused
-from kvdesk.server.responses import read_body
 from kvdesk.server.schemas import B, read
 from kvdesk.server.spans import PARENT, Spans
 from kvdesk.server.state import NAME_MARK, ServerState
+from kvdesk.server.streaming import read_body
 from kvdesk.settings import Sampling
 from kvdesk.values import dataclass, field
 
@@ -181,31 +180,3 @@ def may_inspect(request: Request) -> None:
             "This tells what others asked: it needs a key with the right to inspect (kvdesk serve --inspect-key KEY).",
             code="inspect_needed",
         )
-
-
-def chat_logprobs(logprobs: Sequence[TokenLogprobs]) -> dict[str, Any]:
-    """As chat completions have them."""
-    return {
-        "content": [{**_prob(one.chosen), "top_logprobs": [_prob(other) for other in one.top]} for one in logprobs],
-        "refusal": None,
-    }
-
-
-def text_logprobs(logprobs: Sequence[TokenLogprobs], offset: int) -> dict[str, Any]:
-    """As completions have them. `offset`: characters of the text before the first of them."""
-    texts = [one.chosen.piece.decode("utf-8", "replace") for one in logprobs]
-    offsets = []
-    for text in texts:
-        offsets.append(offset)
-        offset += len(text)
-    return {
-        "tokens": texts,
-        "token_logprobs": [one.chosen.logprob for one in logprobs],
-        "top_logprobs": [{p.piece.decode("utf-8", "replace"): p.logprob for p in one.top} for one in logprobs],
-        "text_offset": offsets,
-    }
-
-
-def _prob(prob: TokenProb) -> dict[str, Any]:
-    text = prob.piece.decode("utf-8", "replace")
-    return {"token": text, "logprob": prob.logprob, "bytes": list(prob.piece), "id": prob.token}

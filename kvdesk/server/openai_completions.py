@@ -12,14 +12,15 @@ from starlette.responses import Response
 
 from kvdesk.protocol.chat import RawPrompt, TextDelta, TurnEnded
 from kvdesk.server.answering import Choice, timings
-from kvdesk.server.completion import FINGERPRINT, Service, text_logprobs
 from kvdesk.server.errors import ApiError
+from kvdesk.server.logprobs import text_logprobs
 from kvdesk.server.mixed_prompts import Part, prompts_of, tokens_of
 from kvdesk.server.prefix_cache import counted, prefix_cache
 from kvdesk.server.raw_completion import RawCompletion
-from kvdesk.server.responses import DONE, sse
 from kvdesk.server.sampling import check_schema
 from kvdesk.server.schemas import MOST_CHOICES, CompletionRequest
+from kvdesk.server.service import FINGERPRINT, Service
+from kvdesk.server.streaming import DONE, sse
 
 
 async def completions(service: Service, http: Request) -> Response:

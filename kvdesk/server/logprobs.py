@@ -1,0 +1,36 @@
+"""Probabilities of tokens, as completions and chat completions have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kvdesk.protocol.chat import TokenLogprobs, TokenProb
+
+
+def chat_logprobs(logprobs: Sequence[TokenLogprobs]) -> dict[str, Any]:
+    """As chat completions have them."""
+    return {
+        "content": [{**_prob(one.chosen), "top_logprobs": [_prob(other) for other in one.top]} for one in logprobs],
+        "refusal": None,
+    }
+
+
+def text_logprobs(logprobs: Sequence[TokenLogprobs], offset: int) -> dict[str, Any]:
+    """As completions have them. `offset`: characters of the text before the first of them."""
+    texts = [one.chosen.piece.decode("utf-8", "replace") for one in logprobs]
+    offsets = []
+    for text in texts:
+        offsets.append(offset)
+        offset += len(text)
+    return {
+        "tokens": texts,
+        "token_logprobs": [one.chosen.logprob for one in logprobs],
+        "top_logprobs": [{p.piece.decode("utf-8", "replace"): p.logprob for p in one.top} for one in logprobs],
+        "text_offset": offsets,
+    }
+
+
+def _prob(prob: TokenProb) -> dict[str, Any]:
+    text = prob.piece.decode("utf-8", "replace")
+    return {"token": text, "logprob": prob.logprob, "bytes": list(prob.piece), "id": prob.token}
