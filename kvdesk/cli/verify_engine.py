@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,6 +45,8 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if args.ops < 1:
         parser.error(tr("--ops: at least one operation"))
+    if args.report is not None and not os.access(args.report.absolute().parent, os.W_OK):
+        parser.error(tr("the report cannot be written to {report}").format(report=args.report))
     models = _models(args.models, args.only)
 
     def say(played: Played) -> None:

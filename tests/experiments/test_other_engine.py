@@ -70,6 +70,7 @@ def models(tiny_folder: Path, tmp_path: Path) -> str:
     return str(folder)
 
 
+@pytest.mark.matrix
 def test_the_own_library_agrees(models: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify-engine", str(FOLDER), "--models", models, "--ops", "30"]) == 0
     told = capsys.readouterr()
@@ -97,6 +98,7 @@ def test_a_wrong_one_is_found(build: Build, models: str, capsys: pytest.CaptureF
 
 
 @linux
+@pytest.mark.matrix
 def test_one_that_dies_is_found(build: Build, models: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify-engine", build(ABORTS), "--models", models, "--ops", "80", "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
