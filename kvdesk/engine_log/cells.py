@@ -121,7 +121,7 @@ class _Messages:
             yield text + "\n"
         elif self.in_dump and text.startswith("\n"):
             yield text
-        elif self.in_dump and _ROW.fullmatch(text.rstrip()) and self._n_chars + len(text) < LONGEST:
+        elif self.in_dump and self._n_chars + len(text) < LONGEST and ("\n" in text or _ROW.fullmatch(text.rstrip())):
             self._rows.append(text)
             self._n_chars += len(text) + 1
         elif self.in_dump and not text.strip():

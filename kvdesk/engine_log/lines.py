@@ -18,6 +18,8 @@ LONGEST: Final = 4 << 20
 CHUNK: Final = 1 << 20
 """Bytes read at once."""
 
+_ROWS: Final = re.compile(r"^((?:[.M0-9][.M0-9 *]{40,}\n){2,})", re.MULTILINE)
+_ROW_STARTS: Final = frozenset(".M0123456789")
 _LATEST: Final = 1e18  # microseconds; an integer of JSON may be no float at all
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LEVELS: Final = {"error": 1, "warn": 2, "info": 3, "debug": 5}
@@ -36,7 +38,7 @@ _OUTER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One message. `text`: without what wraps it; several lines where a JSON line holds several.
+    """One message. `text`: without what wraps it; several lines where a JSON line holds several, and for rows of a map.
 
     number  of the line in the log, from 1
     clock   the time as it is printed, "" for none
@@ -51,7 +53,7 @@ class LogLine:
 
 def read_lines(chunks: Iterable[bytes]) -> Iterator[LogLine]:
     """The messages of a log that comes in pieces, cut anywhere. UTF-8 or, by its mark, UTF-16; other bytes are �."""
-    for number, text in enumerate(_split(_decoded(chunks)), 1):
+    for number, text in _split(_decoded(chunks)):
         yield from _line(number, text)
 
 
@@ -66,18 +68,31 @@ def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
         yield decoder.decode(b"", True)
 
 
-def _split(pieces: Iterable[str]) -> Iterator[str]:
-    rest = ""
+def _split(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Each line with its number. Rows of a map of cells come many at once: there may be hundreds of them a token."""
+    rest, number = "", 1
     for piece in pieces:
-        lines = piece.split("\n")
-        lines[0] = rest + lines[0]
-        rest = lines.pop()[:LONGEST]
-        yield from (line[:LONGEST] for line in lines)
+        if len(rest) == LONGEST:  # what goes on behind it is left out
+            piece = piece[piece.find("\n") :] if "\n" in piece else ""
+        text = rest + piece
+        end = text.rfind("\n") + 1
+        rest = text[end:][:LONGEST]
+        for i, part in enumerate(_ROWS.split(text[:end])):
+            if i % 2:
+                yield number, part.removesuffix("\n")
+                number += part.count("\n")
+            elif part:
+                for line in part.removesuffix("\n").split("\n"):
+                    yield number, line[:LONGEST]
+                    number += 1
     if rest:
-        yield rest
+        yield number, rest
 
 
 def _line(number: int, text: str) -> Iterator[LogLine]:
+    if text[:1] in _ROW_STARTS and "\n" in text:
+        yield LogLine(number, text)
+        return
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
     text = text.rstrip("\r").rsplit("\r", 1)[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,27 @@ def test_a_log_that_is_not_there_opens_no_window(tmp_path: Path, monkeypatch: py
     (tmp_path / "a.log").write_text("")
     with pytest.raises(UserError, match="--text"):
         command.main([str(tmp_path / "a.log")])
+
+
+def test_a_server_that_is_watched_has_the_processors(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What showing takes is followed by a rest of nineteen times that, no shorter and no longer than said."""
+    log = tmp_path / "server.log"
+    log.write_text(plain(messages(40)))
+    over, spent, live = threading.Event(), [0.0], [True]
+    monkeypatch.setattr(time, "thread_time", lambda: spent[0])
+    shown = attach.Log(
+        log.name, lambda: read_lines(follow(log, threading.Event().set, over.is_set)), over.set, lambda: live[0]
+    )
+    window = attach.open_window(shown)
+    qtbot.addWidget(window)
+    for took, rest in ((0.001, attach.LOOK_MS), (0.04, 760), (0.5, attach.RARELY_MS)):
+        spent[0] += took
+        window._look()
+        assert window._timer.interval() == rest
+    live[0] = False
+    spent[0] += 0.5
+    window._look()
+    assert window._timer.interval() == attach.LOOK_MS
+    window.close()

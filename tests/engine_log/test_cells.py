@@ -79,6 +79,28 @@ def test_dumps_of_a_real_server() -> None:
         assert (cache.cells.size, cache.cells.pos.tolist()) == (256, list(range(92)))
 
 
+@pytest.mark.parametrize("first", [0, 9_990, 99_000])
+@pytest.mark.parametrize("n_bytes", [1, 7, 300, 1 << 20])
+def test_a_map_that_is_cut_anywhere_has_the_same_cells_and_line_numbers(first: int, n_bytes: int) -> None:
+    cells = StreamCells(512, 4)
+    pos = first + np.arange(20, dtype=np.int32)
+    cells.place(np.arange(40, 60), pos, [(0,)] * 20, np.zeros(20, dtype=np.int32), 1)
+    frozen = cells.freeze()
+    said = [
+        "find_slot: stream[0], n =    60, used =    20, head =    60, size =   512, n_swa =     0\n",
+        *(render_sequence_map(frozen), render_position_map(frozen)),
+        f"find_slot: stream[0] min[0] = {first:5}, max[0] = {first + 19:5}\n",
+    ]
+    data = (plain(said) + "0.05.100.000 I the end\n").encode()
+    reader, last = CellsReader(), LogLine(0, "")
+    for last in read_lines(data[i : i + n_bytes] for i in range(0, len(data), n_bytes)):
+        reader.feed(last)
+    assert (last.number, last.text) == (data.count(b"\n"), "the end")
+    (cache,) = reader.caches.values()
+    assert cache.cells is not None
+    assert cache.cells.pos.tolist() == [-1] * 40 + pos.tolist()
+
+
 def test_level_1_shows_numbers_and_positions() -> None:
     (cache,) = read(plain(messages(40, level=1))).caches.values()
     assert cache.cells is None
