@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if not (args.text or args.no_follow):
         return _window(args.file)
-    live = LiveLog(lambda text: print(text, flush=True))
+    live = LiveLog(lambda text: print(text, flush=True), asks=lambda: not args.no_follow)
 
     def caught_up() -> None:
         if live.is_quiet:

@@ -96,7 +96,7 @@ def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: 
             raise UserError(said.format(command=command[0], strerror=error.strerror or error)) from error
         passed = _PassedOn(all_of_it=_asks_for_all(command))
         if is_text:
-            live = LiveLog(_say)
+            live = LiveLog(_say, asks=lambda: True)
             for line in passed.on(read_lines(_output(server.stdout, log))):
                 live.feed(line)
             live.close()

@@ -11,6 +11,7 @@ from typing import Final
 from kvdesk.engine_log.causes import Finding, explain_request
 from kvdesk.engine_log.cells import CellsReader, ShownCache, cache_lines
 from kvdesk.engine_log.events import TextJoiner
+from kvdesk.engine_log.first_token import FirstTokens
 from kvdesk.engine_log.lines import CHUNK, LogLine
 from kvdesk.engine_log.record import Request
 from kvdesk.engine_log.report import Totals, request_lines, summary_lines
@@ -63,6 +64,8 @@ class LiveLog:
 
     with_cells  say the cells after each request too
     on_request  gets each request that has ended
+    asks        whether the server of a request that has just ended is asked for the first token that differs; what is
+                found is said on another thread
     """
 
     def __init__(
@@ -71,11 +74,13 @@ class LiveLog:
         *,
         with_cells: bool = True,
         on_request: Callable[[Request, Finding], None] | None = None,
+        asks: Callable[[], bool] = lambda: False,
     ) -> None:
         self.totals = Totals()
         self.is_quiet = False
         self._say, self._with_cells, self._on_request = say, with_cells, on_request
         self._joiner = TextJoiner()
+        self._asks, self._first_tokens = asks, FirstTokens(say)
         self._requests = RequestReader(is_live=True)
         self._cells = CellsReader()
 
@@ -102,6 +107,7 @@ class LiveLog:
                 self._finished(request)
         for request in self._requests.close():
             self._finished(request)
+        self._first_tokens.close()
         if self.totals.n == 0 and self._with_cells:
             self.say_cells()
         for text in summary_lines(self.totals, self._requests.server):
@@ -121,5 +127,7 @@ class LiveLog:
         if not self.is_quiet:
             for text in request_lines(request, finding):
                 self._say(text)
+            if self._asks():
+                self._first_tokens.ended(request, finding, self._requests.server.url)
             if self._with_cells:
                 self.say_cells()

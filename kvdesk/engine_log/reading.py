@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from kvdesk.engine_log.report import request_lines
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
 
-_REST: Final = 9.0
+_REST: Final = 19.0
 """Times as long as recording took that is waited before the next."""
 _OF_PROXY: Final = '{"n": '
 """Begins a line of `kvdesk proxy --log`."""
@@ -28,15 +29,22 @@ _OF_PROXY: Final = '{"n": '
 class LogRecorder:
     """Feed it the lines of a log; `say` gets the lines of text.
 
-    A server that is watched shares its processors with us: while the log `is_live`, at most a tenth of the time goes
-    into recording its cells, so that some of its ubatches are left out.
+    A server that is watched shares its processors with us: while the log `is_live`, at most a twentieth of the time
+    goes into recording its cells, so that some of its ubatches are left out.
 
-    with_requests  each request is an operation of the recording, too
+    with_requests  each request is an operation of the recording, too; else the server is asked, as in `LiveLog`
     """
 
-    def __init__(self, say: Callable[[str], None], is_live: Callable[[], bool], *, with_requests: bool = False) -> None:
+    def __init__(
+        self,
+        say: Callable[[str], None],
+        is_live: Callable[[], bool],
+        *,
+        with_requests: bool = False,
+    ) -> None:
         self._is_live, self._with_requests = is_live, with_requests
-        self._live = LiveLog(say, with_cells=False, on_request=self._note if with_requests else None)
+        more: Any = {"on_request": self._note} if with_requests else {"asks": is_live}
+        self._live = LiveLog(say, with_cells=False, **more)
         self._journal = CellsJournal()
         self._not_before = 0.0
 
@@ -87,9 +95,9 @@ class LogReading:
     def __init__(self, lines: Iterator[LogLine], is_live: Callable[[], bool]) -> None:
         self._lines = lines
         self._lock = threading.Lock()
-        self._texts: list[str] = []
         self._has_cells = False
-        self._recorder = LogRecorder(self._texts.append, is_live)
+        self._said: deque[str] = deque()  # also by the thread that asks the server
+        self._recorder = LogRecorder(self._said.append, is_live)
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self._read, name="kvdesk-log", daemon=True)
         self.thread.start()
@@ -101,7 +109,7 @@ class LogReading:
                     self._has_cells |= self._recorder.feed(line)
         except (OSError, UserError) as error:
             with self._lock:
-                self._texts.append(str(error))
+                self._said.append(str(error))
         with self._lock:
             self._recorder.close()
         self.ended.set()
@@ -109,7 +117,7 @@ class LogReading:
     def news(self) -> tuple[list[str], bool]:
         """Lines of text since the last time, and whether cells were printed since."""
         with self._lock:
-            texts, self._texts[:] = list(self._texts), []
+            texts = [self._said.popleft() for _ in range(len(self._said))]
             has_cells, self._has_cells = self._has_cells, False
         return texts, has_cells
 

@@ -19,6 +19,7 @@ class Server:
     """
 
     model: str = ""
+    url: str = ""
     slots: int = -1
     ctx: int = -1
     ram_mib: int = -1

@@ -121,6 +121,7 @@ class RequestReader:
             self._on_lookup: (k.LOOKUP, k.LOOKUP_FORCED, k.SUMMARY),
             self._on_truncated: (k.TRUNCATED, k.MESSAGES_DROPPED),
             self._on_load: (k.LOADING,),
+            self._on_listening: (k.LISTENING,),
             self._on_limit: (k.SLOTS, k.RAM_LIMIT, k.RAM_OFF, k.CHECKPOINT_LIMIT, k.CHECKPOINTS_OFF),
             self._on_memory: (k.PRESERVES, k.WINDOW, k.RECURRENT, k.FULL_WINDOW, k.MULTIMODAL, k.UNSUPPORTED),
         }
@@ -448,6 +449,9 @@ class RequestReader:
             s.full_window = True
         else:
             s.multimodal |= kind is Kind.MULTIMODAL or "multimodal" in event.values["what"]
+
+    def _on_listening(self, event: Event) -> None:
+        self.server.url = self.server.url or event.values["url"].strip()[:200]
 
     def _on_load(self, event: Event) -> Iterator[Request]:
         if event.kind is Kind.LOADING:

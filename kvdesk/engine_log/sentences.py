@@ -69,6 +69,7 @@ class Kind(StrEnum):
     UNSUPPORTED = "unsupported"
     LOADING = "loading model"
     MODEL_LOADED = "model loaded"
+    LISTENING = "listening"
     PRESERVES = "template can keep reasoning"
     MULTIMODAL = "multimodal"
     WINDOW = "sliding window"
@@ -149,6 +150,7 @@ SERVER: Final = (
     (2, Kind.UNSUPPORTED, "swa_full is not supported by {what:}"),
     (3, Kind.LOADING, "loading model {name:}"),
     (3, Kind.MODEL_LOADED, "model loaded"),
+    (3, Kind.LISTENING, "listening on {url:}"),
     (3, Kind.PRESERVES, "chat template supports preserving reasoning, consider"),
     (3, Kind.MULTIMODAL, "loaded multimodal model"),
 )  # fmt: skip

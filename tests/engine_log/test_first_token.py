@@ -1,0 +1,135 @@
+"""The first token that differs, asked from a server that runs: by its slots and its tokenizer."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from kvdesk.engine_log.causes import Cause, Finding
+from kvdesk.engine_log.first_token import FirstTokens
+from kvdesk.engine_log.lines import read_lines
+from kvdesk.engine_log.live import LiveLog
+from kvdesk.engine_log.record import Request
+
+
+class Server:
+    """llama-server's two answers. A token is a word; `slot`: what /slots shows; `asked`: paths, in order."""
+
+    def __init__(self) -> None:
+        self.slot: dict[str, Any] = {"id": 0, "id_task": 0, "prompt": "", "generated": ""}
+        self.asked: list[str] = []
+        outer, words = self, list[str]()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._answer([outer.slot])
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                pieces = re.findall(r"\S+\s*", body["content"])
+                words.extend(word for word in pieces if word not in words)
+                self._answer({"tokens": [{"id": words.index(word), "piece": word} for word in pieces]})
+
+            def _answer(self, value: object) -> None:
+                outer.asked.append(self.path)
+                data = json.dumps(value).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    thread = threading.Thread(target=made.http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    made.http.shutdown()
+    thread.join()
+    made.http.server_close()
+
+
+def finding(cause: Cause) -> Finding:
+    return Finding(cause, "a sentence")
+
+
+def ended(server: Server, *prompts: tuple[str, str], shown: int = 0) -> list[str]:
+    """Requests of one slot with their answers, asked about one after another. `shown`: tasks that /slots is ahead."""
+    said: list[str] = []
+    asking = FirstTokens(said.append)
+    for task, (prompt, answer) in enumerate(prompts):
+        server.slot = {"id": 0, "id_task": task + shown, "prompt": prompt, "generated": answer}
+        n = len(server.asked)
+        asking.ended(Request(0, task, 1), finding(Cause.DIVERGED), server.url)
+        asking.close()
+        assert len(server.asked) > n
+    return said
+
+
+def test_a_miss_names_token_and_texts(server: Server) -> None:
+    (line,) = ended(server, ("It is Monday and cold", " indeed"), ("It is Tuesday and cold", " yes"))
+    assert "/slots and /tokenize: 2." in line
+    assert "'Monday and cold indeed'" in line
+    assert "'Tuesday and cold'" in line
+
+
+def test_what_goes_on_or_is_of_another_request_says_nothing(server: Server) -> None:
+    assert ended(server, ("a b", " c"), ("a b c d", "")) == []
+    assert ended(server, ("a b", ""), ("x y", ""), shown=1) == []
+    assert "/tokenize" not in server.asked
+
+
+@pytest.mark.parametrize("url", ["", "http://192.0.2.1:8080", "http://example.com"])
+def test_no_other_computer_is_asked(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading.Thread, "start", lambda _self: pytest.fail("it would ask"))
+    FirstTokens(print).ended(Request(0, 1, 1), finding(Cause.DIVERGED), url)
+
+
+def test_a_server_that_has_ended_or_shows_nothing_costs_nothing(server: Server) -> None:
+    said: list[str] = []
+    asking = FirstTokens(said.append)
+    server.slot = {"id": 0}
+    asking.ended(Request(0, 1, 1), finding(Cause.DIVERGED), server.url)
+    asking.ended(Request(0, 2, 1), finding(Cause.DIVERGED), "http://127.0.0.1:9")
+    asking.close()
+    assert said == []
+
+
+def test_a_log_that_is_followed_tells_where_its_server_is(server: Server) -> None:
+    said: list[str] = []
+    live = LiveLog(said.append, with_cells=False, asks=lambda: True)
+    lines = [f"srv    llama_server: listening on {server.url}"]
+    for task, same in ((0, 0), (1, 2)):
+        at = f"slot update_slots: id  0 | task {task} |"
+        lines += [
+            f"slot launch_slot_: id  0 | task {task} | processing task, is_child = 0",
+            f"{at} new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 400",
+            f"{at} n_past = {same}, slot.prompt.tokens.size() = 400, seq_id = 0, pos_min = 0, n_swa = 0",
+            f"{at} cached n_tokens = {same}, memory_seq_rm [{same}, end)",
+            f"slot print_timing: id  0 | task {task} | prompt eval time =  900.00 ms /  {400 - same} tokens",
+            f"slot      release: id  0 | task {task} | stop processing: n_tokens = 400, truncated = 0",
+        ]
+    words = ["Monday", "Tuesday"]
+    n = 0
+    for line in read_lines(f"{line}\n".encode() for line in lines):
+        if "processing task" in line.text:
+            while len(server.asked) < n:
+                threading.Event().wait(0.01)
+            server.slot = {"id": 0, "id_task": n, "prompt": f"It is {words[n]} now", "generated": ""}
+            n += 1
+        live.feed(line)
+    live.close()
+    assert any("/slots and /tokenize: 2." in text for text in said), said
