@@ -11,11 +11,11 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import httpx2 as httpx
 import pytest
@@ -69,13 +69,21 @@ def fields(value: Any, at: str = "") -> Iterator[str]:
 
 
 @contextmanager
-def llama_server(model: Path, *options: str) -> Iterator[httpx.Client]:
+def llama_server(
+    model: Path, *options: str, environment: Mapping[str, str] | None = None, log: IO[bytes] | None = None
+) -> Iterator[httpx.Client]:
+    """One that runs, with these variables besides, whose output is added to `log`."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
     command = [LLAMA_SERVER, "-m", str(model), "--jinja", "--port", port, "-t", "2", "--no-ui"]
     command += options or ["-c", "1024", "-np", "1"]
     with (
-        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process,
+        subprocess.Popen(
+            command,
+            stdout=log or subprocess.DEVNULL,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+        ) as process,
         httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600.0) as http,
     ):
         try:
