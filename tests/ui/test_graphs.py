@@ -19,7 +19,6 @@ from kvdesk.ui.graphs.graphs_page import GraphsPage
 from kvdesk.ui.graphs.plot import Plot
 from kvdesk.ui.graphs.span_graph import medians
 from kvdesk.ui.graphs.time_graph import TimePlot
-from kvdesk.ui.graphs.trend import TrendPlot
 from kvdesk.ui.graphs.trends import Trends
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
@@ -49,12 +48,11 @@ def session() -> Measurements:
 def curves_of(stack: GraphStack, number: int) -> list[tuple[FloatArray, FloatArray]]:
     """What a small graph draws."""
     plot = stack.graphs[number].plot
-    assert isinstance(plot, TrendPlot)
-    return plot.drawing.curves
+    return [curve.getOriginalDataset() for curve in plot._curves]
 
 
 def plots_of(page: GraphsPage) -> list[TimePlot]:
-    return [graph.plot for graph in page.stack.graphs if isinstance(graph.plot, TimePlot)]
+    return [graph.plot for graph in page.stack.graphs]
 
 
 def turn_wheel(plot: Plot, modifiers: Qt.KeyboardModifier) -> bool:
@@ -99,6 +97,8 @@ def test_cells_are_not_drawn_into_the_future(theme: Theme, qtbot: QtBot) -> None
     qtbot.addWidget(graphs)
     for at_s in (100.0, 103.0):
         measured.add_view(cache_view(), CONTEXT, at_s)
+    graphs.fold.button.click()
+    assert graphs.stack is not None
     graphs.stack.draw()
     for (times, values), last in zip(curves_of(graphs.stack, 2), (220, 240), strict=True):
         assert times.max() == pytest.approx(3.0), "the last count, not the end of the axis"
@@ -109,20 +109,25 @@ def test_nothing_is_drawn_while_hidden(theme: Theme, qtbot: QtBot) -> None:
     measured = session()
     graphs = Trends(theme, measured)
     qtbot.addWidget(graphs)
-    graphs.stack.draw_due()
-    assert curves_of(graphs.stack, 1) == []
     graphs.show()
-    graphs.stack.draw_due()
-    assert curves_of(graphs.stack, 1) == [], "it is folded away"
+    graphs.draw_due()
+    assert graphs.stack is None, "it is folded away"
     graphs.fold.button.click()
-    graphs.stack.draw_due()
-    assert curves_of(graphs.stack, 1)[0][0].size > 80
+    stack = graphs.stack
+    assert stack is not None
+    qtbot.waitUntil(lambda: curves_of(stack, 1)[0][0] is not None)
+    assert curves_of(stack, 1)[0][0].size > 80
+    graphs.hide()
+    measured.add_speed(SpeedSample(299.0, "decode", 50, 1000.0, 256))
+    shown = curves_of(stack, 1)[0][0].size
+    graphs.draw_due()
+    assert curves_of(stack, 1)[0][0].size == shown
 
 
 def test_numbers_are_written_more_often_than_long_curves_are_drawn(theme: Theme, qtbot: QtBot) -> None:
     measured, now = session(), [0.0]
     row = GraphSpec("tok/s", (Curve("decode", measured.decode.series, BLUE),))
-    stack = GraphStack(theme, measured, [TrendPlot(theme, row, ticks=True)], clock=lambda: now[0])
+    stack = GraphStack(theme, measured, [TimePlot(theme, row)], clock=lambda: now[0])
     qtbot.addWidget(stack)
     stack.resize(444, 100)  # 400 px for 100 s
     stack.show()

@@ -156,7 +156,7 @@ class CachePage(QWidget):
     def show_numbers(self, state: CacheState) -> None:
         """Metrics, rulers and graphs."""
         if (made := self._instruments) is not None:
-            made.trends.stack.draw_due()
+            made.trends.draw_due()
         if state.view is None:
             return
         snapshot, leases = state.view.snapshot, state.leases

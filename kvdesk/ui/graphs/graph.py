@@ -1,12 +1,11 @@
-"""A graph over time: what it shows, its scale, the line of captions over it. Its plot is of `trend` or `time_graph`."""
+"""A graph over time: what it shows, its scale, the line of captions over it. `time_graph` has its plot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from PySide6.QtCore import QRectF, SignalInstance
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
@@ -18,6 +17,9 @@ from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graph_spec import GraphSpec
 from kvdesk.viewmodel.idle import Fold
 from kvdesk.viewmodel.series import FloatArray, round_up, visible
+
+if TYPE_CHECKING:
+    from kvdesk.ui.graphs.time_graph import TimePlot
 
 LEFT_PX: Final = 44  # for the numbers of a vertical axis
 TICKS_PX: Final = 20  # for those of a time axis
@@ -65,22 +67,6 @@ class Drawing:
     marks: list[tuple[float, str]]
     ticks: list[tuple[float, str]]
     gaps: tuple[tuple[float, float], ...] = ()
-
-
-class Plotting(Protocol):
-    """A widget that draws curves of `spec`. Signals: `hovered`, a second or None; `painted`, the ms it took."""
-
-    @property
-    def spec(self) -> GraphSpec: ...
-    @property
-    def inside(self) -> QRectF: ...  # where the curves are, in pixels of the widget
-    @property
-    def hovered(self) -> SignalInstance: ...
-    @property
-    def painted(self) -> SignalInstance: ...
-    def set_colours(self) -> None: ...
-    def show_drawing(self, drawing: Drawing) -> None: ...
-    def show_line(self, second: float | None) -> None: ...
 
 
 def readings(
@@ -138,7 +124,7 @@ class Captions(QHBoxLayout):
 class Graph(QWidget):
     """One graph of a `GraphStack`: its captions over its plot."""
 
-    def __init__(self, theme: Theme, plot: Plotting, axis: TimeAxis) -> None:
+    def __init__(self, theme: Theme, plot: TimePlot, axis: TimeAxis) -> None:
         super().__init__()
         self.plot = plot
         self._axis = axis
@@ -148,7 +134,6 @@ class Graph(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(self.captions)
-        assert isinstance(plot, QWidget)
         column.addWidget(plot, 1)
 
     def set_colours(self) -> None:

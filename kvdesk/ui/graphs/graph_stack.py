@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.graphs.graph import Graph, Plotting
+from kvdesk.ui.graphs.graph import Graph
 from kvdesk.ui.graphs.time_axis import TimeAxis, clock_text
 from kvdesk.ui.widgets.pace import Pace
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.measurements import Mark, Measurements
+
+if TYPE_CHECKING:
+    from kvdesk.ui.graphs.time_graph import TimePlot
 
 INTERVAL_MS: Final = 500
 _RUNNING_MS: Final = 1200
@@ -32,7 +35,7 @@ class GraphStack(QWidget):
 
     Numbers are written that often; curves when they can have moved by a pixel. While an answer is written numbers come
     about once a second, and curves wait until drawing is cheap enough (`Pace`), at most `_SELDOM_S`: drawing takes its
-    time from the decoding threads. Those that can be moved take longer, and are drawn one after the other.
+    time from the decoding threads. They are drawn one after the other.
 
     Keys, where `movable`: Left and Right move the line that is read, with Ctrl the axis; + and - zoom; End follows;
     Escape takes the line away.
@@ -47,7 +50,7 @@ class GraphStack(QWidget):
         self,
         theme: Theme,
         measured: Measurements,
-        plots: Sequence[Plotting],
+        plots: Sequence[TimePlot],
         *,
         movable: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -131,11 +134,11 @@ class GraphStack(QWidget):
         pixel_s = (end - begin) / max(self.graphs[0].plot.inside.width(), 1.0)
         rest_s = max(min(pixel_s, _SELDOM_S), self._pace.rest_ms / 1e3 if self._measured.is_running else 0.0)
         if self._drawn < 0 or (not self._left and self._clock() - self._drawn_s >= rest_s):
-            if self._movable and self._drawn >= 0:
+            if self._drawn < 0:
+                self.draw()
+            else:
                 self._begin()
                 self._next.start()
-            else:
-                self.draw()
         else:
             self._read_out()
 

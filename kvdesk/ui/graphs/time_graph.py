@@ -1,4 +1,4 @@
-"""A plot over time that is moved, zoomed and exported: drawn by pyqtgraph."""
+"""A plot over time, drawn by pyqtgraph."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _LEAST_PX = 64  # height of the plot
 class TimePlot(Plot):
     """Its curves, a line for every operation and one at the time that is read out."""
 
-    def __init__(self, theme: Theme, spec: GraphSpec, *, ticks: bool = True) -> None:
-        """`ticks`: writes the seconds of the axis under it."""
-        super().__init__(theme, tr("{title} over time").format(title=spec.title), movable=True)
+    def __init__(self, theme: Theme, spec: GraphSpec, *, ticks: bool = True, movable: bool = True) -> None:
+        """`ticks`: writes the seconds of the axis under it. `movable`: a person moves and zooms the axis."""
+        super().__init__(theme, tr("{title} over time").format(title=spec.title), movable=movable)
         self.spec = spec
         self._has_ticks = ticks
         self.setMinimumHeight(_LEAST_PX + (TICKS_PX if ticks else BELOW_PX))

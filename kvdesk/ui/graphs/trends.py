@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph_stack import GraphStack
-from kvdesk.ui.graphs.trend import TrendPlot
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import ElidedLabel
 from kvdesk.ui.widgets.theme import Theme
@@ -23,12 +22,11 @@ class Trends(QWidget):
 
     def __init__(self, theme: Theme, measured: Measurements) -> None:
         super().__init__()
-        specs = [spec for spec in measured.graphs if spec.under_map]
-        self.stack = GraphStack(theme, measured, [TrendPlot(theme, spec, ticks=spec is specs[-1]) for spec in specs])
-        self._note = ElidedLabel(self.stack.note)
+        self._theme, self._measured = theme, measured
+        self.stack: GraphStack | None = None  # made when it is unfolded: pyqtgraph takes 0.4 s to import
+        self._note = ElidedLabel("")
         self._note.setProperty("tone", "secondary")
         self._note.setProperty("scale", "small")
-        self.stack.read.connect(self._note.setText)
         less = QToolButton()
         less.setText(tr("Show less"))
         less.setToolTip(tr("Only the cell map and four numbers (Ctrl+Shift+I)"))
@@ -37,12 +35,30 @@ class Trends(QWidget):
         less.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         less.clicked.connect(self.less_clicked)
         body = QWidget()
-        rows = QVBoxLayout(body)
-        rows.setContentsMargins(0, 4, 0, 0)
-        rows.setSpacing(0)
-        rows.addWidget(self.stack, 1)
-        rows.addWidget(self._note)
+        self._rows = QVBoxLayout(body)
+        self._rows.setContentsMargins(0, 4, 0, 0)
+        self._rows.setSpacing(0)
+        self._rows.addWidget(self._note)
         self.fold = Collapsible(theme, tr("Last two minutes"), body, less)
+        self.fold.toggled.connect(self._make_stack)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.fold)
+
+    def draw_due(self) -> None:
+        """As `GraphStack.draw_due`."""
+        if self.stack is not None:
+            self.stack.draw_due()
+
+    @Slot()
+    def _make_stack(self) -> None:
+        if self.stack is not None:
+            return
+        from kvdesk.ui.graphs.time_graph import TimePlot
+
+        specs = [spec for spec in self._measured.graphs if spec.under_map]
+        plots = [TimePlot(self._theme, spec, ticks=spec is specs[-1], movable=False) for spec in specs]
+        self.stack = GraphStack(self._theme, self._measured, plots)
+        self._note.setText(self.stack.note)
+        self.stack.read.connect(self._note.setText)
+        self._rows.insertWidget(0, self.stack, 1)

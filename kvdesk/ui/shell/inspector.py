@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from kvdesk.ui.blocks.page import BlocksPage
     from kvdesk.ui.cache.numbers_panel import NumbersPanel
     from kvdesk.ui.cache.rulers import Rulers
-    from kvdesk.ui.graphs.graphs_page import GraphsPage
-    from kvdesk.ui.map.bar import MapBar
     from kvdesk.ui.shell.log_panel import LogPanel
     from kvdesk.ui.timeline.page import TimelinePage
 
@@ -239,23 +237,12 @@ class Inspector(QWidget):
         return self._cache.map
 
     @property
-    def map_bar(self) -> MapBar:
-        return self._cache.instruments.bar
-
-    @property
     def numbers(self) -> NumbersPanel:
         return self._cache.instruments.numbers
 
     @property
     def rulers(self) -> Rulers:
         return self._cache.instruments.rulers
-
-    @property
-    def graphs_page(self) -> GraphsPage:
-        from kvdesk.ui.graphs.graphs_page import GraphsPage
-
-        self._make(LABELS.index("Graphs"))
-        return self._page(GraphsPage)
 
     @property
     def blocks(self) -> BlocksPage:
