@@ -22,6 +22,7 @@ from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from kvdesk import __version__, paths
+from kvdesk.app.commands import AppCommands
 from kvdesk.app.controller import Controller
 from kvdesk.app.display import WITHOUT_DISPLAY, has_display, why_no_window
 from kvdesk.app.engines import Engines
@@ -100,7 +101,7 @@ def run(file: str | None) -> int:
         starts = SecondStarts(folder, parts.window)
         starts.happened.connect(lambda other: _show_again(parts.window, other))
         for complaint in complaints:
-            parts.window.show_error(complaint, "")
+            parts.window.store.complain(complaint)
         # By the event loop: a signal comes in the middle of anything, such as a message that is about to be stored.
         closer = _Closer(parts.window)
         signal.signal(signal.SIGTERM, lambda _number, _frame: closer.asked.emit())
@@ -174,15 +175,16 @@ def build(file: str | None, make_backend: Callable[[Emit], Backend] | None = Non
     install_language(qt, settings.language)
     store = StoreWriter(paths.database_file(), errors.say, errors.unsaved.emit)
     store.opened.result()
-    window = MainWindow(qt, session)
-    errors.said.connect(window.show_error)
+    commands = AppCommands()
+    window = MainWindow(qt, session, commands)
+    errors.said.connect(session.complain)
     marker = LoadMarker(paths.data_dir() / "loading.txt", paths.embedded_model())
     model, remark = choose_model(file, settings.model, marker)
     server = None if file else next((known for known in settings.servers if known.url == settings.server), None)
     keys = ServerKeys(paths.keys_file())
     engines = Engines(lambda: session.settings.current.safe_mode, keys.get)
     worker = Worker(window, make_backend or engines.make)
-    controller = Controller(window, worker, store, session, marker, keys)
+    controller = Controller(window, commands, worker, store, marker, keys)
     errors.unsaved.connect(controller.show_unsaved)
     if not gc.isenabled():
         gc.freeze()  # what start-up made stays; a collection looks at what came after it
@@ -192,12 +194,12 @@ def build(file: str | None, make_backend: Callable[[Emit], Backend] | None = Non
         collector.start()
         _show_exceptions(errors.said.emit)
     if isinstance(qt, Application):
-        qt.file_opened.connect(window.model_open_requested)
+        qt.file_opened.connect(lambda file: commands.open_model(Path(file)))
     controller.start(model, server)
     when_painted(window, lambda: _load_the_rest(worker, controller))
     for sentence in (complaint, remark):
         if sentence:
-            window.show_error(sentence, "")
+            session.complain(sentence)
     return Parts(qt, window, controller)
 
 
@@ -225,7 +227,7 @@ def _show_again(window: MainWindow, file: str) -> None:
     window.raise_()
     window.activateWindow()
     if file:
-        window.model_open_requested.emit(file)
+        window.commands.open_model(Path(file))
 
 
 def _say_before_there_is_a_window(error: UserError) -> None:

@@ -17,11 +17,13 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit, QSplitter, QVBoxLayo
 
 from kvdesk.app.display import has_display
 from kvdesk.app.journal_saver import JournalSaver
+from kvdesk.app.replay import JournalCommands
 from kvdesk.cache.journal_file import JournalHeader
 from kvdesk.cache.recording import Recording
 from kvdesk.engine_log.lines import LogLine
 from kvdesk.engine_log.reading import LogReading
 from kvdesk.errors import UserError
+from kvdesk.session import Store
 from kvdesk.translation import tr
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.timeline.page import TimelinePage
@@ -30,7 +32,6 @@ from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.cache_state import CacheState
 
 LOOK_MS: Final = 200
 RARELY_MS: Final = 2000
@@ -60,24 +61,21 @@ class AttachWindow(QWidget):
         self.setWindowTitle(tr("{name} - kvdesk attach").format(name=log.name))
         self.setWindowIcon(application_icon())
         self._log = log
-        theme = Theme(app, self)
+        theme, store, commands = Theme(app, self), Store(), JournalCommands(self._export, self._show_recording)
         said = tr("{name}  ·  as printed by its engine, not verified  ·  this log may hold prompts")
         self.about = ElidedLabel(said.format(name=log.name))
         self.numbers = ElidedLabel(n_lines=2)
         for line in (self.about, self.numbers):
             line.setProperty("tone", "secondary")
             line.setProperty("scale", "small")
-        self.timeline = TimelinePage(theme, CacheState(), {})
-        self.timeline.recording_wanted.connect(self._show_recording)
-        self.timeline.export_requested.connect(self._on_export_requested)
+        self.timeline = TimelinePage(theme, store, commands)
         self.requests = QPlainTextEdit()
         self.requests.setReadOnly(True)
         self.requests.setMaximumBlockCount(MOST_LINES)
         self.requests.setAccessibleName(tr("Requests, explained"))
         self.requests.setPlaceholderText(tr("Requests are listed here as they end."))
-        self.strip = ActivityStrip(theme)
-        self._saver = JournalSaver(self)
-        self._saver.said.connect(self.strip.show_result)
+        self.strip = ActivityStrip(theme, store, commands)
+        self._saver = JournalSaver(self, store.notify)
         both = QSplitter(Qt.Orientation.Vertical)
         both.addWidget(self.timeline)
         both.addWidget(self.requests)
@@ -126,15 +124,13 @@ class AttachWindow(QWidget):
         rest_ms = round(1e3 * _REST * spent_s) if self._log.is_live() else 0
         self._timer.setInterval(min(max(LOOK_MS, rest_ms), RARELY_MS))
 
-    @Slot()
     def _show_recording(self) -> None:
         _, recording = self.reading.state()
         if recording is not None:
             self.timeline.show_recording(recording)
 
-    @Slot(str, object)
-    def _on_export_requested(self, path: str, recording: Recording) -> None:
-        self._saver.save(Path(path), recording, JournalHeader(self._log.name))
+    def _export(self, path: Path, recording: Recording) -> None:
+        self._saver.save(path, recording, JournalHeader(self._log.name))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Whoever made the window ends the log, too."""

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event as Flag
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background
 from kvdesk.attachments.reader import FileRead, ReadingCancelled, read_file, shown_name
@@ -40,25 +40,18 @@ class _Reading:
 
 
 class Attaching(QObject):
-    """Between the window, which says what is attached, and the conversations."""
+    """Of drafts; the store says which files are being read."""
 
     def __init__(self, window: MainWindow, service: ConversationService) -> None:
         super().__init__(window)
-        self._window, self._service = window, service
+        self._window, self._store, self._service = window, window.store, service
         self._background = Background("attach", self, AT_ONCE)
         self._reading: dict[int, _Reading] = {}
         self._refused: list[KvdeskError] = []  # of the files that were given together
         self._files: dict[Attachment, tuple[Path, str]] = {}  # that may be read in another encoding than this
         self._n = 0
-        window.closing.connect(self.close)
-        chosen = self._window.chat.attachments
-        chosen.changed.connect(self._on_changed)
-        chosen.files_given.connect(self._on_files_given)
-        chosen.reading_cancelled.connect(self._on_reading_cancelled)
-        chosen.encoding_chosen.connect(self._on_encoding_chosen)
         self._show()
 
-    @Slot()
     def close(self) -> None:
         """Nothing is read any more."""
         for reading in self._reading.values():
@@ -66,27 +59,27 @@ class Attaching(QObject):
         self._reading.clear()
         self._background.close()
 
-    @Slot(str, object)
-    def _on_changed(self, conversation: str, attachments: tuple[Attachment, ...]) -> None:
-        self._service.attach(ConversationId(conversation), attachments)
+    def attach(self, conversation: ConversationId, attachments: tuple[Attachment, ...]) -> None:
+        """These are attached from now on."""
+        self._service.attach(conversation, attachments)
         self._show()
 
-    @Slot(str, object)
-    def _on_files_given(self, conversation: str, paths: Sequence[str]) -> None:
+    def read(self, conversation: ConversationId, paths: Sequence[str]) -> None:
+        """Read files, and attach them."""
         if len(paths) > MOST_FILES:
             sentence = tr("{n} files at once are too many: at most {most} can be attached.")
-            self._window.show_error(sentence.format(n=len(paths), most=MOST_FILES))
+            self._store.complain(sentence.format(n=len(paths), most=MOST_FILES))
             return
         if not self._reading:
             self._refused.clear()
         for path in map(Path, paths):
-            self._start(_Reading(ConversationId(conversation), path, Flag()))
+            self._start(_Reading(conversation, path, Flag()))
 
-    @Slot(str, object, str)
-    def _on_encoding_chosen(self, conversation: str, attachment: Attachment, encoding: str) -> None:
+    def read_again(self, conversation: ConversationId, attachment: Attachment, encoding: str) -> None:
+        """In another encoding."""
         if attachment in self._files:
             path, _before = self._files[attachment]
-            self._start(_Reading(ConversationId(conversation), path, Flag(), attachment, encoding))
+            self._start(_Reading(conversation, path, Flag(), attachment, encoding))
 
     def _start(self, reading: _Reading) -> None:
         self._n += 1
@@ -103,7 +96,7 @@ class Attaching(QObject):
         if isinstance(found, KvdeskError):
             self._refused.append(found)
             details = (error.detail for error in self._refused)
-            self._window.show_error("\n".join(map(str, self._refused)), "\n".join(filter(None, details)))
+            self._store.complain("\n".join(map(str, self._refused)), "\n".join(filter(None, details)))
             announce(self._window.chat, str(found), urgent=True)
         elif known is not None:
             attached = _with(known.draft_attachments, found.attachment, reading.replaced)
@@ -113,8 +106,8 @@ class Attaching(QObject):
             announce(self._window.chat, tr("{name} is attached").format(name=found.attachment.name))
         self._show()
 
-    @Slot(int)
-    def _on_reading_cancelled(self, number: int) -> None:
+    def cancel(self, number: int) -> None:
+        """Stop reading a file."""
         reading = self._reading.pop(number, None)
         if reading is not None:
             reading.cancelled.set()
@@ -127,9 +120,8 @@ class Attaching(QObject):
             shown.setdefault(reading.conversation, {})[number] = shown_name(reading.path.name)
         drafts = {attachment for known in self._service.conversations for attachment in known.draft_attachments}
         self._files = {attachment: file for attachment, file in self._files.items() if attachment in drafts}
-        chosen = self._window.chat.attachments
-        chosen.show_encodings({attachment: encoding for attachment, (_path, encoding) in self._files.items()})
-        chosen.show_reading(shown)
+        encodings = {attachment: encoding for attachment, (_path, encoding) in self._files.items()}
+        self._store.show_reading(shown, encodings)
 
 
 def _read(reading: _Reading) -> FileRead | None:

@@ -21,13 +21,10 @@ class Branches(QObject):
 
     def __init__(self, window: MainWindow, chats: Chats) -> None:
         super().__init__(window)
-        self._window, self._chats, self._service = window, chats, chats.service
+        self._window, self._service = window, chats.service
         self._chat = chat = self._window.chat
         self._tree, self._alternatives = chat.branch_tree, chat.alternatives
         self._tree.opened.connect(self._show_tree)
-        self._tree.chosen.connect(self._on_chosen)
-        self._alternatives.kept.connect(self._on_kept)
-        chat.view.compare_clicked.connect(self._on_compare_clicked)
         self._service.subscribe(self._on_change)
 
     def _on_change(self, change: Change) -> None:
@@ -46,7 +43,7 @@ class Branches(QObject):
 
     @Slot()
     def _show_tree(self) -> None:
-        selected = self._chats.selected
+        selected = self._window.store.selected
         known = self._service.get(selected) if selected is not None else None
         rows = self._service.branch_rows(known.id) if known is not None else ()
         if known is None or len(rows) < 2:
@@ -55,25 +52,10 @@ class Branches(QObject):
         shown = frozenset(message.id for message in self._service.branch(known.id))
         self._tree.show_rows(rows, shown, known.colour)
 
-    @Slot(str)
-    def _on_chosen(self, message: str) -> None:
-        if self._chats.selected is not None:
-            self._service.turns.show_branch(self._chats.selected, MessageId(message))
-
-    @Slot(str)
-    def _on_compare_clicked(self, message: str) -> None:
-        if self._chats.selected is not None:
-            self._compare(self._chats.selected, MessageId(message))
-
-    def _compare(self, conversation: ConversationId, message: MessageId) -> None:
+    def compare(self, conversation: ConversationId, message: MessageId) -> None:
+        """Put the answers at the place of this one side by side."""
         answers = self._service.alternatives(conversation, message)
         branch = self._service.branch(conversation)
         question = next((one.text for one in branch if answers and one.id == answers[0].parent), "")
         if len(answers) > 1:
             self._chat.compare(question, answers, message)
-
-    @Slot(str)
-    def _on_kept(self, message: str) -> None:
-        """The chat goes on from this answer; it is shown even where it is shown already."""
-        self._chat.leave_comparison()
-        self._on_chosen(message)

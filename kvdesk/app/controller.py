@@ -1,7 +1,7 @@
-"""Between window, worker and store: intents of the window become commands, events of the worker what is shown.
+"""Between window, worker and database: events of the worker go to the conversations and to the store of the session.
 
-Owns the model that is open and the pace of events. What a person asks of conversations is in `chats`,
-operations on the cache by hand in `cache_intents`. Knows no widgets' insides, no llama.cpp.
+Owns the model that is open and the pace of events. `commands` carries out what a person asks for. Knows no widgets'
+insides, no llama.cpp.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from kvdesk import paths
 from kvdesk.app.attaching import Attaching
 from kvdesk.app.branches import Branches
-from kvdesk.app.cache_intents import CacheIntents
-from kvdesk.app.chat_list import ChatList
 from kvdesk.app.chats import Chats
+from kvdesk.app.commands import AppCommands
+from kvdesk.app.deletions import Deletions
 from kvdesk.app.exporting import ChatExport
 from kvdesk.app.help_desk import HelpDesk
 from kvdesk.app.importing import ChatImport
+from kvdesk.app.journal_saver import JournalSaver
 from kvdesk.app.search import Search
 from kvdesk.app.servers import Servers
 from kvdesk.app.serving import Serving
@@ -32,13 +33,10 @@ from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import UserError, guarded
 from kvdesk.protocol.cache import (
-    AuditCache,
     CacheView,
     ContextReady,
-    Forget,
     OperationDone,
     RebuildContext,
-    SaveReport,
     UsePolicy,
     Watch,
 )
@@ -56,7 +54,6 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
-from kvdesk.session import Store
 from kvdesk.settings import ContextSettings, KnownServer, Settings
 from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.writer import StoreWriter, Unsaved
@@ -64,6 +61,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 
 if TYPE_CHECKING:
+    from kvdesk.app.first_start import FirstStart
     from kvdesk.app.laboratory import Laboratory
     from kvdesk.app.model_downloads import ModelDownloads
     from kvdesk.app.model_library import ModelLibrary
@@ -79,36 +77,37 @@ class Controller(QObject):
     laboratory: Laboratory
     models: ModelLibrary
     downloads: ModelDownloads
+    first: FirstStart
     event_applied = Signal(object)
     """An event that has been applied and shown: what the guided tour waits for and reports."""
 
     def __init__(
         self,
         window: MainWindow,
+        commands: AppCommands,
         worker: Worker,
         store: StoreWriter,
-        session: Store,
         marker: LoadMarker,
         keys: ServerKeys | None = None,
     ) -> None:
         super().__init__(window)
-        self._window = window
-        self._worker = worker
-        self._store = store
+        self.window, self.worker, self.store = window, worker, window.store
+        commands.controller = self
+        self._database = store
         self._marker = marker
-        self._settings = settings = session.settings
-        self.chats = Chats(window, worker, store, settings)
+        self._settings = settings = window.store.settings
+        self.chats = Chats(self, window.store, worker, store)
         self.conversations = self.chats.service
-        self.chat_list = ChatList(window, self.chats)
-        self._branches = Branches(window, self.chats)
-        self._search = Search(window, store, self.chats)
-        self.exports = ChatExport(window, self.chats, store)
+        self.deletions = Deletions(self, window.store, self.chats)
+        self.branches = Branches(window, self.chats)
+        self.search = Search(window, store, self.chats)
+        self.exports = ChatExport(self, window.store, self.chats, store)
         self.imports = ChatImport(window, self.chats, store)
         self.states = StateWindows(window, lambda: settings.current)
         self.attaching = Attaching(window, self.conversations)
-        self._cache = CacheIntents(window, worker, self.chats)
-        self._help = HelpDesk(window, worker, self.chats, lambda: settings.current)
-        self._silence = Silence(window, worker)
+        self.saver = JournalSaver(self, window.store.notify)
+        self.help = HelpDesk(window, worker, self.chats)
+        self._silence = Silence(self, window.store, worker)
         keys = keys or ServerKeys(paths.keys_file())
         self.servers = Servers(window, keys, settings, self.open_server)
         self.serving = Serving(window, lambda: worker.host, settings)
@@ -116,7 +115,6 @@ class Controller(QObject):
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._replaced: ContextSettings | None = None  # before it: they count again where it could not be made
-        self._is_dead = False
         self._model: Path | None = None  # what was opened last
         self._has_context = self._watched = False
         self._closed = False
@@ -124,14 +122,6 @@ class Controller(QObject):
         self._frame = QTimer(self, singleShot=True, interval=FRAME_MS)
         self._frame.timeout.connect(self._on_frame)
         worker.events_ready.connect(self._on_events_ready)
-        window.forget_requested.connect(self._on_forget_requested)
-        window.rebuild_requested.connect(self._on_rebuild_requested)
-        window.audit_requested.connect(self._on_audit_requested)
-        window.report_requested.connect(self._on_report_requested)
-        window.model_open_requested.connect(self._on_model_open_requested)
-        window.embedded_model_requested.connect(self._on_embedded_model_requested)
-        window.inspector_watched.connect(self._on_inspector_watched)
-        window.unsaved_save_requested.connect(self._on_unsaved_save_requested)
         window.closing.connect(self.shut_down)
         self.destroyed.connect(settings.listen(self._on_settings_changed))
 
@@ -139,7 +129,7 @@ class Controller(QObject):
 
     def start(self, model: Path | None, server: KnownServer | None = None) -> None:
         """Show the stored conversations; the worker connects to `server`, or loads `model`, as soon as it runs."""
-        self._window.show_embedded(self._marker.embedded is not None)
+        self.store.show_embedded(installed=self._marker.embedded is not None)
         self.chats.start()
         self.imports.remove_leftover()
         self._send_policy()
@@ -159,34 +149,33 @@ class Controller(QObject):
         from kvdesk.app.model_downloads import ModelDownloads
         from kvdesk.app.model_library import ModelLibrary
 
-        window, embedded = self._window, self._marker.embedded
+        window, embedded = self.window, self._marker.embedded
         self.laboratory = Laboratory(window, embedded)
         self.models = ModelLibrary(window, self._settings, embedded)
         self.downloads = ModelDownloads(window, self._settings)
         self.downloads.finished.connect(self.models.refresh)
-        first = FirstStart(window, self.chats, self.models, self.downloads, embedded)
+        self.first = FirstStart(window, self.chats, self.models, self.downloads, embedded)
         self._listeners = (
-            self._cache.apply,
-            self._help.apply,
+            self.help.apply,
             self._apply,
             self.laboratory.apply,
             self.models.apply,
-            first.apply,
+            self.first.apply,
             self.servers.apply,
             self.serving.apply,
         )
-        window.rooms.when_models(self.downloads.connect_page)
+        window.rooms.when_made("models", self.downloads.connect_page)
 
     def open_server(self, server: KnownServer) -> None:
         """Ask the worker to connect to a server. The model that is open stays until it answers. Nothing once the engine
         has died.
         """
-        if self._is_dead:
+        if self.store.dead:
             return
         self.conversations.queued.wait_for_model()
         source = Endpoint(server.url, server.model, server.name)
-        self._window.apply_event(ModelLoading(source, 0.0))
-        self._worker.send(LoadModel(source, self.settings.context))
+        self.store.apply(ModelLoading(source, 0.0))
+        self.worker.send(LoadModel(source, self.settings.context))
 
     def open_model(self, path: Path) -> None:
         """Load another model."""
@@ -198,9 +187,9 @@ class Controller(QObject):
         """Ask the worker to load a model; an unfinished load leaves a mark that the next start heeds."""
         self._model = path
         self._marker.set(path)
-        self._window.apply_event(ModelLoading(LocalFile(path), 0.0))  # at once: the back end may only just be starting
+        self.store.apply(ModelLoading(LocalFile(path), 0.0))  # at once: the back end may only just be starting
         self.conversations.queued.wait_for_model()
-        self._worker.send(LoadModel(LocalFile(path), self.settings.context))
+        self.worker.send(LoadModel(LocalFile(path), self.settings.context))
 
     def send_message(self, conversation: ConversationId, text: str) -> MessageId | None:
         """Add the person's message and ask for an answer. Returns the answer's id; None where it waits in the queue."""
@@ -212,12 +201,14 @@ class Controller(QObject):
         if self._closed:
             return
         self._closed = True
+        self.chats.keep_shown()
+        self.attaching.close()
         self.furnish()
         self.conversations.queued.close()
         self._silence.close()
         for ended in (
             self.serving.close,
-            self.chat_list.finish,
+            self.deletions.finish,
             self.laboratory.close,
             self.downloads.close,
             self.models.close,
@@ -227,14 +218,14 @@ class Controller(QObject):
             guarded(ended)
         interrupt = partial(self.conversations.turns.interrupt, tr("kvdesk was closed."))
         try:  # `_on_frame`: what the engine said while it closed
-            for step in (self._end_worker, self._on_frame, interrupt, self._cache.close, self._help.close):
+            for step in (self._end_worker, self._on_frame, interrupt, self.saver.wait, self.help.close):
                 guarded(step)
         finally:
-            self.lost = self._store.close()
+            self.lost = self._database.close()
 
     def _end_worker(self) -> None:
         """A load that hangs leaves its mark, so that the next start does not repeat it."""
-        self.engine_ended = self._worker.shut_down()
+        self.engine_ended = self.worker.shut_down()
         if self.engine_ended:
             self._marker.clear()
 
@@ -242,7 +233,7 @@ class Controller(QObject):
     def show_unsaved(self, unsaved: Unsaved) -> None:
         """The rows that could not be written have changed."""
         self._unsaved = unsaved
-        self._window.show_unsaved(unsaved.sentence)
+        self.store.show_unsaved(unsaved.sentence)
 
     @property
     def settings(self) -> Settings:
@@ -252,64 +243,52 @@ class Controller(QObject):
     @property
     def selected(self) -> ConversationId | None:
         """The conversation that is shown."""
-        return self.chats.selected
+        return self.store.selected
 
-    # --- intents of the window ----------------------------------------------------------------------------------------
+    # --- commands -----------------------------------------------------------------------------------------------------
 
-    @Slot(str)
-    def _on_unsaved_save_requested(self, path: str) -> None:
+    def save_unsaved(self, path: Path) -> None:
         """On this thread: the file is another way out while the disk takes nothing."""
         try:
-            self.exports.save_known(Path(path), self._unsaved.conversations)
-            self._window.show_result(tr("A copy was saved to {file}.").format(file=path), "good", path)
+            self.exports.save_known(path, self._unsaved.conversations)
+            self.store.notify(tr("A copy was saved to {file}.").format(file=path), "good", str(path))
         except UserError as error:
-            self._window.show_result(str(error), "danger")
+            self.store.notify(str(error), "danger")
 
-    @Slot(str)
-    def _on_forget_requested(self, conversation: str) -> None:
-        self._worker.send(Forget(ConversationId(conversation)))
-
-    @Slot(object, str)
-    def _on_rebuild_requested(self, context: ContextSettings, keep: str) -> None:
+    def rebuild(self, context: ContextSettings, keep: str) -> None:
         """Another context is kept only when it could be made: a setting that cannot work must not outlive a restart."""
         if self._has_context:
             self._wanted, self._replaced = context, self.settings.context
-            self._worker.send(RebuildContext(context, keep))  # type: ignore[arg-type]
+            self.worker.send(RebuildContext(context, keep))  # type: ignore[arg-type]
             return
         self._settings.change(context=context)
         if self._model is not None:
             self.open_model(self._model)
 
-    @Slot()
-    def _on_audit_requested(self) -> None:
-        self._worker.send(AuditCache())
-
-    @Slot(str)
-    def _on_report_requested(self, path: str) -> None:
-        self._worker.send(SaveReport(Path(path)))
-
-    @Slot(str)
-    def _on_model_open_requested(self, path: str) -> None:
-        """With the context that it ran with last."""
+    def open_known_model(self, path: Path) -> None:
+        """With the context that it ran with last; the conversations are shown. Nothing once the engine has died."""
+        if self.store.dead:
+            return
         self.furnish()
-        known = self.models.used(Path(path))
-        if known is not None and known.context is not None and Path(path) != self._model:
+        self.window.rooms.show_chats()
+        known = self.models.used(path)
+        if known is not None and known.context is not None and path != self._model:
             self._settings.change(context=known.context)
-        self.open_model(Path(path))
+        self.open_model(path)
 
-    @Slot()
-    def _on_embedded_model_requested(self) -> None:
+    def open_embedded(self) -> None:
+        """Open the model that comes with kvdesk."""
         if self._marker.embedded is not None:
             self.open_model(self._marker.embedded)
+
+    def watch(self, watched: bool) -> None:
+        """Whether the cache is looked at."""
+        self._watched = watched  # views may come all the same, for others who watch
+        self.worker.send(Watch(watched))
 
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         if "cache" in changed:
             self._send_policy()
-
-    @Slot(bool)
-    def _on_inspector_watched(self, watched: bool) -> None:
-        self._watched = watched  # views may come all the same, for others who watch
-        self._worker.send(Watch(watched))
 
     # --- events of the worker -----------------------------------------------------------------------------------------
 
@@ -324,13 +303,13 @@ class Controller(QObject):
 
         Each step is guarded by itself, so that a widget that fails costs neither a token nor the events after it.
         """
-        events = [event for event in self._worker.take_events() if self._watched or not isinstance(event, CacheView)]
+        events = [event for event in self.worker.take_events() if self._watched or not isinstance(event, CacheView)]
         changes = [self.chats.take(event) for event in events]
         self.conversations.turns.tell_growth()
         for event, changed in zip(events, changes, strict=True):
             for change in changed:
                 guarded(partial(self.chats.show, change))
-            for apply in (*self._listeners, self._window.apply_event):
+            for apply in (*self._listeners, self.store.apply):
                 guarded(partial(apply, event))
             self.event_applied.emit(event)
         guarded(self.conversations.queued.send_due)
@@ -349,17 +328,16 @@ class Controller(QObject):
                 self._marker.clear()
                 self._remember(event.model.source)
                 if event.remark:
-                    self._window.show_error(event.remark, "")
+                    self.store.complain(event.remark)
             case CommandFailed():
                 self._on_failed(event.command)
             case EngineDied():
-                self._is_dead = True
                 self._marker.clear()
             case BackendReady():  # another engine than the one that was told before, or one that has more features
                 if Feature.CACHE_POLICY in event.features:
                     self._send_policy()
                 if Feature.CACHE_VIEW in event.features:
-                    self._worker.send(Watch(self._watched))
+                    self.worker.send(Watch(self._watched))
 
     def _on_failed(self, command: Command) -> None:
         if isinstance(command, LoadModel):
@@ -380,7 +358,7 @@ class Controller(QObject):
 
     def _send_policy(self) -> None:
         """Send the cache policy, and the folder for saved conversations."""
-        self._worker.send(UsePolicy(self.settings.cache, paths.states_dir()))
+        self.worker.send(UsePolicy(self.settings.cache, paths.states_dir()))
 
 
 def _fills(event: Event) -> bool:

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background
 from kvdesk.app.chats import Chats
 from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.errors import UserError
+from kvdesk.session import Store as Session
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.translation import tr
-from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 
 There = tuple[Conversation, tuple[Message, ...] | None]
@@ -25,12 +25,11 @@ There = tuple[Conversation, tuple[Message, ...] | None]
 class ChatExport(QObject):
     """One file at a time."""
 
-    def __init__(self, window: MainWindow, chats: Chats, store: StoreWriter) -> None:
-        super().__init__(window)
-        self._window, self._chats, self._store = window, chats, store
+    def __init__(self, parent: QObject, session: Session, chats: Chats, store: StoreWriter) -> None:
+        super().__init__(parent)
+        self._session, self._chats, self._store = session, chats, store
         self._background = Background("export", self)
         self.wait = self._background.wait
-        window.chats_save_requested.connect(self._on_save_requested)
 
     def save(self, path: Path, conversations: Iterable[ConversationId]) -> None:
         """Write them in the format that the ending of the file names, and say in the window what came of it."""
@@ -43,9 +42,9 @@ class ChatExport(QObject):
             return export.write(path, form, self._whole(there))
 
         def done(n: int) -> None:
-            self._window.show_result(export.written_sentence(n, path), "good", str(path))
+            self._session.notify(export.written_sentence(n, path), "good", str(path))
 
-        self._background.run(save, done, lambda error: self._window.show_result(str(error), "danger", ""))
+        self._background.run(save, done, lambda error: self._session.notify(str(error), "danger", ""))
 
     def save_known(self, path: Path, conversations: Iterable[ConversationId]) -> int:
         """Write at once those whose messages are in memory; returns how many. Raises UserError."""
@@ -57,10 +56,6 @@ class ChatExport(QObject):
     def close(self) -> None:
         """End what is being written; the file that was there stays. Before the store is closed."""
         self._background.close()
-
-    @Slot(str, object)
-    def _on_save_requested(self, path: str, conversations: tuple[ConversationId, ...]) -> None:
-        self.save(Path(path), conversations)
 
     def _there(self, conversations: Iterable[ConversationId]) -> Iterator[There]:
         service = self._chats.service

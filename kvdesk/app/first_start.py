@@ -37,8 +37,6 @@ class FirstStart(QObject):
         self._asked_twice: dict[ConversationId, list[TurnStats]] = {}  # what the answers so far cost
         self._asking = QTimer(self, singleShot=True, interval=_SETTLED_MS)
         self._asking.timeout.connect(self._ask_machine)
-        window.starter_requested.connect(self._on_starter)
-        window.offer_requested.connect(downloads.download)
         downloads.finished.connect(self._ask_machine)
         models.machine_known.connect(self._on_machine_known)
 
@@ -55,15 +53,14 @@ class FirstStart(QObject):
                 if len(answers) > 1 or event.state in ("failed", "interrupted"):
                     del self._asked_twice[event.conversation]
                 if len(answers) > 1 and (said := compared(*answers)):
-                    self._window.show_result(said, "good")
+                    self._window.store.notify(said, "good")
 
-    @Slot(str)
-    def _on_starter(self, name: str) -> None:
+    def ask(self, name: str) -> None:
         """Ask its questions in the chat that is shown; the second one waits for the first answer in the queue."""
         starter = next(starter for starter in STARTERS if starter.name == name)
-        if self._chats.selected is None:
+        if self._window.store.selected is None:
             self._chats.new()
-        conversation = self._chats.selected
+        conversation = self._window.store.selected
         assert conversation is not None
         if name == TWICE:
             self._asked_twice[conversation] = []

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from kvdesk import paths
 from kvdesk.app.background import Background
@@ -17,16 +17,12 @@ from kvdesk.app.chats import Chats
 from kvdesk.app.worker import Worker
 from kvdesk.cache.recording import Recording
 from kvdesk.conversations.markdown_file import as_markdown
-from kvdesk.protocol.cache import ContextReady, RecordingTaken, TakeRecording
-from kvdesk.protocol.chat import LogLine, ModelLoaded
+from kvdesk.protocol.cache import RecordingTaken, TakeRecording
+from kvdesk.protocol.chat import LogLine, ModelInfo, ModelLoaded
 from kvdesk.protocol.messages import Event
-from kvdesk.protocol.operations import Capability
-from kvdesk.settings import Settings
+from kvdesk.session.commands import ReportChoice
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
-
-if TYPE_CHECKING:
-    from kvdesk.ui.shell.report_dialog import ReportChoice
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 JOURNAL_MS: Final = 3_000
@@ -51,28 +47,23 @@ class HelpDesk(QObject):
 
     logged = Signal(object)  # a LogLine; from any thread
 
-    def __init__(self, window: MainWindow, worker: Worker, chats: Chats, settings: Callable[[], Settings]) -> None:
+    def __init__(self, window: MainWindow, worker: Worker, chats: Chats) -> None:
         super().__init__(window)
-        self._window, self._worker, self._chats, self._settings = window, worker, chats, settings
-        self._loaded: ModelLoaded | None = None
-        self._possible: tuple[Capability, ...] = ()
+        self._window, self._worker, self._chats, self._session = window, worker, chats, window.store
+        self._opened: ModelInfo | None = None  # last, also after the engine has died
         self._wanted: tuple[Path, ReportChoice] | None = None
         self._background = Background("report", self)
         self._waiting = QTimer(self, singleShot=True, interval=JOURNAL_MS)
         self._waiting.timeout.connect(self._write)
-        self.logged.connect(window.apply_event)
+        self.logged.connect(window.store.apply)
         self._relay = _Relay(self.logged.emit)
         logging.getLogger("kvdesk").addHandler(self._relay)
-        window.about_requested.connect(self._on_about_requested)
-        window.problem_report_requested.connect(self._on_problem_report_requested)
 
     def apply(self, event: Event) -> None:
         """Remember what is open, and take the journal that was asked for."""
         match event:
             case ModelLoaded():
-                self._loaded = event
-            case ContextReady():
-                self._possible = event.possible
+                self._opened = event.model
             case RecordingTaken() if not event.is_over and self._wanted is not None:
                 self._write(event.recording)
             case _:
@@ -83,18 +74,18 @@ class HelpDesk(QObject):
         logging.getLogger("kvdesk").removeHandler(self._relay)
         self._background.wait()
 
-    @Slot()
-    def _on_about_requested(self) -> None:
+    def show_about(self) -> None:
+        """Show versions and licences."""
         from kvdesk.app.installed import about_facts
 
         self._window.help.show_about(about_facts())
 
-    @Slot(str, object)
-    def _on_problem_report_requested(self, path: str, choice: ReportChoice) -> None:
+    def report(self, path: Path, choice: ReportChoice) -> None:
+        """Write a report of a problem."""
         if self._wanted is not None:
             return
-        self._wanted = Path(path), choice
-        if choice.journal and self._loaded is not None:
+        self._wanted = path, choice
+        if choice.journal and self._opened is not None:
             self._waiting.start()
             self._worker.send(TakeRecording())
         else:
@@ -110,10 +101,10 @@ class HelpDesk(QObject):
             return
         (path, choice), self._wanted = self._wanted, None
         sources = ReportSources(
-            settings=self._settings(),
+            settings=self._session.settings.current,
             versions=versions(),
-            model=self._loaded.model if self._loaded is not None else None,
-            possible=self._possible,
+            model=self._opened,
+            possible=tuple(self._session.possible.values()),
             log_dir=paths.log_dir(),
             engine_log=self._window.inspector.log.lines,
             journal=journal,
@@ -121,7 +112,7 @@ class HelpDesk(QObject):
             chat=self._chat() if choice.texts else "",
         )
 
-        say, sentence = self._window.show_result, tr("The report was saved to {name}.").format(name=path)
+        say, sentence = self._session.notify, tr("The report was saved to {name}.").format(name=path)
         self._background.run(
             partial(write_report, path, sources, choice),
             lambda _written: say(sentence, "good", str(path)),
@@ -130,7 +121,7 @@ class HelpDesk(QObject):
 
     def _private_texts(self) -> list[str]:
         """Titles, drafts, prompts and messages that are in memory."""
-        settings = self._settings()
+        settings = self._session.settings.current
         texts = [settings.system_prompt]
         for one in self._chats.service.conversations:
             texts += [one.title, one.draft, one.system_prompt, one.folder]
@@ -140,6 +131,6 @@ class HelpDesk(QObject):
 
     def _chat(self) -> str:
         """The chat that is shown, as Markdown; empty where none is."""
-        selected, service = self._chats.selected, self._chats.service
+        selected, service = self._session.selected, self._chats.service
         known = service.get(selected) if selected is not None else None
         return as_markdown(known, service.branch(known.id)) if known is not None else ""

@@ -23,6 +23,7 @@ from kvdesk.store.addition import Addition
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.dialogs import bring_to_front
 from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.palette import N_COLOURS
 
@@ -73,13 +74,11 @@ class ChatImport(QObject):
         self._background = Background("import", self, AT_ONCE)
         self._lock = threading.Lock()
         self.dialog: ImportDialog | None = None
-        window.import_requested.connect(self._on_import_requested)
 
     def start(self, path: Path) -> None:
         """Read the file, and ask whether its chats are to be added."""
         if self._run is not None and self.dialog is not None:
-            self.dialog.raise_()
-            self.dialog.activateWindow()
+            bring_to_front(self.dialog)
             return
         self._run = run = _Run(path, self._chats.service.conversations)
         if self.dialog is not None:
@@ -96,7 +95,7 @@ class ChatImport(QObject):
         dialog.confirmed.connect(self._on_confirmed)
         dialog.cancelled.connect(self.cancel)
         dialog.show_reading(0, 0)
-        dialog.show()
+        bring_to_front(dialog)
         return dialog
 
     @Slot()
@@ -172,10 +171,6 @@ class ChatImport(QObject):
 
     # --- on the window's thread ---------------------------------------------------------------------------------------
 
-    @Slot(str)
-    def _on_import_requested(self, path: str) -> None:
-        self.start(Path(path))
-
     def _on_progressed(self, run: _Run, read: Progress) -> None:
         if run is self._run and self.dialog is not None:
             self.dialog.show_reading(read.done, read.total)
@@ -207,7 +202,7 @@ class ChatImport(QObject):
         self._chats.service.add_stored(addition.added)
         if addition.added:
             self._chats.select(max(addition.added, key=lambda conversation: conversation.updated_ms).id)
-        self._window.show_result(imported_sentence(len(addition.added)), "good")
+        self._window.store.notify(imported_sentence(len(addition.added)), "good")
         if self.dialog is not None:
             self.dialog.end()
 

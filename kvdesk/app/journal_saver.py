@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background
 from kvdesk.cache.journal_file import JournalHeader, save_journal
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import KvdeskError
+from kvdesk.session.changed import Tone
 from kvdesk.translation import tr
 
 
 class JournalSaver(QObject):
-    """One file at a time. `wait` before it goes away."""
+    """One file at a time; `say` how it ended: a sentence, its tone, and the file. `wait` before it goes away."""
 
-    said = Signal(str, str, str)  # how it ended: a sentence, its tone, and the file
-
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject, say: Callable[[str, Tone, str], None]) -> None:
         super().__init__(parent)
+        self._say = say
         self._background = Background("journal", self)
         self.wait = self._background.wait
 
     def save(self, path: Path, recording: Recording, header: JournalHeader) -> None:
         sentence = tr("{n:,} operations were saved to {name}.").format(n=len(recording), name=path)
         save = partial(save_journal, path, recording, header)
-        self._background.run(save, lambda _saved: self.said.emit(sentence, "good", str(path)), self._on_failed)
+        self._background.run(save, lambda _saved: self._say(sentence, "good", str(path)), self._on_failed)
 
     def _on_failed(self, error: KvdeskError) -> None:
-        self.said.emit(str(error), "danger", "")
+        self._say(str(error), "danger", "")

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from PySide6.QtCore import QFile, QObject, QUrl, Slot
+from PySide6.QtCore import QFile, QObject, QUrl
 from PySide6.QtGui import QDesktopServices
 
 from kvdesk import paths
@@ -23,6 +23,8 @@ from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.protocol.chat import LocalFile, ModelLoaded
 from kvdesk.protocol.experiment import Failed, Finished, Record, Request
 from kvdesk.protocol.messages import Event
+from kvdesk.session.changed import Tone
+from kvdesk.session.features import LabCommands
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.lab import REPORT, RESULT, ModelChoice, Needs, PastResult, Question
@@ -37,7 +39,7 @@ MOST_RESULTS = 50
 """Of one experiment that are listed: the newest."""
 
 
-class Laboratory(QObject):
+class Laboratory(QObject, LabCommands):
     """`embedded`: the model that comes with kvdesk."""
 
     def __init__(self, window: MainWindow, embedded: Path | None) -> None:
@@ -51,7 +53,8 @@ class Laboratory(QObject):
         self._speeds: dict[str, tuple[float, float] | None] = {}  # by model, from its last run
         self._background = Background("lab", self)
         self._experiments = Background("experiment", self)
-        self._window.rooms.when_lab(self._on_lab_made)
+        window.commands.lab = self
+        self._window.rooms.when_made("lab", self._on_lab_made)
 
     @property
     def run(self) -> ExperimentRun | None:
@@ -80,26 +83,18 @@ class Laboratory(QObject):
 
     # --- intents of the page ------------------------------------------------------------------------------------------
 
-    @Slot(object)
-    def _on_lab_made(self, page: LabPage) -> None:
-        self._page = page
-        page.needs_asked.connect(self._on_needs_asked)
-        page.run_requested.connect(self._on_run_requested)
-        page.cancel_requested.connect(self._on_cancel_requested)
-        page.results_asked.connect(self._on_results_asked)
-        page.report_requested.connect(self._on_report_requested)
-        page.delete_requested.connect(self._on_delete_requested)
+    def _on_lab_made(self) -> None:
+        self._page = page = self._window.rooms.lab
+        assert page is not None
         self._show_models()
         self._in_background(_questions, page.show_questions)
 
-    @Slot(object)
-    def _on_needs_asked(self, request: Request) -> None:
+    def ask_needs(self, request: Request) -> None:
         page = self._page
         if page is not None:
             self._in_background(lambda: self._needs(request), lambda needs: page.show_needs(request, needs))
 
-    @Slot(object)
-    def _on_run_requested(self, request: Request) -> None:
+    def begin(self, request: Request) -> None:
         from kvdesk.app.experiment_run import ExperimentRun
 
         if self._run is None and self._page is not None and not self._experiments.is_closing:
@@ -108,24 +103,17 @@ class Laboratory(QObject):
             self._experiments.run(run.work, failed=partial(self._on_broken, run))
             self._page.begin(request)
 
-    @Slot()
-    def _on_cancel_requested(self) -> None:
-        self.cancel()
-
-    @Slot(str)
-    def _on_results_asked(self, experiment_id: str) -> None:
+    def ask_results(self, experiment_id: str) -> None:
         self._show_results(experiment_id)
 
-    @Slot(object)
-    def _on_report_requested(self, past: PastResult) -> None:
+    def open_report(self, past: PastResult) -> None:
         file = past.folder / REPORT
         if not file.is_file():
             self._complain(tr("The report is not there any more: {file}").format(file=file))
         elif not QDesktopServices.openUrl(QUrl.fromLocalFile(str(file))):
             self._complain(tr("No program opens it; the report is {file}").format(file=file))
 
-    @Slot(object)
-    def _on_delete_requested(self, results: tuple[PastResult, ...]) -> None:
+    def delete_results(self, results: tuple[PastResult, ...]) -> None:
         """To the trash of the system, where they can be taken out again."""
         for past in results:
             if past.folder.exists() and not move_to_trash(past.folder):
@@ -163,10 +151,10 @@ class Laboratory(QObject):
         if self._page is not None:
             self._page.end(sentence, detail)
 
-    def _tell_elsewhere(self, sentence: str, tone: str) -> None:
+    def _tell_elsewhere(self, sentence: str, tone: Tone) -> None:
         """How it ended, when the page is not looked at."""
-        if not self._window.rooms.shows_lab:
-            self._window.show_result(tr("Lab: {sentence}").format(sentence=sentence), tone)
+        if self._window.rooms.shown != "lab":
+            self._window.store.notify(tr("Lab: {sentence}").format(sentence=sentence), tone)
 
     # --- on the other thread ------------------------------------------------------------------------------------------
 

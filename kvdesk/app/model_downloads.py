@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from kvdesk.app.background import Background, Task
 from kvdesk.errors import UserError
@@ -16,19 +16,19 @@ from kvdesk.library.download_queue import Download, DownloadQueue, State
 from kvdesk.library.hub import Hub, is_repo, keep_token, read_token
 from kvdesk.library.recommended import recommended
 from kvdesk.session import SettingsStore
+from kvdesk.session.features import HubCommands
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.downloads import Offer, offers_of, recommended_offers
 
 if TYPE_CHECKING:
     from kvdesk.ui.models.get_models import GetModels
-    from kvdesk.ui.models.page import ModelsPage
 
 AT_ONCE: Final = 8
 """Questions to the hub: one that it never answers keeps nothing from the next."""
 
 
-class ModelDownloads(QObject):
+class ModelDownloads(QObject, HubCommands):
     """settings: where the address of the hub is."""
 
     finished = Signal()
@@ -39,27 +39,18 @@ class ModelDownloads(QObject):
         self._window = window
         self._settings = settings
         self._part: GetModels | None = None
-        self._page: ModelsPage | None = None
         self._filled = False  # with what was known when it was first shown
         self._queue: DownloadQueue | None = None
         self._downloads: tuple[Download, ...] = ()
         self._background = Background("hub", self, AT_ONCE)
+        window.commands.hub = self
         self._question: Task | None = None  # the last one: an answer to an older one is dropped
 
-    def connect_page(self, page: ModelsPage) -> None:
+    def connect_page(self) -> None:
         """The page was made."""
-        self._page, self._part = page, page.get_models
-        self._filled = False
-        part = self._part
-        part.shown.connect(self._on_shown)
-        part.search_requested.connect(self._on_search)
-        part.files_requested.connect(self._on_files)
-        part.download_requested.connect(self._on_download)
-        part.pause_clicked.connect(lambda key: self._made_queue().pause(key))
-        part.resume_clicked.connect(lambda key: self._made_queue().resume(key))
-        part.cancel_clicked.connect(lambda key: self._made_queue().cancel(key))
-        part.open_clicked.connect(self._on_open)
-        part.access_changed.connect(self._on_access_changed)
+        page = self._window.rooms.models
+        assert page is not None
+        self._part = page.get_models
 
     def close(self) -> None:
         """Downloads are paused."""
@@ -69,8 +60,7 @@ class ModelDownloads(QObject):
 
     # --- intents ------------------------------------------------------------------------------------------------------
 
-    @Slot()
-    def _on_shown(self) -> None:
+    def fill(self) -> None:
         """The first time; nothing is asked of the network yet."""
         if self._filled or self._part is None or self._background.is_closing:
             return
@@ -82,28 +72,24 @@ class ModelDownloads(QObject):
         else:
             self._part.show_downloads(self._downloads)
 
-    @Slot(str)
-    def _on_search(self, words: str) -> None:
+    def search(self, words: str) -> None:
         part = self._shown_part()
         repo = words.removeprefix("https://huggingface.co/").strip("/")
         if is_repo(repo):
-            self._on_files(repo)
+            self.list_files(repo)
         else:
             self._ask(lambda hub: partial(part.show_repos, hub.search(words)))
 
-    @Slot(str)
-    def _on_files(self, repo: str) -> None:
+    def list_files(self, repo: str) -> None:
         part = self._shown_part()
         self._ask(lambda hub: partial(part.show_files, repo, offers_of(hub.models(repo))))
 
-    @Slot(object)
     def download(self, offer: Offer) -> None:
         """Show the page of models, and download this one there."""
-        self._window.rooms.show_get_models()
-        self._on_download(offer)
+        self._window.rooms.show_models(get=True)
+        self.get(offer)
 
-    @Slot(object)
-    def _on_download(self, offer: Offer) -> None:
+    def get(self, offer: Offer) -> None:
         part, queue = self._shown_part(), self._made_queue()
         if offer.model is not None:
             queue.add(offer.model)
@@ -123,14 +109,21 @@ class ModelDownloads(QObject):
 
         self._ask(found)
 
-    @Slot(str)
-    def _on_open(self, key: str) -> None:
-        path = next((one.path for one in self._downloads if one.key == key), None)
-        if path is not None and self._page is not None:
-            self._page.open_requested.emit(path)
+    def pause(self, key: str) -> None:
+        self._made_queue().pause(key)
 
-    @Slot(str, object)
-    def _on_access_changed(self, endpoint: str, token: str | None) -> None:
+    def resume(self, key: str) -> None:
+        self._made_queue().resume(key)
+
+    def drop(self, key: str) -> None:
+        self._made_queue().cancel(key)
+
+    def open(self, key: str) -> None:
+        path = next((one.path for one in self._downloads if one.key == key), None)
+        if path is not None:
+            self._window.commands.open_model(path)
+
+    def set_access(self, endpoint: str, token: str | None) -> None:
         part = self._shown_part()
         try:
             Hub(endpoint)

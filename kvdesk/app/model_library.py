@@ -23,6 +23,7 @@ from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import LocalFile, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.session import SettingsStore
+from kvdesk.session.features import ModelCommands
 from kvdesk.settings import ContextSettings, UsedModel
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
@@ -38,7 +39,7 @@ SHARE: Final = 0.9
 Found = tuple[tuple[ModelRow, ...], Machine]
 
 
-class ModelLibrary(QObject):
+class ModelLibrary(QObject, ModelCommands):
     """settings: where models are remembered; embedded: the model that comes with kvdesk."""
 
     machine_known = Signal(object, object)  # Machine; paths of the models that are here, by the names of their files
@@ -51,7 +52,8 @@ class ModelLibrary(QObject):
         self._background = Background("models", self)
         self._bandwidth = 0.0
         self._facts: dict[tuple[Path, int, int], ModelFacts] = {}  # by file, its size and time
-        self._window.rooms.when_models(self._on_page_made)
+        window.commands.models = self
+        self._window.rooms.when_made("models", self._on_page_made)
         self._show_better()
 
     def apply(self, event: Event) -> None:
@@ -74,7 +76,7 @@ class ModelLibrary(QObject):
                 pass
 
     def _show_better(self) -> None:
-        self._window.show_better(self._open is not None and self._open == self._embedded)
+        self._window.store.show_embedded(is_open=self._open is not None and self._open == self._embedded)
 
     def used(self, path: Path) -> UsedModel | None:
         """What is remembered of a model."""
@@ -160,22 +162,17 @@ class ModelLibrary(QObject):
 
     # --- intents of the page ------------------------------------------------------------------------------------------
 
-    @Slot(object)
-    def _on_page_made(self, page: ModelsPage) -> None:
-        self._page = page
-        page.refresh_clicked.connect(self.refresh)
-        page.favourite_changed.connect(self._on_favourite_changed)
-        page.delete_requested.connect(self._on_delete_requested)
+    def _on_page_made(self) -> None:
+        self._page = page = self._window.rooms.models
+        assert page is not None
         self.refresh()
 
-    @Slot(object, bool)
-    def _on_favourite_changed(self, path: Path, favourite: bool) -> None:
+    def mark(self, path: Path, *, favourite: bool) -> None:
         known = self.used(path) or UsedModel(path=str(path))
         self._keep(known.model_copy(update={"favourite": favourite}))
         self.refresh()
 
-    @Slot(object)
-    def _on_delete_requested(self, path: Path) -> None:
+    def delete(self, path: Path) -> None:
         """Into the trash where there is one."""
         assert self._page is not None
         if not path.exists():

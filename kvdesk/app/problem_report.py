@@ -25,9 +25,9 @@ from kvdesk.cache.recording import Recording
 from kvdesk.errors import UserError
 from kvdesk.protocol.chat import LocalFile, LogLine, ModelInfo
 from kvdesk.protocol.operations import Capability
+from kvdesk.session.commands import ReportChoice
 from kvdesk.settings import Settings
 from kvdesk.translation import tr
-from kvdesk.ui.shell.report_dialog import ReportChoice
 from kvdesk.values import asdict, dataclass, field
 from kvdesk.whole_file import replacing
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Slot
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
@@ -14,6 +14,9 @@ from kvdesk.app.journal_saver import JournalSaver
 from kvdesk.cache.journal_file import JournalHeader, load_journal
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import UserError
+from kvdesk.protocol.cache import TakeRecording
+from kvdesk.protocol.messages import Command
+from kvdesk.session import Commands, Store
 from kvdesk.translation import tr
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.timeline.page import TimelinePage
@@ -21,7 +24,21 @@ from kvdesk.ui.widgets.controls import ElidedLabel
 from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cache_state import CacheState
+
+
+class JournalCommands(Commands):
+    """Of a window that shows a journal: to write it, and to ask for a newer one."""
+
+    def __init__(self, export: Callable[[Path, Recording], None], ask: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
+        self._export, self._ask = export, ask
+
+    def save_recording(self, path: Path, recording: Recording) -> None:
+        self._export(path, recording)
+
+    def submit(self, command: Command) -> None:
+        if isinstance(command, TakeRecording):
+            self._ask()
 
 
 class ReplayWindow(QWidget):
@@ -33,12 +50,10 @@ class ReplayWindow(QWidget):
         self.setWindowTitle(tr("{name} - kvdesk replay").format(name=name))
         self.setWindowIcon(application_icon())
         self._header = header
-        theme = Theme(app, self)
-        self.timeline = TimelinePage(theme, CacheState(), {}, live=False)
-        self.timeline.export_requested.connect(self._on_export_requested)
-        self.strip = ActivityStrip(theme)
-        self._saver = JournalSaver(self)
-        self._saver.said.connect(self.strip.show_result)
+        theme, store, commands = Theme(app, self), Store(), JournalCommands(self._export)
+        self.timeline = TimelinePage(theme, store, commands, live=False)
+        self.strip = ActivityStrip(theme, store, commands)
+        self._saver = JournalSaver(self, store.notify)
         self.about = ElidedLabel(about(name, header, recording))
         self.about.setProperty("tone", "secondary")
         self.about.setProperty("scale", "small")
@@ -64,9 +79,8 @@ class ReplayWindow(QWidget):
         """Until a file that is being written is there."""
         self._saver.wait()
 
-    @Slot(str, object)
-    def _on_export_requested(self, path: str, recording: Recording) -> None:
-        self._saver.save(Path(path), recording, self._header)
+    def _export(self, path: Path, recording: Recording) -> None:
+        self._saver.save(path, recording, self._header)
 
 
 def about(name: str, header: JournalHeader, recording: Recording) -> str:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from kvdesk.app.background import Background
 from kvdesk.app.display import has_display
 from kvdesk.errors import KvdeskError, UserError
+from kvdesk.session import Commands, Store
 from kvdesk.settings import ContextSettings
 from kvdesk.state_files.found import Answer
 from kvdesk.state_files.reader import read_state_file
@@ -55,7 +56,7 @@ class StateWindow(QWidget):
         self.view.show_answer(answer)
         self.view.model_wanted.connect(self._choose_model)
         self.view.other_wanted.connect(self._choose_other)
-        self.strip = ActivityStrip(theme)
+        self.strip = ActivityStrip(theme, Store(), Commands())
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 12, 12, 12)
         column.addWidget(self.view)

@@ -26,12 +26,10 @@ class Search(QObject):
         self._window, self._store, self._chats = window, store, chats
         self._wanted: tuple[ConversationId, MessageId | None] | None = None  # to be shown as soon as its chat is read
         self._done.connect(self._on_done)
-        window.search_requested.connect(self._on_requested)
-        self._window.conversations.results.chosen.connect(self._on_chosen)
         chats.service.subscribe(self._on_change)  # after the window, which shows the branch then
 
-    @Slot(str)
-    def _on_requested(self, text: str) -> None:
+    def ask(self, text: str) -> None:
+        """What is found is shown in the list of conversations."""
         self._wanted = None
         self._window.chat.view.mark_found(())
         if not text.strip():
@@ -44,21 +42,20 @@ class Search(QObject):
         try:
             hits = done.result()  # type: ignore[attr-defined]
         except KvdeskError as error:
-            self._window.show_error(str(error), error.detail)
+            self._window.store.complain(str(error), error.detail)
             return
         known = [hit for hit in hits if self._chats.service.get(hit.conversation) is not None]
         rows = found_rows((hit.conversation, hit.message, hit.title, hit.excerpt) for hit in known)
         self._window.conversations.show_found(text, words_of(text), rows)
 
-    @Slot(str, str)
-    def _on_chosen(self, conversation: str, message: str) -> None:
-        name = ConversationId(conversation)
-        if self._chats.service.get(name) is None:
+    def go_to(self, conversation: ConversationId, message: MessageId | None) -> None:
+        """Show a conversation at a message, or at the first of its branch with one of the words."""
+        if self._chats.service.get(conversation) is None:
             return  # deleted since it was found
-        self._wanted = (name, MessageId(message) if message else None)
-        if name != self._chats.selected:
-            self._chats.select(name)  # tells its branch, now or when it has been read
-        elif self._chats.service.is_read(name):
+        self._wanted = (conversation, message)
+        if conversation != self._window.store.selected:
+            self._chats.select(conversation)  # tells its branch, now or when it has been read
+        elif self._chats.service.is_read(conversation):
             self._show()
 
     def _on_change(self, change: Change) -> None:
@@ -68,7 +65,7 @@ class Search(QObject):
     def _show(self) -> None:
         """Show the message that was chosen, on its branch."""
         wanted, self._wanted = self._wanted, None
-        if wanted is None or wanted[0] != self._chats.selected:
+        if wanted is None or wanted[0] != self._window.store.selected:
             return
         conversation, chosen = wanted
         message = chosen or self._first_shown(conversation)
@@ -79,7 +76,7 @@ class Search(QObject):
         if self._is_shown(conversation, message):
             self._window.chat.view.mark_found(self._window.conversations.results.words, message)
         elif self._chats.service.answer_of(conversation) is not None:
-            self._window.show_result(
+            self._window.store.notify(
                 tr("This message is on another branch. Wait until the answer has ended."), "warning"
             )
 

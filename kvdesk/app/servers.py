@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background, Task
 from kvdesk.errors import KvdeskError
@@ -17,13 +17,13 @@ from kvdesk.protocol.chat import Endpoint, ModelLoaded
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.servers import ServerFound
 from kvdesk.session import SettingsStore
+from kvdesk.session.features import ServerCommands
 from kvdesk.settings import KnownServer
 from kvdesk.store.server_keys import ServerKeys
 from kvdesk.ui.shell.main_window import MainWindow
 
 if TYPE_CHECKING:
     from kvdesk.ui.server.connect_section import ConnectSection
-    from kvdesk.ui.settings.page import SettingsPage
 
 MOST_SERVERS: Final = 50
 AT_ONCE: Final = 16
@@ -48,7 +48,7 @@ def find(url: str, key: str) -> ServerFound:
         raise problem_of(error, 15.0) from error
 
 
-class Servers(QObject):
+class Servers(QObject, ServerCommands):
     """settings: where servers are remembered; open_server: connects one."""
 
     def __init__(
@@ -63,9 +63,9 @@ class Servers(QObject):
         self._background = Background("server", self, AT_ONCE)
         self._test: Task | None = None  # the last one: what an older one found is not shown
         self._section: ConnectSection | None = None
-        window.reconnect_requested.connect(self._on_reconnect)
         self.destroyed.connect(settings.listen(self._on_settings_changed))
-        self._window.rooms.settings_made.connect(self._on_page_made)
+        window.commands.servers = self
+        self._window.rooms.when_made("settings", self._on_page_made)
 
     def apply(self, event: Event) -> None:
         """A server that answered is remembered, with the model that was opened there."""
@@ -73,21 +73,17 @@ class Servers(QObject):
             source = event.model.source
             self._remember(KnownServer(url=source.url, name=source.server, model=source.model))
 
-    @Slot(object)
-    def _on_page_made(self, page: SettingsPage) -> None:
+    def _on_page_made(self) -> None:
+        page = self._window.rooms.settings
+        assert page is not None
         self._section = section = page.connecting
-        section.test_clicked.connect(self._on_test_clicked)
-        section.connect_clicked.connect(self._on_connect_clicked)
-        section.forget_clicked.connect(self._on_forget_clicked)
-        section.chosen.connect(self._on_chosen)
         section.show_servers(self._settings.current.servers)
 
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         if "servers" in changed and self._section is not None:
             self._section.show_servers(self._settings.current.servers)
 
-    @Slot(str, object)
-    def _on_test_clicked(self, url: str, key: str | None) -> None:
+    def test(self, url: str, key: str | None) -> None:
         self._forget_test()
         self._test = self._background.run(
             lambda: find(url, self._keys.get(url) if key is None else key), self._on_found, self._on_not_found
@@ -105,8 +101,7 @@ class Servers(QObject):
         if self._section is not None:
             self._section.show_problem(str(error), error.detail)
 
-    @Slot(object, object)
-    def _on_connect_clicked(self, server: KnownServer, key: str | None) -> None:
+    def connect_to(self, server: KnownServer, key: str | None) -> None:
         """The key counts at once; keeping it may take longer than connecting. None: the one that is kept."""
         self._forget_test()
         self._window.rooms.show_chats()
@@ -117,18 +112,16 @@ class Servers(QObject):
         if key is not None:
             self._background.run(lambda: self._keys.keep(server.url, key), self._on_key_kept)
 
-    @Slot()
-    def _on_reconnect(self) -> None:
+    def reconnect(self) -> None:
+        """Connect the server that was connected last."""
         if servers := self._settings.current.servers:
             self._open(servers[0])
 
-    @Slot(str)
-    def _on_forget_clicked(self, url: str) -> None:
+    def forget(self, url: str) -> None:
         self._settings.change(servers=tuple(one for one in self._settings.current.servers if one.url != url))
         self._background.run(lambda: self._keys.keep(url, ""))
 
-    @Slot(str)
-    def _on_chosen(self, url: str) -> None:
+    def read_key(self, url: str) -> None:
         self._background.run(lambda: self._keys.get(url), partial(self._on_key_read, url))
 
     def _on_key_read(self, url: str, key: str) -> None:
@@ -137,7 +130,7 @@ class Servers(QObject):
 
     def _on_key_kept(self, sentence: str) -> None:
         if sentence:
-            self._window.show_result(sentence, "warning")
+            self._window.store.notify(sentence, "warning")
 
     def _remember(self, server: KnownServer) -> None:
         """As the last one that was connected."""

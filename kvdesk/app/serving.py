@@ -14,6 +14,7 @@ from kvdesk.errors import KvdeskError
 from kvdesk.host.host import Host
 from kvdesk.protocol.messages import Event
 from kvdesk.session import SettingsStore
+from kvdesk.session.features import ServeCommands
 from kvdesk.settings import ServeSettings
 from kvdesk.store.server_key import key_file, read_key
 from kvdesk.translation import tr
@@ -23,13 +24,12 @@ from kvdesk.viewmodel.requests import RequestLog
 if TYPE_CHECKING:
     from kvdesk.server.server import Server
     from kvdesk.ui.server.serve_section import ServeSection
-    from kvdesk.ui.settings.page import SettingsPage
 
 _SHOW_MS: Final = 250
 """Rows change so often at most while answers are written."""
 
 
-class Serving(QObject):
+class Serving(QObject, ServeCommands):
     """`host`: of the engine; `settings`: where programs are served, and what they may."""
 
     def __init__(
@@ -47,7 +47,8 @@ class Serving(QObject):
         self._starting = self._closed = False
         self._show = QTimer(self, singleShot=True, interval=_SHOW_MS)
         self._show.timeout.connect(self._show_requests)
-        self._window.rooms.settings_made.connect(self._on_page_made)
+        window.commands.serving = self
+        self._window.rooms.when_made("settings", self._on_page_made)
         self._show_requests()
 
     @property
@@ -73,12 +74,10 @@ class Serving(QObject):
 
     # --- intents ------------------------------------------------------------------------------------------------------
 
-    @Slot(object)
-    def _on_page_made(self, page: SettingsPage) -> None:
+    def _on_page_made(self) -> None:
+        page = self._window.rooms.settings
+        assert page is not None
         self._section = section = page.serving
-        page.serve_requested.connect(self._on_start)
-        section.stop_clicked.connect(self._on_stop)
-        section.new_key_clicked.connect(self._on_new_key)
         section.show_key(self._key())
         if self._server is not None:
             section.show_serving(self._server.url, self._n_ctx)
@@ -86,8 +85,7 @@ class Serving(QObject):
             section.show_starting()
         self._show_requests()
 
-    @Slot()
-    def _on_start(self) -> None:
+    def begin(self) -> None:
         """Importing what serves takes a quarter of a second: not on this thread."""
         if self._server is not None or self._starting:
             return
@@ -122,14 +120,12 @@ class Serving(QObject):
         if self._section is not None:
             self._section.show_stopped(str(error))
 
-    @Slot()
-    def _on_stop(self) -> None:
+    def end(self) -> None:
         self._stop()
         if self._section is not None:
             self._section.show_stopped()
 
-    @Slot()
-    def _on_new_key(self) -> None:
+    def renew_key(self) -> None:
         with contextlib.suppress(OSError):
             key_file().unlink(missing_ok=True)
         if self._section is not None:
@@ -149,7 +145,7 @@ class Serving(QObject):
         try:
             return read_key(key_file())
         except OSError as error:
-            self._window.show_error(tr("The API key cannot be kept: {why}.").format(why=error.strerror or error))
+            self._window.store.complain(tr("The API key cannot be kept: {why}.").format(why=error.strerror or error))
             from kvdesk.server.config import new_key
 
             return new_key()
@@ -158,7 +154,7 @@ class Serving(QObject):
     def _show_requests(self) -> None:
         """On the page, and in the window how many are answered now."""
         url = self._server.url if self._server is not None else ""
-        self._window.show_serving(url, self.log.n_running)
+        self._window.store.show_served(url, self.log.n_running)
         if self._section is not None:
             self._section.show_requests(self.log.rows, self._kept(), self.log.score.sentence)
 

@@ -10,8 +10,8 @@ from typing import Final
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from kvdesk.app.worker import Worker
+from kvdesk.session import Store
 from kvdesk.translation import tr
-from kvdesk.ui.shell.main_window import MainWindow
 
 LOOK_MS: Final = 1_000
 SILENT_S: Final = 15.0
@@ -21,9 +21,9 @@ SILENT_S: Final = 15.0
 class Silence(QObject):
     """Looks at the worker every `LOOK_MS`."""
 
-    def __init__(self, window: MainWindow, worker: Worker) -> None:
-        super().__init__(window)
-        self._window, self._worker = window, worker
+    def __init__(self, parent: QObject, session: Store, worker: Worker) -> None:
+        super().__init__(parent)
+        self._session, self._worker = session, worker
         self._said = False
         self._clock = QTimer(self, interval=LOOK_MS)
         self._clock.timeout.connect(self.look)
@@ -38,7 +38,7 @@ class Silence(QObject):
         """Say what has changed since the last look."""
         silent = self._worker.silent_s >= SILENT_S
         if silent and not self._said:
-            self._window.show_result(
+            self._session.notify(
                 tr(
                     "The engine has not answered for {silent_s:.0f} seconds: it computes, or hangs. What is shown is "
                     "saved; kvdesk can be closed and started again."
@@ -46,5 +46,5 @@ class Silence(QObject):
                 "warning",
             )
         elif self._said and not silent:
-            self._window.show_result(tr("The engine answers again."), "good")
+            self._session.notify(tr("The engine answers again."), "good")
         self._said = silent

@@ -28,16 +28,15 @@ class StateWindows(QObject):
         self._window, self._settings = window, settings
         self._background = Background("state", self)
         self.opened: list[StateWindow] = []
-        window.state_open_requested.connect(self._open)
         window.closing.connect(self._close)
 
-    @Slot(str)
-    def _open(self, path: str) -> None:
+    def open(self, path: Path) -> None:
+        """Read it; then there is a window, or what is wrong is said in the main one."""
         from kvdesk.app.saved_state import Question
 
         now = self._settings()
         model = Path(now.model) if now.model else paths.embedded_model()
-        question = Question(Path(path), None, model if model is not None and model.exists() else None, now.context)
+        question = Question(path, None, model if model is not None and model.exists() else None, now.context)
         self._background.run(question.answer, partial(self._show, question), self._on_error)
 
     def _show(self, question: Question, answer: Answer) -> None:
@@ -49,7 +48,7 @@ class StateWindows(QObject):
         window.show()
 
     def _on_error(self, error: KvdeskError) -> None:
-        self._window.show_error(str(error), error.detail)
+        self._window.store.complain(str(error), error.detail)
 
     @Slot()
     def _close(self) -> None:

@@ -229,7 +229,8 @@ def _found_models(folder: Path) -> str:
     facts = facts_of(found)
     _expect(not facts.problem, facts.problem)
     fit = fit_of(found, SMALL, available_bytes())
-    page = ModelsPage(Theme(_application()))
+    window = MainWindow(_application())
+    page = ModelsPage(window.kit)
     try:
         page.show_rows((row_of(facts, fit, None, Machine(0.0, False, available_bytes())),), Machine(0.0, False, 0))
         page.show()
@@ -239,6 +240,7 @@ def _found_models(folder: Path) -> str:
     finally:
         page.close()
         page.deleteLater()
+        window.deleteLater()
 
 
 def _languages() -> str:

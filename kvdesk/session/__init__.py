@@ -1,9 +1,8 @@
-"""What the window and its controllers share: state that has one owner, and tells who listens what has changed.
+"""What the window and its controllers share: the state of one run, and what a person can ask for. Knows no Qt."""
 
-Knows no Qt. Today it holds the settings.
-"""
-
+from kvdesk.session.changed import Changed
+from kvdesk.session.commands import Commands
 from kvdesk.session.settings_store import SettingsStore
 from kvdesk.session.store import Store
 
-__all__ = ["SettingsStore", "Store"]
+__all__ = ["Changed", "Commands", "SettingsStore", "Store"]

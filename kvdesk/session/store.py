@@ -1,16 +1,72 @@
-"""The state of one run of the application, each part with one owner."""
+"""The state of one run, without Qt: settings, selection, conversations, model, requests, cells and measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Final, TypeAlias
 
-from kvdesk.errors import KvdeskError
+from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId
+from kvdesk.conversations.changes import (
+    AnswerEnded,
+    BranchChanged,
+    MessagesAdded,
+    MessagesChanged,
+    MessagesDeleted,
+    QueueState,
+)
+from kvdesk.errors import KvdeskError, guarded
+from kvdesk.protocol.cache import (
+    CacheView,
+    ContextReady,
+    LoadSample,
+    MemoryLedger,
+    MessageSpans,
+    OperationDone,
+    RebuildContext,
+    RecordingTaken,
+    SpeedSample,
+    TokenTexts,
+)
+from kvdesk.protocol.chat import (
+    BackendReady,
+    ContextUse,
+    EngineDied,
+    EngineRestarted,
+    Generate,
+    MessageRetention,
+    ModelLoaded,
+    PrefillProgress,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from kvdesk.protocol.features import Feature
+from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.operations import Operate
+from kvdesk.session.changed import Changed, MessageChange, Notice, Problem, Range, Served, Tone, Update
 from kvdesk.session.settings_store import Save, SettingsStore
+from kvdesk.session.state import MAX_LEASES, History, State
 from kvdesk.settings import Settings
+from kvdesk.values import replace
+from kvdesk.viewmodel.readout import cells_of_owners
+
+_COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
+MAX_EFFECTS: Final = 256
+"""Operations by hand whose effects are kept for the timeline; the oldest go first."""
 
 
-class Store:
-    """Given to the window and to its controllers. Without `save` nothing outlives the run."""
+Listener: TypeAlias = Callable[[Changed, Update | None], None]
+"""Called with what has changed, and what came if something did; it reads the rest from the store."""
+
+
+class Store(State):
+    """Everything at this moment. Widgets and controllers read it and keep no copy; `apply` takes events over, the other
+    methods of the first part what the person or the application does. Each tells the listeners what it changed.
+
+    `save` keeps each change of a setting at once; `complain` hears when that failed.
+    """
 
     def __init__(
         self,
@@ -18,4 +74,352 @@ class Store:
         save: Save = lambda _before, _now: None,
         complain: Callable[[KvdeskError], None] = lambda _error: None,
     ) -> None:
+        super().__init__()
         self.settings = SettingsStore(settings or Settings(), save, complain)
+        self._listeners: list[Listener] = []
+        self._operation: int | None = None  # of the view that was measured last
+        self._counted_s = 0.0
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """`listener` is called after each change, until what is returned is called."""
+        self._listeners.append(listener)
+        return partial(self._listeners.remove, listener)
+
+    def _tell(self, changed: Changed, update: Update | None = None) -> Changed:
+        """One listener that fails costs no other."""
+        for listener in tuple(self._listeners):
+            guarded(partial(listener, changed, update))
+        return changed
+
+    # --- changes --------------------------------------------------------------------------------------------------
+
+    def apply(self, update: Event | MessageChange) -> Changed:
+        """Take over an event of the engine, or a change of messages; the parts of the state that it changed."""
+        changed = guarded(partial(self._take, update)) or Changed.NOTHING
+        guarded(partial(self._measure, update))
+        return self._tell(changed, update)
+
+    def notify(self, sentence: str, tone: Tone = "", file: str = "") -> None:
+        """Show what came of a command: "good" goes by itself, "warning" and "danger" stay until they are dismissed.
+        `file`: what was saved, whose folder can be opened.
+        """
+        self._tell(Changed.NOTHING, Notice(sentence, tone, file))
+
+    def complain(self, sentence: str, detail: str = "") -> None:
+        """Show an error where one writes, until it is dismissed."""
+        self._tell(Changed.NOTHING, Problem(sentence, detail))
+
+    def _take(self, event: Event | MessageChange) -> Changed:
+        match event:
+            case BranchChanged() | MessagesAdded() | MessagesChanged() | AnswerEnded() | MessagesDeleted():
+                return self._take_messages(event)
+            case TextDelta() | ContextUse() | MessageSpans():
+                return self._apply_use(event)
+            case CacheView():
+                self._set_view(event)
+                return Changed.VIEW
+            case OperationDone() | RecordingTaken():
+                return self._apply_operation(event)
+            case TurnStarted():
+                self.answering[event.answer] = event.conversation
+                if event.client:
+                    self.requests.add(event.conversation)
+                    return Changed.RUNNING
+                if not self._is_shown(event.conversation, event.answer):
+                    return Changed.RUNNING
+                self.written[event.conversation] = event.seq_id
+                return Changed.RUNNING | self._use(event.conversation, event.prompt_tokens)
+            case TurnEnded():
+                return self._end_answer(event.answer) | self._count_turn(event)
+            case MessageRetention():
+                self.retention[event.conversation] = dict(event.retention)
+                return Changed.RETENTION
+            case CommandFailed():
+                return self._fail(event.command)
+            case ModelLoaded() | ContextReady() | EngineRestarted() | EngineDied() | BackendReady():
+                return self._apply_engine(event)
+            case _:
+                return Changed.NOTHING
+
+    def show_conversations(self, conversations: Iterable[Conversation], selected: ConversationId | None) -> Changed:
+        """The conversations there are, and the one that is shown; None where `selected` is none of them."""
+        before = self.selected
+        self.conversations = {one.id: one for one in conversations}
+        self.selected = selected if selected in self.conversations else None
+        if self.selected == before:
+            return self._tell(Changed.CONVERSATIONS)
+        self.forks = {}
+        return self._tell(Changed.CONVERSATIONS | Changed.SELECTED)
+
+    def keep_draft(self, conversation: Conversation) -> None:
+        """Only what is typed for a conversation is another text: nobody shows that but who typed it."""
+        if conversation.id in self.conversations:
+            self.conversations[conversation.id] = conversation
+
+    def show_forks(self, forks: Mapping[MessageId, tuple[MessageId, ...]]) -> None:
+        """Messages of the shown branch that have others at their place, and all of those in the order they were made;
+        after `BranchChanged`, with which none are known.
+        """
+        self.forks = forks
+        self._tell(Changed.FORKS)
+
+    def show_queues(self, queues: Mapping[ConversationId, QueueState]) -> None:
+        self.queues = queues
+        self._tell(Changed.CONVERSATIONS)
+
+    def show_deleted(self, titles: Iterable[str]) -> None:
+        before, self.deleted = len(self.deleted), tuple(titles)
+        self.messages_last = self.messages_last and len(self.deleted) <= before
+        self._tell(Changed.DELETED)
+
+    def show_reading(
+        self, reading: Mapping[ConversationId, Mapping[int, str]], encodings: Mapping[Attachment, str]
+    ) -> None:
+        self.reading, self.encodings = reading, encodings
+        self._tell(Changed.CONVERSATIONS)
+
+    def show_unsaved(self, sentence: str) -> None:
+        """What the disk does not take; "" once everything is saved."""
+        self.unsaved = sentence
+        self._tell(Changed.UNSAVED)
+
+    def show_served(self, address: str, n_running: int) -> None:
+        """Other programs are served there, so many requests of them now; "": none are."""
+        self.served = Served(address, n_running)
+        self._tell(Changed.SERVED)
+
+    def show_embedded(self, *, installed: bool | None = None, is_open: bool | None = None) -> None:
+        """Whether there is a model that comes with kvdesk, and whether it is open; None: as before."""
+        self.has_embedded = self.has_embedded if installed is None else installed
+        self.is_toy = self.is_toy if is_open is None else is_open
+        self._tell(Changed.EMBEDDED)
+
+    def choose_range(self, seq_id: int, p0: int, p1: int) -> None:
+        """Positions `[p0, p1)` of a sequence for an operation by hand; -1: start, end."""
+        self.range = Range(seq_id, p0, p1)
+        self._tell(Changed.RANGE)
+
+    def begin_rebuild(self) -> None:
+        """The wait for `ContextReady` or `CommandFailed` begins."""
+        self.rebuilding = True
+        self._tell(Changed.REBUILDING)
+
+    def _fail(self, command: Command) -> Changed:
+        if isinstance(command, Generate):
+            return self._end_answer(command.answer)
+        if isinstance(command, RebuildContext):
+            self.rebuilding = False
+            return Changed.REBUILDING
+        return Changed.NOTHING
+
+    def _take_messages(self, change: MessageChange) -> Changed:
+        """Messages that stream are being written, the others are not. Answers that are not among them go on."""
+        match change:
+            case BranchChanged():
+                if change.conversation != self.selected:
+                    return Changed.NOTHING
+                self.forks = {}
+                messages: tuple[Message, ...] = change.messages
+            case MessagesAdded() | MessagesChanged():
+                messages = change.messages
+            case AnswerEnded():
+                messages = (change.message,)
+            case MessagesDeleted():
+                self.undeletable.add(change.conversation)
+                self.messages_last = True
+                return Changed.DELETED
+        before = dict(self.answering)
+        for message in messages:
+            if message.stats is not None and message.stats.prompt_tokens:
+                self.turns[message.conversation] = message.stats
+            if message.state == "streaming":
+                self.answering[message.id] = message.conversation
+            else:
+                self.answering.pop(message.id, None)
+        return Changed.RUNNING if self.answering != before else Changed.NOTHING
+
+    def undelete(self, conversation: ConversationId) -> None:
+        """The messages that were deleted last are brought back."""
+        self.undeletable.discard(conversation)
+        self._tell(Changed.DELETED)
+
+    def forget_view(self) -> Changed:
+        """No views will come: what the conversations hold is known from their turns from now on."""
+        self.view = None
+        return self._tell(Changed.VIEW)
+
+    def count(self) -> None:
+        """Count the cells of every conversation in the view, which costs more than a view may; numbers are written."""
+        if self.view is not None:
+            self.cells = cells_of_owners(self.view)
+        self._tell(Changed.NUMBERS | (Changed.CELLS if self.view is not None else Changed.NOTHING))
+
+    def _set_view(self, view: CacheView) -> None:
+        self.view = view
+        leases = {int(lease.seq_id): lease for lease in view.leases}
+        if leases != self.leases or not self.history.leases:
+            self.leases = leases
+            self.history.leases.append((view.snapshot.operation, leases))
+            if len(self.history.leases) > MAX_LEASES:
+                del self.history.leases[: MAX_LEASES // 10]
+        self.sequences = {lease.conversation: int(lease.seq_id) for lease in view.leases if not lease.inactive}
+
+    def _end_answer(self, answer: MessageId) -> Changed:
+        self.answering.pop(answer, None)
+        return Changed.RUNNING
+
+    def _apply_use(self, event: TextDelta | ContextUse | MessageSpans) -> Changed:
+        """While the branch that is shown is answered, its use follows that answer, not what was counted before it.
+
+        Other answers to the same question count nothing.
+        """
+        name = event.conversation
+        match event:
+            case TextDelta():
+                known = self.use.get(name)
+                if known is None or not self._is_shown(name, event.answer):
+                    return Changed.NOTHING
+                return Changed.GROWTH if self._use(name, known.n_tokens + len(event.tokens)) else Changed.NOTHING
+            case ContextUse():
+                if event.last is not None and not self._is_shown(name, event.last):
+                    return Changed.NOTHING
+                if any(name == of and self._is_shown(name, answer) for answer, of in self.answering.items()):
+                    return Changed.NOTHING
+                self.use[name] = event
+                return Changed.USE
+            case MessageSpans():
+                if name in self.running and self.written.get(name, event.seq_id) != event.seq_id:
+                    return Changed.NOTHING
+                self.spans[name] = event
+                is_counted = bool(event.spans) and name in self.running
+                return Changed.SPANS | (self._use(name, event.spans[-1].p1) if is_counted else Changed.NOTHING)
+
+    def _is_shown(self, conversation: ConversationId, answer: MessageId) -> bool:
+        """Whether an answer is the last message of the branch that is shown, as far as that is known."""
+        known = self.conversations.get(conversation)
+        return known is None or known.leaf is None or known.leaf == answer
+
+    def _apply_features(self, features: frozenset[Feature]) -> Changed:
+        """Another back end has no context of the one before."""
+        lost = self.features != features and Feature.CACHE_VIEW not in features
+        self.features = features
+        if not lost:
+            return Changed.FEATURES
+        self.context, self.view = None, None
+        self.leases, self.sequences = {}, {}
+        self.use.clear()
+        self.written.clear()
+        self.cells.clear()
+        return Changed.FEATURES | Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.USE
+
+    def _apply_engine(self, event: ModelLoaded | ContextReady | EngineRestarted | EngineDied | BackendReady) -> Changed:
+        """A model, a context, or the end of them. The history of a lost context can be read until the next is made."""
+        match event:
+            case BackendReady():
+                return self._apply_features(event.features)
+            case ModelLoaded():
+                self.model, self.limit, self.past = event.model, event.limit, None
+                return Changed.MODEL
+            case EngineDied():
+                self.dead, self.model = True, None
+                self.answering.clear()
+                self.rebuilding = False
+                return Changed.DEAD | Changed.RUNNING | Changed.MODEL | Changed.REBUILDING
+            case EngineRestarted():
+                self.context = None
+            case ContextReady():
+                self.context = event.context
+                self.possible = {row.operation: row for row in event.possible}
+                self.leases, self.sequences, self.history = {}, {}, History()
+                self.spans.clear()
+                self.retention.clear()
+        self.view, self.rebuilding = None, False
+        self.use.clear()
+        self.written.clear()
+        self.cells.clear()
+        return Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.REBUILDING
+
+    def _apply_operation(self, done: OperationDone | RecordingTaken) -> Changed:
+        """Remember the effect of one by hand. Without views it alone tells which sequences hold nothing any more. The
+        journal of a context that is over is kept, too.
+        """
+        changed = Changed.NOTHING
+        if isinstance(done, RecordingTaken):
+            if done.is_over and len(done.recording):
+                self.past = done.recording, self.history
+            return changed
+        if done.effect is not None:
+            effects = self.history.effects
+            effects[done.operation] = done
+            while len(effects) > MAX_EFFECTS:
+                del effects[next(iter(effects))]
+            changed |= Changed.EFFECTS
+        if self.view is None and done.emptied:
+            for name in [done.conversation] if done.conversation else list(self.cells):
+                self.cells.pop(name, None)
+            changed |= Changed.CELLS
+        return changed
+
+    def _use(self, conversation: ConversationId, n_tokens: int) -> Changed:
+        """While it is answered a conversation is in the cache as far as it goes."""
+        if self.context is None:
+            return Changed.NOTHING
+        known = self.use.get(conversation, ContextUse(conversation, 0, 0, 0))
+        self.use[conversation] = replace(known, n_tokens=n_tokens, n_cached=n_tokens, n_ctx=self.context.n_ctx_seq)
+        return Changed.USE
+
+    def _count_turn(self, event: TurnEnded) -> Changed:
+        """Without views: a conversation holds what the turn took, and the cells that no other one is known to hold."""
+        name, stats = event.conversation, event.stats
+        if stats.prompt_tokens:
+            self.turns[name] = stats
+        is_request = name in self.requests  # it has no row
+        self.requests.discard(name)
+        if self.view is not None or self.context is None or is_request:
+            return Changed.NOTHING
+        if stats.prompt_tokens:
+            held = stats.prompt_tokens + stats.generated_tokens
+            if not self.running - {name}:
+                held = max(held, stats.cells_used - sum(n for other, n in self.cells.items() if other != name))
+            self.cells[name] = held
+        return Changed.CELLS
+
+    def _measure(self, event: Event | MessageChange) -> None:
+        """Add an event to the measurements."""
+        measured = self.measured
+        match event:
+            case SpeedSample():
+                measured.add_speed(event)
+            case CacheView():
+                self._measure_view(event)
+            case OperationDone():
+                known = self.conversations.get(event.conversation) if event.conversation else None
+                measured.add_operation(event, known.colour if known else None)
+            case LoadSample():
+                measured.add_load(event)
+            case MemoryLedger():
+                measured.set_ledger(event)
+            case TokenTexts():
+                self.texts.update(event.texts)
+            case TurnStarted():
+                measured.start_turn()
+            case PrefillProgress() if event.done >= event.total:
+                measured.end_prefill()
+            case TurnEnded():
+                measured.add_turn(event.stats)
+            case CommandFailed(command=Operate()):
+                measured.add_refused_call()
+            case ModelLoaded():  # readings and token texts of the one before are not its own
+                measured.forget()
+                self.texts.clear()
+            case _:
+                pass
+
+    def _measure_view(self, view: CacheView) -> None:
+        """Views without an operation between them are the same; while answers are written a few in a second do."""
+        if view.snapshot.operation == self._operation:
+            return
+        self._operation, now = view.snapshot.operation, time.monotonic()
+        if not self.running or now - self._counted_s >= _COUNT_S:
+            self._counted_s = now
+            self.measured.add_view(view, self.context)

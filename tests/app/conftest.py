@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
+from kvdesk.app.commands import AppCommands
 from kvdesk.app.controller import Controller
 from kvdesk.app.startup import LoadMarker
 from kvdesk.backends.base import Emit
@@ -154,13 +155,14 @@ def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Fea
         session = Store(
             settings or Settings(),
             lambda before, now: save_changes(before, now, paths.settings_file()),
-            lambda error: window.show_error(str(error), error.detail),
+            lambda error: session.complain(str(error), error.detail),
         )
-        window = MainWindow(qapp, session)  # type: ignore[arg-type]
+        commands = AppCommands()
+        window = MainWindow(qapp, session, commands)  # type: ignore[arg-type]
         qtbot.addWidget(window)
         worker = ScriptedWorker(features)
         marker = LoadMarker(tmp_path / "loading.txt", embedded)
-        controller = Controller(window, worker, store, session, marker)  # type: ignore[arg-type]
+        controller = Controller(window, commands, worker, store, marker)  # type: ignore[arg-type]
         unsaved.changed.connect(controller.show_unsaved)
         unsaved.setParent(controller)
         controller.start(model)

@@ -127,7 +127,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Flag:
 def test_each_file_goes_to_the_chat_it_was_given_to(ready: Rig, slow: Flag, qtbot: QtBot) -> None:
     rig = ready
     chats = rig.controller.chats
-    first = chats.selected
+    first = rig.window.store.selected
     assert first is not None
     rig.controller.conversations.rename(first, "Not new any more")
     rig.window.chat.attachments.give(["one.txt", "two.txt", "three.txt"])
@@ -135,7 +135,7 @@ def test_each_file_goes_to_the_chat_it_was_given_to(ready: Rig, slow: Flag, qtbo
     assert rows.isVisible()
     qtbot.mouseClick(rows.button(1, "Stop reading two.txt"), Qt.MouseButton.LeftButton)
     chats.new()
-    assert chats.selected != first
+    assert rig.window.store.selected != first
     assert not rows.isVisible()
     slow.set()
     qtbot.waitUntil(lambda: not rig.controller.attaching._reading)

@@ -38,8 +38,7 @@ def test_a_chat_of_4_000_messages_opens_like_one_of_40(rig: Rig) -> None:
         tries = []
         for _ in range(5):
             chats.new()
-            chats._selected = chat.id
-            chats._show_list()
+            rig.window.store.show_conversations(service.conversations, chat.id)
             service._known._trees.pop(chat.id, None)
             read = rig.store.ask(partial(read_tree, conversation=chat.id, leaf=chat.leaf))
             read.result()
@@ -58,9 +57,9 @@ def shown(rig: Rig) -> list[str]:
 
 def edited_at(rig: Rig, place: int) -> MessageEditor:
     """The editor of a message, by its place."""
-    rig.window.apply_event(ModelLoaded(MODEL))
+    rig.window.store.apply(ModelLoaded(MODEL))
     widget = rig.window.chat.view.widgets[place]
-    rig.window._menus.start_edit(widget.message.id)
+    rig.window.chat.view.start_edit(widget.message.id)
     assert widget.editor is not None
     return widget.editor
 
@@ -73,7 +72,7 @@ def previews(rig: Rig) -> list[PreviewTurn]:
 def test_a_second_answer_is_switched_from_and_back(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation, 1)
+    rig.window.commands.regenerate(asked.conversation, 1)
     answer(rig, qtbot, rig.worker.asked[-1], "Second joke")
     last = rig.window.chat.view.widgets[-1]
     assert last.switch.text == "2/2"
@@ -109,14 +108,14 @@ def test_an_edit_is_there_again_after_another_chat(rig: Rig, qtbot: QtBot) -> No
     asked = say(rig, "Question")
     answer(rig, qtbot, asked, "Answer")
     edited_at(rig, 0).edit.setPlainText("Another question")
-    rig.window.new_chat_requested.emit()
+    rig.window.commands.new_chat()
     assert not rig.window.chat.view.is_editing
-    rig.window.conversation_selected.emit(asked.conversation)
+    rig.window.commands.select(asked.conversation)
     editor = rig.window.chat.view.widgets[0].editor
     assert editor is not None
     assert editor.text == "Another question"
     assert rig.window.chat.view.widgets[1].is_dim
-    rig.window.intents.escape()
+    rig.window.action_set.run("chat.escape")
     assert not rig.window.chat.view.is_editing
     assert shown(rig) == ["Question", "Answer"]
     assert rig.window.chat.view.edits == {}
@@ -126,11 +125,11 @@ def test_an_edit_is_there_again_after_another_chat(rig: Rig, qtbot: QtBot) -> No
 def test_three_more_answers_are_asked_for_at_once(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation, 3)
+    rig.window.commands.regenerate(asked.conversation, 3)
     sent = rig.worker.asked[1:]
     assert len({command.answer for command in sent}) == 3
     assert len({command.messages for command in sent}) == 1
-    rig.window.stop_requested.emit(asked.conversation)
+    rig.window.commands.stop(asked.conversation)
     assert set(rig.worker.stopped) >= {command.answer for command in sent}
 
 
@@ -138,23 +137,23 @@ def test_three_more_answers_are_asked_for_at_once(rig: Rig, qtbot: QtBot) -> Non
 def test_what_is_left_of_three_answers_can_be_stopped(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation, 3)
+    rig.window.commands.regenerate(asked.conversation, 3)
     first, *others = rig.worker.asked[1:]
     rig.worker.give(
         *(TurnStarted(command.conversation, command.answer, 0, 10, 0) for command in (first, *others)),
         TextDelta(first.conversation, first.answer, "Second joke", (1,)),
         TurnEnded(first.conversation, first.answer, "complete", STATS),
     )
-    composer, intents = rig.window.chat.composer, rig.window.intents
+    composer, store = rig.window.chat.composer, rig.window.store
     qtbot.waitUntil(lambda: len(rig.controller.conversations.answers_of(asked.conversation)) == 2)
-    assert (composer.is_running, intents.is_answering) == (True, True)
+    assert (composer.is_running, store.is_answering) == (True, True)
     rig.controller.chats.select(asked.conversation)
-    assert intents.is_answering, "shown again"
-    intents.escape()
+    assert store.is_answering, "shown again"
+    rig.window.action_set.run("chat.escape")
     assert set(rig.worker.stopped) == {command.answer for command in others}
     rig.worker.give(*(TurnEnded(c.conversation, c.answer, "stopped", STATS) for c in others))
     qtbot.waitUntil(lambda: not composer.is_running)
-    assert not intents.is_answering
+    assert not store.is_answering
 
 
 def test_what_is_typed_is_priced(rig: Rig, qtbot: QtBot) -> None:
@@ -167,7 +166,7 @@ def test_what_is_typed_is_priced(rig: Rig, qtbot: QtBot) -> None:
     assert [m.text for m in preview.messages] == ["Joke?", "First joke", "Another"]
     rig.window.chat.composer.set_blocked("")
     sentence = "20 tokens from cache, 9 to compute, first token in about 0.1 s"
-    rig.window.apply_event(TurnPreview(asked.conversation, 20, 9, 120.0, sentence, text="Another"))
+    rig.window.store.apply(TurnPreview(asked.conversation, 20, 9, 120.0, sentence, text="Another"))
     assert "9 to compute" in rig.window.chat.composer.hint_text
 
 
@@ -210,7 +209,7 @@ def test_an_edited_answer_is_priced_up_to_its_end(rig: Rig, qtbot: QtBot) -> Non
 def test_the_tree_of_branches_leads_to_another_branch(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation, 1)
+    rig.window.commands.regenerate(asked.conversation, 1)
     answer(rig, qtbot, rig.worker.asked[-1], "Second joke")
     tree = rig.window.chat.branch_tree
     rig.window.show()
@@ -222,7 +221,7 @@ def test_the_tree_of_branches_leads_to_another_branch(rig: Rig, qtbot: QtBot) ->
     qtbot.waitUntil(lambda: shown(rig) == ["Joke?", "First joke"])
     answer(rig, qtbot, say(rig, "Another"), "Third joke")
     assert [tree._items[1].text(column) for column in (0, 1)] == ["Answer: First joke", "+2 more"]
-    rig.window.new_chat_requested.emit()
+    rig.window.commands.new_chat()
     assert not tree.isVisible(), "the new chat has one branch only"
 
 
@@ -230,7 +229,7 @@ def test_the_tree_of_branches_leads_to_another_branch(rig: Rig, qtbot: QtBot) ->
 def test_of_two_answers_side_by_side_one_is_kept(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation, 1)
+    rig.window.commands.regenerate(asked.conversation, 1)
     second = rig.worker.asked[-1]
     rig.window.action_set.run("chat.compare")
     compared = rig.window.chat.alternatives

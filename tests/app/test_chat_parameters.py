@@ -99,12 +99,12 @@ def test_what_is_said_before_is_what_the_next_answer_costs(
     sampling = Sampling(temperature=0.0, max_tokens=3)
     conversation = app.parts.controller.selected
     assert conversation is not None
-    window.parameters_changed.emit(conversation, Parameters("Be brief.", sampling, BARE))
+    window.commands.set_parameters(conversation, Parameters("Be brief.", sampling, BARE))
     assert app.ask("And?").stats.generated_tokens == 3
     window.close()
 
     again = App(qtbot)
-    again.parts.window.conversation_selected.emit(conversation)
+    again.parts.window.commands.select(conversation)
     again.wait(lambda: again.parts.controller.conversations.branch(conversation) != [])
     known = again.parts.controller.conversations.get(conversation)
     assert known is not None

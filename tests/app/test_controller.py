@@ -43,7 +43,8 @@ STATS = TurnStats(10, 4, 6, 2, 120.0, 50.0, 20.0, 0, 12, 12, 256)
 
 def say(rig: Rig, text: str) -> Generate:
     """Send as a person does; returns what the worker was asked."""
-    rig.window.message_sent.emit(rig.controller.selected, text)
+    assert rig.controller.selected is not None
+    rig.window.commands.send(rig.controller.selected, text)
     return rig.worker.asked[-1]
 
 
@@ -94,18 +95,19 @@ def test_the_next_turn_carries_the_answer_with_its_tokens(rig: Rig, qtbot: QtBot
 @over_both
 def test_one_answer_at_a_time_in_a_conversation(rig: Rig) -> None:
     say(rig, "One")
-    rig.window.message_sent.emit(rig.controller.selected, "Two")
+    assert rig.controller.selected is not None
+    rig.window.commands.send(rig.controller.selected, "Two")
     assert len(rig.worker.asked) == 1
 
 
 @over_both
 def test_stop_reaches_the_running_answer(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Tell me everything")
-    rig.window.stop_requested.emit(asked.conversation)
+    rig.window.commands.stop(asked.conversation)
     assert rig.worker.stopped == [asked.answer]
     answer(rig, qtbot, asked, "Every", "stopped")
     assert stored(rig, asked.conversation)[-1].state == "stopped"
-    rig.window.stop_requested.emit(asked.conversation)
+    rig.window.commands.stop(asked.conversation)
     assert rig.worker.stopped == [asked.answer]
 
 
@@ -180,7 +182,7 @@ def test_drafts_outlive_a_process_that_is_killed(make_rig: Callable[..., Rig], q
     answer(first, qtbot, say(first, "Hello"), "Hello to you.")
     first.window.chat.composer.set_text("half a")
     first.window.chat.composer.set_text("half a thought")
-    first.window.new_chat_requested.emit()
+    first.window.commands.new_chat()
     first.window.chat.composer.set_text("of a new chat")
     old, new = "half a thought", "of a new chat"
     qtbot.waitUntil(lambda: {c.draft for c in conversations(first)} == {old, new})
@@ -189,7 +191,7 @@ def test_drafts_outlive_a_process_that_is_killed(make_rig: Callable[..., Rig], q
 
     second = make_rig()
     assert second.window.chat.composer.text == new
-    second.window.conversation_selected.emit(conversations(second)[1].id)
+    second.window.commands.select(conversations(second)[1].id)
     assert second.window.chat.composer.text == old
 
 
@@ -202,7 +204,7 @@ def test_a_draft_that_is_sent_or_emptied_is_kept_no_longer(rig: Rig, qtbot: QtBo
     qtbot.waitUntil(lambda: conversations(rig) == ())  # an empty chat without a draft is nothing to keep
     composer.set_text("Hello")
     qtbot.waitUntil(lambda: [c.draft for c in conversations(rig)] == ["Hello"])
-    rig.window.apply_event(ModelLoaded(MODEL))
+    rig.window.store.apply(ModelLoaded(MODEL))
     composer.submit()
     assert [(c.title, c.draft) for c in conversations(rig)] == [("Hello", "")]
 
@@ -210,7 +212,7 @@ def test_a_draft_that_is_sent_or_emptied_is_kept_no_longer(rig: Rig, qtbot: QtBo
 @over_both
 def test_a_finishing_answer_leaves_the_list_as_it_is(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "Hello")
-    rig.window.new_chat_requested.emit()
+    rig.window.commands.new_chat()
     second = say(rig, "And you?")
     for asked in (first, second):
         answer(rig, qtbot, asked, "Hello to you.")
@@ -222,7 +224,7 @@ def test_a_finishing_answer_leaves_the_list_as_it_is(rig: Rig, qtbot: QtBot) -> 
 def test_regenerate_makes_a_branch(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation, 1)
+    rig.window.commands.regenerate(asked.conversation, 1)
     second = rig.worker.asked[-1]
     assert second.answer != asked.answer
     assert [m.text for m in second.messages] == ["Joke?"]
@@ -236,23 +238,23 @@ def test_regenerate_makes_a_branch(rig: Rig, qtbot: QtBot) -> None:
 def test_two_conversations_have_two_colours_and_their_own_messages(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "One")
     answer(rig, qtbot, first, "Answer one")
-    rig.window.new_chat_requested.emit()
+    rig.window.commands.new_chat()
     second = say(rig, "Two")
     assert second.conversation != first.conversation
     assert [m.text for m in second.messages] == ["Two"]
     a, b = conversations(rig)
     assert a.colour != b.colour
-    rig.window.new_chat_requested.emit()
-    rig.window.new_chat_requested.emit()  # an empty one is there already
+    rig.window.commands.new_chat()
+    rig.window.commands.new_chat()  # an empty one is there already
     assert len(rig.controller.conversations) == 3
 
 
 @over_both
 def test_delete_closes_its_sequence_and_its_rows(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Go away")
-    rig.window.conversation_deleted.emit(asked.conversation)
+    rig.window.commands.delete(asked.conversation)
     assert rig.worker.stopped == [asked.answer]
-    rig.controller.chat_list.finish()
+    rig.controller.deletions.finish()
     assert CloseConversation(asked.conversation) in rig.worker.commands
     rig.worker.give(TurnEnded(asked.conversation, asked.answer, "stopped", STATS))
     qtbot.wait(0)
@@ -263,7 +265,7 @@ def test_delete_closes_its_sequence_and_its_rows(rig: Rig, qtbot: QtBot) -> None
 @over_both
 def test_rename(rig: Rig) -> None:
     asked = say(rig, "Old title")
-    rig.window.conversation_renamed.emit(asked.conversation, " New title ")
+    rig.window.commands.rename(asked.conversation, " New title ")
     assert conversations(rig)[0].title == "New title"
 
 
@@ -274,11 +276,11 @@ def test_a_chat_is_exported_as_markdown(rig: Rig, qtbot: QtBot, tmp_path: Path) 
     asked = say(rig, "Where do puffins live?")
     answer(rig, qtbot, asked, "On **cliffs**.\nMostly.")
     file = tmp_path / "chat.md"
-    rig.window.chats_save_requested.emit(str(file), (asked.conversation,))
+    rig.window.commands.export(file, (asked.conversation,))
     rig.controller.exports.wait()
     text = "# Where do puffins live?\n\n## You\n\nWhere do puffins live?\n\n## Tiny\n\nOn **cliffs**.\nMostly.\n"
     assert file.read_text(encoding="utf-8") == text
-    rig.window.chats_save_requested.emit(str(tmp_path / "no" / "chat.md"), (asked.conversation,))
+    rig.window.commands.export(tmp_path / "no" / "chat.md", (asked.conversation,))
     qtbot.waitUntil(lambda: "could not be written" in rig.window.activity.text)
     assert stored(rig, asked.conversation)[-1].model == "Tiny", "kept with the answer"
 
@@ -290,12 +292,12 @@ def test_a_chat_that_was_not_opened_since_the_start_is_exported_whole(
     rig = make_rig()
     asked = say(rig, "Where do puffins live?")
     answer(rig, qtbot, asked, "On cliffs.")
-    rig.window.new_chat_requested.emit()
+    rig.window.commands.new_chat()
     answer(rig, qtbot, say(rig, "Something else"), "Indeed.")
     rig.controller.shut_down()
     again = make_rig()
     assert again.controller.selected != asked.conversation
-    again.window.chats_save_requested.emit(str(tmp_path / "chat.md"), (asked.conversation,))
+    again.window.commands.export(tmp_path / "chat.md", (asked.conversation,))
     again.controller.exports.wait()
     assert "On cliffs." in (tmp_path / "chat.md").read_text(encoding="utf-8")
 
@@ -304,9 +306,9 @@ def test_forget_rebuild_and_model_become_commands(rig: Rig, qtbot: QtBot, tmp_pa
     rig.worker.give(ContextReady(CONTEXT, rebuilt=False))
     qtbot.waitUntil(lambda: rig.controller._has_context)
     asked = say(rig, "Hi")
-    rig.window.forget_requested.emit(asked.conversation)
-    rig.window.rebuild_requested.emit(rig.controller.settings.context, "nothing")
-    rig.window.model_open_requested.emit(str(tmp_path / "a.gguf"))
+    rig.window.commands.submit(Forget(asked.conversation))
+    rig.window.commands.rebuild(rig.controller.settings.context, "nothing")
+    rig.window.commands.open_model(tmp_path / "a.gguf")
     assert rig.worker.commands[-3:] == [
         Forget(asked.conversation),
         RebuildContext(rig.controller.settings.context),
@@ -327,15 +329,15 @@ def test_a_model_that_is_going_to_be_opened_is_named_at_once(make_rig: Callable[
 
 
 def test_audit_and_report_become_commands(rig: Rig, tmp_path: Path) -> None:
-    rig.window.audit_requested.emit()
-    rig.window.report_requested.emit(str(tmp_path / "report.json"))
+    rig.window.commands.submit(AuditCache())
+    rig.window.commands.submit(SaveReport(tmp_path / "report.json"))
     assert rig.worker.commands[-2:] == [AuditCache(), SaveReport(tmp_path / "report.json")]
 
 
 @over_both
 def test_other_settings_do_not_rebuild(rig: Rig) -> None:
     before = len(rig.worker.commands)
-    rig.window.session.settings.change(system_prompt="Be kind.")
+    rig.window.store.settings.change(system_prompt="Be kind.")
     assert len(rig.worker.commands) == before
     assert load_settings(paths.settings_file())[0].system_prompt == "Be kind."
 
@@ -344,13 +346,13 @@ def test_a_context_is_kept_only_when_it_could_be_made(rig: Rig, qtbot: QtBot) ->
     rig.worker.give(ContextReady(CONTEXT, rebuilt=False))
     qtbot.waitUntil(lambda: rig.controller._has_context)
     small, huge = ContextSettings(n_ctx=2048), ContextSettings(n_ctx=1_000_000)
-    rig.window.rebuild_requested.emit(huge, "tokens")
+    rig.window.commands.rebuild(huge, "tokens")
     assert rig.worker.commands[-1] == RebuildContext(huge, "tokens")
     before = rig.controller.settings.context
     rig.worker.give(ContextReady(CONTEXT, rebuilt=True))  # that from before, made again
     rig.worker.give(CommandFailed(rig.worker.commands[-1], "It does not fit."))
     qtbot.waitUntil(lambda: rig.controller._wanted is None and rig.controller.settings.context == before)
-    rig.window.rebuild_requested.emit(small, "nothing")
+    rig.window.commands.rebuild(small, "nothing")
     rig.worker.give(ContextReady(CONTEXT, rebuilt=True))
     qtbot.waitUntil(lambda: rig.controller.settings.context == small)
     assert load_settings(paths.settings_file())[0].context == small
@@ -361,7 +363,7 @@ def test_settings_load_the_model_again_when_there_is_no_context(make_rig: Callab
     model = tmp_path / "model.gguf"
     rig = make_rig(model=model)
     small = ContextSettings(n_ctx=512)
-    rig.window.rebuild_requested.emit(small, "nothing")
+    rig.window.commands.rebuild(small, "nothing")
     assert rig.worker.commands[-1] == LoadModel(LocalFile(model), small)
 
 
@@ -372,7 +374,7 @@ def test_a_message_sent_before_the_chat_was_read_follows_it(make_rig: Callable[.
     answer(rig, qtbot, asked, "Answer")
     rig.controller.shut_down()
     again = make_rig()
-    again.window.message_sent.emit(asked.conversation, "Second")  # the database has not answered yet
+    again.window.commands.send(asked.conversation, "Second")  # the database has not answered yet
     qtbot.waitUntil(lambda: len(again.worker.asked) == 1)
     assert [m.text for m in again.worker.asked[0].messages] == ["First", "Answer", "Second"]
 
@@ -381,7 +383,7 @@ def test_a_message_sent_before_the_chat_was_read_follows_it(make_rig: Callable[.
 def test_a_second_answer_without_a_word_gives_way_to_the_first(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation, 1)
+    rig.window.commands.regenerate(asked.conversation, 1)
     second = rig.worker.asked[-1]
     rig.worker.give(TurnEnded(second.conversation, second.answer, "stopped", STATS))
     qtbot.waitUntil(lambda: rig.controller.conversations.answer_of(asked.conversation) is None)
@@ -406,7 +408,7 @@ def test_a_dead_engine_leaves_the_text(rig: Rig, qtbot: QtBot) -> None:
 @over_both
 def test_a_load_that_fails_is_not_marked_as_unfinished(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
     model = tmp_path / "broken.gguf"
-    rig.window.model_open_requested.emit(str(model))
+    rig.window.commands.open_model(model)
     assert rig.marker.unfinished() == str(model)
     command = rig.worker.commands[-1]
     rig.worker.give(CommandFailed(command, "It is broken."))
@@ -426,7 +428,7 @@ def test_what_happens_when_the_context_is_full_is_asked_for_and_stored(rig: Rig,
     first = say(rig, "One")
     assert first.overflow is rig.controller.settings.cache.overflow
     answer(rig, qtbot, first, "First answer")
-    rig.window.overflow_chosen.emit(first.conversation, Overflow.SINKS)
+    rig.window.commands.set_overflow(first.conversation, Overflow.SINKS)
     assert say(rig, "Two").overflow is Overflow.SINKS
     assert [c.overflow for c in conversations(rig)] == ["sinks"]
 
@@ -439,7 +441,7 @@ def test_what_was_evicted_is_stored_and_told_with_the_next_turn(rig: Rig, qtbot:
     answer(rig, qtbot, first, "First answer")
     assert [c.evicted for c in conversations(rig)] == [evicted]
     assert say(rig, "Two").evicted == evicted
-    rig.window.draft_changed.emit(first.conversation, "Three", "")
+    rig.window.commands.preview(first.conversation, "Three")
     previewed = rig.worker.commands[-1]
     assert isinstance(previewed, PreviewTurn)
     assert previewed.evicted == evicted
@@ -449,13 +451,13 @@ def test_what_was_evicted_is_stored_and_told_with_the_next_turn(rig: Rig, qtbot:
 def test_deleting_a_chat_whose_two_alternatives_are_written_loses_nothing(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation, 2)
+    rig.window.commands.regenerate(asked.conversation, 2)
     one, two = rig.worker.asked[-2:]
-    rig.window.new_chat_requested.emit()
+    rig.window.commands.new_chat()
     other = say(rig, "Something else")
-    rig.window.conversation_deleted.emit(asked.conversation)
+    rig.window.commands.delete(asked.conversation)
     assert rig.worker.stopped == [one.answer, two.answer]
-    rig.controller.chat_list.finish()
+    rig.controller.deletions.finish()
     rig.worker.give(
         TextDelta(one.conversation, one.answer, "of the deleted one", (1,)),
         TurnEnded(one.conversation, one.answer, "stopped", STATS),
@@ -477,11 +479,11 @@ def test_a_widget_that_fails_costs_no_token_and_no_event(
     def fail(*_: object) -> None:
         raise RuntimeError("a widget failed")
 
-    monkeypatch.setattr(rig.window._events._chat.view, "append_text", fail)
-    monkeypatch.setattr(rig.window._events._inspector.measured, "add_turn", fail)
+    monkeypatch.setattr(rig.window.chat.view, "append_text", fail)
+    monkeypatch.setattr(rig.window.store.measured, "add_turn", fail)
     answer(rig, qtbot, asked, "All of it")
     assert (stored(rig, asked.conversation)[-1].text, said) == ("All of it", ["a widget failed"] * 3)
-    assert not rig.window._events.is_running(asked.conversation)
+    assert not rig.window.store.is_answering
 
 
 @over_both

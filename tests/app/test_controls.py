@@ -9,13 +9,13 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone, Verified
+from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, OperationDone, Verified
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import BatchRefused, Operate, RemoveRange, SwapIn
+from kvdesk.session import operation_specs as specs
+from kvdesk.session.operation_specs import OperationSpec
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
-from kvdesk.viewmodel import operation_specs as specs
-from kvdesk.viewmodel.operation_specs import OperationSpec
 from tests.app.test_main_path import App
 
 SETTINGS = Settings(
@@ -31,7 +31,7 @@ class DrivenWindow(App):
         super().__init__(qtbot)
         window = self.parts.window
         self.ask("What is the sea?")
-        window.new_chat_requested.emit()
+        window.commands.new_chat()
         self.ask("Name three towns.")
         self.form = window.inspector.cache.instruments.operations
         self.form.set_open(True)
@@ -50,7 +50,7 @@ class DrivenWindow(App):
     def press(self, spec: OperationSpec, *, expect: int = 1) -> OperationDone:
         """Press a button and wait for what it did; the map must agree with the engine's own state then."""
         before = len(self.done())
-        self.form.show_state(self.parts.window._state)
+        self.form.show_state()
         button = self.form.button(spec)
         assert button.isEnabled(), f"{spec.label}: {button.toolTip()}"
         button.click()
@@ -61,7 +61,7 @@ class DrivenWindow(App):
 
     def audit(self) -> None:
         n = sum(isinstance(e, OperationDone) and e.name == "audit" for e in self.events)
-        self.parts.window.audit_requested.emit()
+        self.parts.window.commands.submit(AuditCache())
         self.wait(lambda: sum(isinstance(e, OperationDone) and e.name == "audit" for e in self.events) > n)
         last = [e.operation for e in self.events if isinstance(e, OperationDone)][-1]
         self.wait(lambda: self.view.snapshot.operation >= last)
@@ -100,7 +100,7 @@ def test_every_button_on_the_real_engine(driven: DrivenWindow) -> None:
     assert driven.parts.window.inspector.rulers is not None
     driven.press(specs.SWAP_OUT)
     assert driven.view.swapped
-    driven.parts.window.command_requested.emit(Operate(SwapIn(driven.view.swapped[0][0])))  # the menu of its chat
+    driven.parts.window.commands.submit(Operate(SwapIn(driven.view.swapped[0][0])))  # the menu of its chat
     driven.wait(lambda: bool(driven.done("swap in")))
     driven.audit()
     assert not driven.view.swapped
@@ -120,7 +120,7 @@ def test_every_button_on_the_real_engine(driven: DrivenWindow) -> None:
 
 def test_verify_says_how_exact_the_cache_is_and_a_rebuild_keeps_the_conversations(driven: DrivenWindow) -> None:
     driven.form.set_range(0, -1, -1)
-    driven.form.show_state(driven.parts.window._state)
+    driven.form.show_state()
     driven.form.button(specs.VERIFY).click()
     driven.wait(lambda: driven.last(Verified) is not None)
     verified = driven.last(Verified)
@@ -129,16 +129,16 @@ def test_verify_says_how_exact_the_cache_is_and_a_rebuild_keeps_the_conversation
     driven.audit()
     used = driven.used()
     n = sum(isinstance(e, ContextReady) for e in driven.events)
-    driven.parts.window.rebuild_requested.emit(SETTINGS.context.model_copy(update={"n_ctx": 1024}), "tokens")
+    driven.parts.window.commands.rebuild(SETTINGS.context.model_copy(update={"n_ctx": 1024}), "tokens")
     driven.wait(lambda: sum(isinstance(e, ContextReady) for e in driven.events) > n and driven.used() == used)
     assert driven.view.snapshot.n_ctx == 1024
     driven.audit()
 
 
 def test_compaction_from_its_card(driven: DrivenWindow) -> None:
-    driven.parts.window.command_requested.emit(Operate(RemoveRange(0), measured=False))
+    driven.parts.window.commands.submit(Operate(RemoveRange(0), measured=False))
     driven.wait(lambda: bool(driven.done("seq_rm")))
-    driven.form.show_state(driven.parts.window._state)
+    driven.form.show_state()
     driven.form.button(specs.COMPACT).click()
     compact = driven.parts.window.inspector.cache.instruments.compaction.compact_button
     driven.wait(compact.isEnabled)

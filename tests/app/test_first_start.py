@@ -56,7 +56,7 @@ def answer(rig: Rig, ttft_ms: float, reused: int) -> Generate:
 
 
 def test_ask_twice_really_does_and_says_how_soon_each_answer_began(rig: Rig) -> None:
-    rig.window.starter_requested.emit(TWICE)
+    rig.window.commands.ask_starter(TWICE)
     assert len(rig.worker.asked) == 1, "the second question waits for the first answer"
     first = answer(rig, 900.0, 0)
     assert len(rig.worker.asked) == 2
@@ -75,14 +75,14 @@ def test_ask_twice_really_does_and_says_how_soon_each_answer_began(rig: Rig) -> 
 @pytest.mark.parametrize("starter", STARTERS[1:], ids=lambda starter: starter.name)
 def test_the_other_cards_ask_one_question_in_the_chat_that_is_shown(rig: Rig, starter) -> None:  # type: ignore[no-untyped-def]
     shown = rig.controller.selected
-    rig.window.starter_requested.emit(starter.name)
+    rig.window.commands.ask_starter(starter.name)
     (asked,) = rig.worker.asked
     assert asked.conversation == shown
     assert asked.messages[-1].text == starter.messages(in_english=True)[0]
 
 
 def test_a_failed_answer_is_not_compared(rig: Rig) -> None:
-    rig.window.starter_requested.emit(TWICE)
+    rig.window.commands.ask_starter(TWICE)
     asked = rig.worker.asked[-1]
     rig.worker.give(TurnEnded(asked.conversation, asked.answer, "failed", STATS))
     rig.controller._on_frame()
@@ -95,11 +95,11 @@ def test_the_toy_speaks_english_and_another_model_the_language_of_the_window(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(translation, "_translate", lambda text, _n=-1: f"«{text}»")
-    rig.window.starter_requested.emit("plain")
+    rig.window.commands.ask_starter("plain")
     assert "«" not in rig.worker.asked[-1].messages[-1].text
     answer(rig, 50.0, 0)
     open_model(rig, Path("/models/real.gguf"))
-    rig.window.starter_requested.emit("plain")
+    rig.window.commands.ask_starter("plain")
     assert "«" in rig.worker.asked[-1].messages[-1].text
 
 
@@ -115,7 +115,7 @@ def test_a_model_is_offered_and_downloaded_by_the_page_of_models(
     monkeypatch.setattr(ModelDownloads, "_on_download", lambda _self, offer: wanted.append(offer.file))
     offer.button.click()
     assert wanted == ["Llama-3.2-3B-Instruct-Q4_K_M.gguf"]
-    assert rig.window.rooms.shows_models
+    assert rig.window.rooms.shown == "models"
     assert rig.window.rooms.models is not None
     assert rig.window.rooms.models.shows_get
 
@@ -137,10 +137,10 @@ def test_one_that_is_here_is_opened(rig: Rig, qtbot: QtBot, monkeypatch: pytest.
     rig.controller.downloads.finished.emit()
     offer = rig.window.chat.empty.offer
     qtbot.waitUntil(lambda: offer.button.text() == "Open", timeout=TIMEOUT_MS)
-    opened: list[str] = []
-    rig.window.model_open_requested.connect(opened.append)
+    opened: list[Path] = []
+    monkeypatch.setattr(rig.controller, "open_model", opened.append)
     offer.button.click()
-    assert opened == [str(path)]
+    assert opened == [path]
 
 
 def test_a_real_model_offers_nothing_and_measures_nothing(make_rig: Callable[..., Rig]) -> None:

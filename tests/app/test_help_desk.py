@@ -16,8 +16,8 @@ from kvdesk.cache.journal_file import load_journal
 from kvdesk.protocol.cache import ContextReady, RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import LocalFile, LogLine, ModelLoaded
 from kvdesk.protocol.operations import Capability
+from kvdesk.session.commands import ReportChoice
 from kvdesk.settings import Settings
-from kvdesk.ui.shell.report_dialog import ReportChoice
 from kvdesk.values import replace
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say
@@ -47,9 +47,9 @@ def in_use(rig: Rig, qtbot: QtBot) -> Player:
     rig.worker.give(ContextReady(CONTEXT, rebuilt=False, possible=possible))
     asked = say(rig, QUESTION)
     answer(rig, qtbot, asked, ANSWER)
-    rig.window.conversation_renamed.emit(asked.conversation, TITLE)
-    rig.window.draft_typed.emit(asked.conversation, DRAFT)
-    rig.window.session.settings.change(system_prompt=PROMPT, model=f"{FOLDER}/a.gguf")
+    rig.window.commands.rename(asked.conversation, TITLE)
+    rig.window.commands.keep_draft(asked.conversation, DRAFT)
+    rig.window.store.settings.change(system_prompt=PROMPT, model=f"{FOLDER}/a.gguf")
     rig.worker.give(LogLine("info", f"loaded from {FOLDER}/a.gguf"), LogLine("warning", f"odd: {DRAFT}"))
     player = Player(FACTS[0], unified=True, swa_full=True, n_seq_max=2, seed=1)
     player.play(20)
@@ -64,7 +64,7 @@ def report(rig: Rig, qtbot: QtBot, player: Player, file: Path, choice: ReportCho
             raise ValueError(ANSWER)
         except ValueError:
             logging.getLogger("kvdesk").exception("while saying “%s”", QUESTION)
-    rig.window.problem_report_requested.emit(str(file), choice)
+    rig.window.commands.report_problem(file, choice)
     if choice.journal:
         assert isinstance(rig.worker.commands[-1], TakeRecording)
         rig.worker.give(RecordingTaken(player.journal.recording()))
@@ -121,8 +121,8 @@ def test_an_engine_that_hangs_does_not_keep_it_from_being_written(
     rig: Rig, qtbot: QtBot, tmp_path: Path, logs: Path
 ) -> None:
     in_use(rig, qtbot)
-    rig.controller._help._waiting.setInterval(10)
-    rig.window.problem_report_requested.emit(str(tmp_path / "hung.zip"), ReportChoice())
+    rig.controller.help._waiting.setInterval(10)
+    rig.window.commands.report_problem(tmp_path / "hung.zip", ReportChoice())
     qtbot.waitUntil(lambda: "hung.zip" in rig.window.activity.text)
     assert logs.exists()
     assert "journal.jsonl" not in zipfile.ZipFile(tmp_path / "hung.zip").namelist()
@@ -130,7 +130,7 @@ def test_an_engine_that_hangs_does_not_keep_it_from_being_written(
 
 def test_a_report_that_cannot_be_written_is_said(rig: Rig, qtbot: QtBot, tmp_path: Path, logs: Path) -> None:
     rig.window.show()
-    rig.window.problem_report_requested.emit(str(tmp_path / "no" / "such.zip"), ReportChoice(journal=False))
+    rig.window.commands.report_problem(tmp_path / "no" / "such.zip", ReportChoice(journal=False))
     qtbot.waitUntil(lambda: "could not be saved to such.zip" in rig.window.activity.text)
     assert logs.exists()
 

@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
 
 def opened(rig: Rig, qtbot: QtBot, path: Path) -> ImportDialog:
     """The dialog, once the file is read or refused."""
-    rig.window.import_requested.emit(str(path))
+    rig.window.commands.import_chats(path)
     dialog = rig.controller.imports.dialog
     assert dialog is not None
     qtbot.waitUntil(lambda: bool(dialog.facts) or dialog.close_button.text() == "Close", timeout=20_000)
@@ -89,9 +89,9 @@ def test_a_file_that_is_refused_says_why(rig: Rig, qtbot: QtBot, tmp_path: Path)
 def test_reading_can_be_cancelled_and_begun_again(rig: Rig, qtbot: QtBot, file: Path) -> None:
     imports = rig.controller.imports
     command, imports._command = imports._command, lambda _path: [sys.executable, "-c", "import time; time.sleep(99)"]
-    rig.window.import_requested.emit(str(file))
+    rig.window.commands.import_chats(file)
     first = imports.dialog
-    rig.window.import_requested.emit(str(file))
+    rig.window.commands.import_chats(file)
     assert imports.dialog is first, "one at a time"
     assert first is not None
     first.close_button.click()
@@ -128,7 +128,7 @@ def test_a_full_disk_imports_nothing(rig: Rig, qtbot: QtBot, tmp_path: Path) -> 
 
 def test_closing_the_window_ends_an_import(rig: Rig, file: Path) -> None:
     rig.controller.imports._command = lambda _path: [sys.executable, "-c", "import time; time.sleep(99)"]
-    rig.window.import_requested.emit(str(file))
+    rig.window.commands.import_chats(file)
     rig.controller.shut_down()
     assert not any(thread.is_alive() for thread in rig.controller.imports._background._threads)
 
@@ -172,7 +172,7 @@ def test_all_chats_are_exported_and_come_back(rig: Rig, qtbot: QtBot, file: Path
     opened(rig, qtbot, file).import_button.click()
     qtbot.waitUntil(lambda: titles(rig) == ["Tides"])
     ids = tuple(known.id for known in rig.controller.conversations.conversations if known.leaf is not None)
-    rig.window.chats_save_requested.emit(str(tmp_path / "all.json"), ids)
+    rig.window.commands.export(tmp_path / "all.json", ids)
     qtbot.waitUntil(lambda: rig.window.activity.text == f"The chat was saved to {tmp_path / 'all.json'}.")
     assert "Show" in [
         button.text() for button in rig.window.activity.findChildren(QPushButton) if not button.isHidden()

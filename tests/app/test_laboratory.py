@@ -75,7 +75,7 @@ def test_it_runs_to_a_result_that_is_kept(
         return True
 
     monkeypatch.setattr(laboratory, "move_to_trash", moved)
-    lab.past.deleted.emit((past_results("positions")[0],))
+    rig.window.commands.lab.delete_results((past_results("positions")[0],))
     qtbot.waitUntil(lambda: lab.past.view.count() == 0, timeout=TIMEOUT_MS)
     assert len(trash) == 1
     trash[0].rename(kept.folder)  # a person took it out of the trash again
@@ -97,7 +97,7 @@ def test_it_is_cancelled_within_a_second(rig: Rig, lab: LabPage, qtbot: QtBot) -
 def test_another_model_ends_it(rig: Rig, lab: LabPage, qtbot: QtBot) -> None:
     child = begun(rig, lab, qtbot)
     rig.window.rooms.show_chats()
-    rig.window.model_open_requested.emit("/models/other.gguf")
+    rig.window.commands.open_model(Path("/models/other.gguf"))
     qtbot.waitUntil(lambda: rig.controller.laboratory.run is None, timeout=TIMEOUT_MS)
     assert not child.is_running()
     assert lab.banner.sentence == "The experiment was ended because another model was opened."

@@ -14,7 +14,7 @@ from kvdesk.app.application import Parts, build
 from kvdesk.app.worker import local_engine
 from kvdesk.backends.base import Backend, Emit
 from kvdesk.chat import ConversationId
-from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone
+from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, OperationDone
 from kvdesk.protocol.chat import BackendReady, EngineRestarted, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import CommandFailed, Event
@@ -84,30 +84,30 @@ def test_chat_watch_forget_rebuild_restart(
     conversation = controller.selected
     assert conversation is not None
 
-    window.new_chat_requested.emit()
+    window.commands.new_chat()
     other = app.ask("Hello").stats
     assert other.seq_id != first.seq_id
     app.wait(lambda: app.used() == other.cells_used)
 
-    window.audit_requested.emit()
+    window.commands.submit(AuditCache())
     app.wait(lambda: any(isinstance(e, OperationDone) and e.name == "audit" for e in app.events))
 
     before = app.used()
-    window.forget_requested.emit(conversation)
+    window.commands.submit(Forget(conversation))
     shared = other.reused_tokens  # the beginning of the template: those cells stay for the other one
     app.wait(lambda: app.used() == before - second.cells_used + shared)
 
     n_ready = sum(isinstance(e, ContextReady) for e in app.events)
-    window.intents.rebuild()
+    window.verbs.ask_rebuild()
     app.wait(lambda: sum(isinstance(e, ContextReady) for e in app.events) > n_ready and app.used() == 0)
-    window.conversation_selected.emit(conversation)
+    window.commands.select(conversation)
     third = app.ask("Thanks").stats
     assert third.reused_tokens == 0
     said = app.texts(conversation)
     window.close()
 
     again = App(qtbot)
-    again.parts.window.conversation_selected.emit(conversation)
+    again.parts.window.commands.select(conversation)
     again.wait(lambda: again.parts.controller.conversations.branch(conversation) != [])
     assert again.texts(conversation) == said
     after = again.ask("Still there?").stats
@@ -132,7 +132,7 @@ def test_the_same_over_a_back_end_that_only_chats(
     conversation = controller.selected
     assert conversation is not None
     assert app.texts(conversation)[1::2] == ["You said: What is the sea?", "You said: And a lake?"]
-    window.intents.regenerate(2)
+    window.verbs.regenerate(2)
     app.wait(lambda: sum(isinstance(e, TurnEnded) for e in app.events) == 4)
     assert window.chat.view.widgets[-1].message.text == "You said: And a lake?"
 
@@ -145,12 +145,12 @@ def test_the_same_over_a_back_end_that_only_chats(
     assert not window.inspector.forget_button.isEnabled()
     assert not window.inspector.rebuild_button.isEnabled()
     assert window.status._audit.toolTip() == MISSING[Feature.AUDIT]
-    menu = window._menus.message_menu(window.chat.view.widgets[-1].message.id)
+    menu = window.chat.view.menu(window.chat.view.widgets[-1].message.id)
     assert menu is not None
     (cache,) = [action.menu() for action in menu.actions() if action.text() == "Cache"]
     (cells,) = cache.actions()  # type: ignore[attr-defined]
     assert (cells.isEnabled(), cells.toolTip()) == (False, MISSING[Feature.CACHE_OPERATIONS])
-    window.shown_settings.open()
+    window.rooms.show_settings()
     page = window.rooms.settings
     assert page is not None
     assert page.field("sampling", "temperature").isEnabled()
@@ -161,14 +161,14 @@ def test_the_same_over_a_back_end_that_only_chats(
     assert page._missing["context"].isVisible()
     window.rooms.show_chats()
 
-    window.new_chat_requested.emit()
+    window.commands.new_chat()
     app.ask("Hello")
     said = app.texts(conversation)
     window.close()
     assert not any(isinstance(e, CommandFailed | EngineRestarted) for e in app.events)
 
     again = App(qtbot, ScriptedBackend)
-    again.parts.window.conversation_selected.emit(conversation)
+    again.parts.window.commands.select(conversation)
     again.wait(lambda: again.parts.controller.conversations.branch(conversation) != [])
     assert again.texts(conversation) == said
     again.ask("Still there?")

@@ -28,10 +28,10 @@ def test_a_branch_that_is_shown_is_measured(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "A joke")
     answer(rig, qtbot, first, "A long joke")
     assert asked_again(rig, qtbot, 1) == ["A joke", "A long joke"]
-    rig.window.message_edited.emit(first.conversation, first.messages[0].id, "Hi")
+    rig.window.commands.edit_question(first.conversation, first.messages[0].id, "Hi")
     answer(rig, qtbot, rig.worker.asked[-1], "Hello")
     assert asked_again(rig, qtbot, 2) == ["Hi", "Hello"]
-    rig.window.branch_requested.emit(first.conversation, first.messages[0].id)
+    rig.window.commands.show_branch(first.conversation, first.messages[0].id)
     assert measured(rig)[-1] == ["A joke", "A long joke"]
 
 
@@ -57,7 +57,7 @@ def test_what_changes_the_context_or_its_cells_has_it_measured_anew(rig: Rig, qt
     asked_again(rig, qtbot, n)
     rig.worker.give(OperationDone(4, 1.0, "seq_rm", "", 0.1, asked.conversation, "forgotten", emptied=True))
     asked_again(rig, qtbot, n + 1)
-    rig.window.overflow_chosen.emit(asked.conversation, Overflow.SLIDE)
+    rig.window.commands.set_overflow(asked.conversation, Overflow.SLIDE)
     asked_again(rig, qtbot, n + 2)
     rig.worker.give(OperationDone(5, 2.0, "prefill", "", 0.1, asked.conversation))
     rig.worker.give(OperationDone(6, 2.0, "seq_rm", "", 0.1, asked.conversation, "forgotten", emptied=True))

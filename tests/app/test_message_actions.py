@@ -20,7 +20,7 @@ def exchange(rig: Rig, qtbot: QtBot, text: str = "Once upon") -> Generate:
         rig.worker.give(ModelLoaded(MODEL))
     conversation = rig.controller.selected
     assert conversation is not None
-    rig.window.message_sent.emit(conversation, "A story?")
+    rig.window.commands.send(conversation, "A story?")
     asked = rig.worker.asked[-1]
     rig.worker.give(
         TurnStarted(asked.conversation, asked.answer, 0, 30, 10, (), "v"),
@@ -96,7 +96,7 @@ def test_a_question_and_its_answer_are_deleted_and_come_back(rig: Rig, qtbot: Qt
     first = exchange(rig, qtbot)
     second = exchange(rig, qtbot, "Twice")
     before = in_database(rig, first)
-    rig.window.message_deleted.emit(first.conversation, first.answer, True)
+    rig.window.commands.delete_message(first.conversation, first.answer, with_pair=True)
     assert [w.message.text for w in rig.window.chat.view.widgets] == ["A story?", "Twice"]
     kept = in_database(rig, first)
     assert len(kept) == 2
@@ -112,7 +112,7 @@ def test_a_question_and_its_answer_are_deleted_and_come_back(rig: Rig, qtbot: Qt
 
 def test_a_pin_outlives_the_window(rig: Rig, qtbot: QtBot) -> None:
     asked = exchange(rig, qtbot)
-    rig.window.message_pinned.emit(asked.conversation, asked.answer, True)
+    rig.window.commands.pin_message(asked.conversation, asked.answer, pinned=True)
     assert rig.window.chat.pinned.texts == ("Once upon",)
     assert in_database(rig, asked)[asked.answer].pinned
     press(qtbot, last(rig), "Unpin this message")

@@ -37,7 +37,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServe
 def rig(server: HubServer, make_rig: Callable[..., Rig]) -> Rig:
     rig = make_rig(settings=Settings(hub_endpoint=server.endpoint))
     rig.window.show()
-    rig.window.rooms.show_get_models()
+    rig.window.rooms.show_models(get=True)
     return rig
 
 
@@ -49,7 +49,9 @@ def part(rig: Rig) -> GetModels:
     return page.get_models
 
 
-def test_a_model_is_searched_downloaded_and_opened(part: GetModels, rig: Rig, server: HubServer, qtbot: QtBot) -> None:
+def test_a_model_is_searched_downloaded_and_opened(
+    part: GetModels, rig: Rig, server: HubServer, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert part.tree.topLevelItem(0).childCount() == 8  # the list that comes along
     assert server.hub_authorizations == []  # nothing was asked of the network
     part.search.setText("small")
@@ -67,10 +69,10 @@ def test_a_model_is_searched_downloaded_and_opened(part: GetModels, rig: Rig, se
     )
     path = paths.models_dir() / REPO / FILE
     assert path.read_bytes() == b"GGUF" * 10_000
-    opened: list[str] = []
-    rig.window.model_open_requested.connect(opened.append)
+    opened: list[Path] = []
+    monkeypatch.setattr(rig.controller, "open_model", opened.append)
     part.downloads.rows[key].main.click()
-    assert opened == [str(path)]
+    assert opened == [path]
     assert rig.window.rooms.shows_chats
 
 
@@ -81,7 +83,7 @@ def test_a_repository_is_found_by_its_name(part: GetModels, qtbot: QtBot) -> Non
 
 
 def test_offline_is_a_sentence_and_the_list_stays(rig: Rig, part: GetModels, qtbot: QtBot) -> None:
-    part.access_changed.emit("http://127.0.0.1:9", None)
+    rig.window.commands.hub.set_access("http://127.0.0.1:9", None)
     assert rig.controller.settings.hub_endpoint == "http://127.0.0.1:9"
     part.download.click()  # the first of the list
     qtbot.waitUntil(lambda: part.banner.sentence == "127.0.0.1:9 cannot be reached.", timeout=TIMEOUT_MS)
@@ -97,27 +99,27 @@ def test_one_that_the_hub_no_longer_has_is_said(part: GetModels, server: HubServ
 
 
 def test_a_token_is_kept_apart_from_the_settings(rig: Rig, part: GetModels, server: HubServer) -> None:
-    part.access_changed.emit(server.endpoint, "hf_private")
+    rig.window.commands.hub.set_access(server.endpoint, "hf_private")
     assert read_token() == "hf_private"
     assert "hf_private" not in rig.controller.settings.model_dump_json()
-    part.access_changed.emit("nonsense", "another")
+    rig.window.commands.hub.set_access("nonsense", "another")
     assert "is no web address" in part.banner.sentence
     assert read_token() == "hf_private"
-    part.access_changed.emit(server.endpoint, "")
+    rig.window.commands.hub.set_access(server.endpoint, "")
     assert read_token() == ""
 
 
 def test_the_embedded_model_leads_to_better_ones(rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     library = rig.controller.models
     monkeypatch.setattr(library, "_embedded", tmp_path / "own.gguf")
-    better = rig.window._chat._header.model.menu_of_models.actions()[1]
+    better = rig.window.chat.header.model.menu_of_models.actions()[1]
     library.apply(ModelLoaded(ModelInfo(LocalFile(tmp_path / "own.gguf"), "SmolLM2")))
     rig.window.rooms.show_chats()
     assert better.text() == "Get a better model…"
     better.trigger()
     page = rig.window.rooms.models
     assert page is not None
-    assert rig.window.rooms.shows_models
+    assert rig.window.rooms.shown == "models"
     assert page.shows_get
     library.apply(ModelLoaded(ModelInfo(LocalFile(tmp_path / "large.gguf"), "Large")))
     assert better.text() == "Get models…"

@@ -67,13 +67,14 @@ def test_speed_context_and_time_are_remembered(rig: Rig, page: ModelsPage, copy:
     assert page.rows[0].path == copy  # used last
 
 
-def test_a_model_opens_with_the_context_that_it_ran_with_last(rig: Rig, page: ModelsPage, copy: Path) -> None:
+@pytest.mark.usefixtures("page")
+def test_a_model_opens_with_the_context_that_it_ran_with_last(rig: Rig, copy: Path) -> None:
     library, controller = rig.controller.models, rig.controller
     small = controller.settings.context.model_copy(update={"n_ctx": 512})
-    rig.window.session.settings.change(context=small)
+    rig.window.store.settings.change(context=small)
     library.apply(ModelLoaded(ModelInfo(LocalFile(copy), "SmolLM2")))
-    rig.window.session.settings.change(context=small.model_copy(update={"n_ctx": 1024}))
-    page.open_requested.emit(copy)
+    rig.window.store.settings.change(context=small.model_copy(update={"n_ctx": 1024}))
+    rig.window.commands.open_model(copy)
     assert controller.settings.context.n_ctx == 512
     assert rig.window.rooms.shows_chats
 
@@ -82,18 +83,18 @@ def test_deleting_removes_the_file_but_not_the_open_one(
     rig: Rig, page: ModelsPage, copy: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig.controller.models.apply(ModelLoaded(ModelInfo(LocalFile(copy), "SmolLM2")))
-    page.delete_requested.emit(copy)
+    rig.controller.models.delete(copy)
     assert page.banner.sentence == "This model is open: open another one first."
     assert copy.exists()
     own = copy.with_name("own.gguf")
     own.hardlink_to(copy)
     monkeypatch.setattr("kvdesk.app.model_library.embedded_model", lambda: own)
     rig.controller.models.apply(ModelLoaded(ModelInfo(LocalFile(copy.with_name("another.gguf")), "SmolLM2")))
-    page.delete_requested.emit(copy)
+    rig.controller.models.delete(copy)
     assert page.banner.sentence == "This model belongs to kvdesk itself and stays."
     assert copy.exists()
     monkeypatch.setattr("kvdesk.app.model_library.embedded_model", lambda: None)
-    page.delete_requested.emit(copy)
+    rig.controller.models.delete(copy)
     assert not copy.exists()
     assert rig.controller.models.used(copy) is None
     qtbot.waitUntil(lambda: all(row.path != copy for row in page.rows), timeout=TIMEOUT_MS)

@@ -24,7 +24,7 @@ def test_a_preset_reaches_the_next_answer_and_the_file(
 ) -> None:
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
     rig.window.show()
-    rig.window.shown_settings.open()
+    rig.window.rooms.show_settings()
     page = rig.window.rooms.settings
     assert page is not None
     qtbot.waitExposed(page)
@@ -44,7 +44,8 @@ def test_a_preset_reaches_the_next_answer_and_the_file(
     QTest.mouseClick(page.bar.apply, LEFT)
     expected = precise.sampling.model_copy(update={"top_n_sigma": 1.5})
     assert rig.controller.settings.sampling == expected
-    rig.window.message_sent.emit(rig.controller.selected, "Hello")
+    assert rig.controller.selected is not None
+    rig.window.commands.send(rig.controller.selected, "Hello")
     assert rig.worker.asked[-1].sampling == expected
     saved, sentence = load_settings(paths.settings_file())
     assert (saved.sampling, saved.presets, sentence) == (expected, (Preset(name="Mine", sampling=expected),), "")

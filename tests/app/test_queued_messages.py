@@ -94,7 +94,7 @@ def test_what_is_sent_while_an_answer_is_written_waits_and_goes_by_itself(ready:
 def test_after_stop_it_waits_and_says_so(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     enter(ready, qtbot, "Two")
-    ready.window.intents.stop()
+    ready.window.verbs.stop()
     assert queue(ready).state_text == "Waiting: the answer was stopped"
     answer(ready, qtbot, one, "First answer")  # it had just ended: nothing is sent behind the person's back
     assert asked(ready) == ["One"]
@@ -217,7 +217,7 @@ def test_an_empty_chat_is_stored_for_as_long_as_something_waits(make_rig: Callab
     rig.window.show()
     qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
     enter(rig, qtbot, "Hello")
-    rig.window.chat.tell_draft()
+    rig.window.chat.keep_draft()
     assert [texts(c) for c in conversations(rig)] == [("Hello",)]
     queue(rig).buttons(0)[1].click()
     assert conversations(rig) == ()
@@ -227,7 +227,7 @@ def test_an_empty_chat_is_stored_for_as_long_as_something_waits(make_rig: Callab
 def test_each_conversation_has_its_own(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     enter(ready, qtbot, "Two")
-    ready.window.new_chat_requested.emit()
+    ready.window.commands.new_chat()
     assert not queue(ready).isVisible()
     enter(ready, qtbot, "Elsewhere")
     assert asked(ready) == ["One", "Elsewhere"]
@@ -240,7 +240,7 @@ def test_each_conversation_has_its_own(ready: Rig, qtbot: QtBot) -> None:
 def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     answer(ready, qtbot, one, "First answer")
-    ready.window._menus.start_edit(ready.window.chat.view.widgets[0].message.id)
+    ready.window.chat.view.start_edit(ready.window.chat.view.widgets[0].message.id)
     ready.controller.conversations.turns.regenerate(ConversationId(one.conversation))
     editor = ready.window.chat.view.widgets[0].editor
     assert editor is not None
@@ -260,7 +260,7 @@ def test_a_dead_engine_keeps_it(ready: Rig, qtbot: QtBot) -> None:
 
 def test_whatever_a_queue_waits_for_has_words(rig: Rig) -> None:
     one = first(rig)
-    rig.window.message_sent.emit(one.conversation, "Two")
+    rig.window.commands.send(one.conversation, "Two")
     said = set()
     for state in get_args(QueueState):
         queue(rig).show_states({one.conversation: state})

@@ -15,6 +15,7 @@ from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import Endpoint, LocalFile, ModelLoaded
 from kvdesk.settings import KnownServer, Settings, ThemeChoice, WindowPlace
 from kvdesk.store.settings_file import load_settings
+from kvdesk.ui.chat_list.conversation_model import ConversationModel
 from kvdesk.ui.models.get_models import GetModels
 from kvdesk.values import replace
 from tests.app.conftest import Rig
@@ -39,12 +40,12 @@ def rig(make_rig: Callable[..., Rig], qtbot: QtBot) -> Iterator[Rig]:
     rig.worker.give(ModelLoaded(replace(MODEL, source=LocalFile(favourite))))
     rig.worker.give(ModelLoaded(replace(MODEL, source=LocalFile(model))), ContextReady(CONTEXT, rebuilt=False))
     qtbot.waitUntil(lambda: len(rig.controller.settings.models) == 2)
-    rig.window.rooms.show_get_models()
+    rig.window.rooms.show_models(get=True)
     page = rig.window.rooms.models
     assert page is not None
     assert isinstance(page.get_models, GetModels)
-    page.get_models.access_changed.emit(HUB, None)
-    page.favourite_changed.emit(favourite, True)
+    rig.controller.downloads.set_access(HUB, None)
+    rig.controller.models.mark(favourite, favourite=True)
     rig.window.rooms.show_chats()
     settings = rig.window.rooms.show_settings()
     settings.field("serve", "port").setProperty("value", 1)
@@ -101,7 +102,7 @@ def enlarge_text(rig: Rig, _qtbot: QtBot) -> None:
 
 
 def collapse_folder(rig: Rig, _qtbot: QtBot) -> None:
-    rig.window.conversations.folders_collapsed.emit(frozenset({"Work"}))
+    rig.window.conversations.view.collapsed.emit("Work", True)
     assert rig.controller.settings.collapsed_folders == ("Work",)
 
 
@@ -114,7 +115,7 @@ def end_tour(rig: Rig, qtbot: QtBot) -> None:
 
 
 def apply_settings(rig: Rig, qtbot: QtBot) -> None:
-    rig.window.shown_settings.open()
+    rig.window.rooms.show_settings()
     page = rig.window.rooms.settings
     assert page is not None
     top_k = page.field("sampling", "top_k")
@@ -126,7 +127,7 @@ def apply_settings(rig: Rig, qtbot: QtBot) -> None:
 
 
 def save_preset(rig: Rig, _qtbot: QtBot) -> None:
-    rig.window.shown_settings.open()
+    rig.window.rooms.show_settings()
     page = rig.window.rooms.settings
     assert page is not None
     page.presets.save("Mine")
@@ -169,7 +170,9 @@ def test_nothing_remembered_is_lost_by_a_change_and_a_restart(
     again = make_rig(settings=load_settings(paths.settings_file())[0])
     is_remembered(again.controller.settings)
     assert again.controller.settings == rig.controller.settings
-    assert again.window.conversations.is_collapsed("Work")
+    model = again.window.conversations.view.model()
+    assert isinstance(model, ConversationModel)
+    assert model.collapsed == {"Work"}
     assert again.window.theme.colours is rig.window.theme.colours
 
 
@@ -178,7 +181,7 @@ def test_what_is_remembered_later_costs_the_window_nothing(rig: Rig, qtbot: QtBo
     hide_inspector(rig, qtbot)
     hide_sidebar(rig, qtbot)
     choose_theme(rig, qtbot)
-    rig.window.shown_settings.open()
+    rig.window.rooms.show_settings()
     page = rig.window.rooms.settings
     assert page is not None
     top_k = page.field("sampling", "top_k")

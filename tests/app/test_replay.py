@@ -43,7 +43,8 @@ def test_it_can_be_exported_again(qtbot: QtBot, journal: Path, tmp_path: Path) -
     qtbot.addWidget(window)
     window.show()
     recording = window.timeline._recording
-    window.timeline.export_requested.emit(str(tmp_path / "copy.jsonl"), recording)
+    assert recording is not None
+    window.timeline._commands.save_recording(tmp_path / "copy.jsonl", recording)
     window.wait()
     assert (tmp_path / "copy.jsonl").read_bytes() == journal.read_bytes()
     qtbot.waitUntil(lambda: "were saved" in window.strip.text)

@@ -79,10 +79,10 @@ def test_the_main_window_opens_one_that_is_dropped(rig: Rig, qtbot: QtBot, folde
     (opened,) = rig.controller.states.opened
     qtbot.addWidget(opened)
     assert "80 tokens" in opened.view.about.text()
-    rig.window.state_open_requested.emit(str(folder / "none.bin"))
+    rig.window.commands.open_state(folder / "none.bin")
     qtbot.waitUntil(lambda: "no saved state" in rig.window.chat.banner.sentence, timeout=30_000)
     opened.close()
-    rig.window.state_open_requested.emit(str(folder / "other.bin"))
+    rig.window.commands.open_state(folder / "other.bin")
     qtbot.waitUntil(lambda: rig.controller.states.opened not in ([], [opened]), timeout=30_000)
     (other,) = rig.controller.states.opened
     qtbot.addWidget(other)

@@ -31,8 +31,8 @@ def test_search_looks_into_chats_that_were_never_opened(make_rig: Callable[..., 
     rig = make_rig()
     puffins = say(rig, "Where do puffins live?")
     answer(rig, qtbot, puffins, "On cliffs and more Cliffs.")
-    rig.window.conversations.archived.emit(puffins.conversation, True)
-    rig.window.new_chat_requested.emit()
+    rig.window.commands.archive(puffins.conversation, archived=True)
+    rig.window.commands.new_chat()
     answer(rig, qtbot, say(rig, "Something else"), "Indeed.")
     rig.controller.shut_down()
     again = make_rig()
@@ -53,7 +53,7 @@ def test_search_looks_into_chats_that_were_never_opened(make_rig: Callable[..., 
 def test_a_hit_on_another_branch_brings_that_branch(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "A horse walks into a bar.")
-    rig.window.regenerate_requested.emit(asked.conversation, 1)
+    rig.window.commands.regenerate(asked.conversation, 1)
     second = rig.worker.asked[-1]
     look_for(rig, qtbot, "horse", 2)
     rig.window.conversations.results.step(1)
@@ -69,13 +69,13 @@ def test_what_was_deleted_is_not_found(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Where do puffins live?")
     answer(rig, qtbot, asked, "On cliffs.")
     look_for(rig, qtbot, "puffins", 2)
-    rig.window.conversation_deleted.emit(asked.conversation)
+    rig.window.commands.delete(asked.conversation)
     shown = rig.controller.selected
     rig.window.conversations.results.step(1)
     assert rig.controller.selected == shown
     rig.window.conversations.search.clear()
     look_for(rig, qtbot, "puffins", 0)
-    rig.window.conversations.undo_clicked.emit()
+    rig.window.commands.undo_delete()
     rig.window.conversations.search.clear()
     look_for(rig, qtbot, "puffins", 2)
 
@@ -89,5 +89,5 @@ def test_another_search_takes_the_marks_of_the_one_before_and_a_chat_shows_its_o
     look_for(rig, qtbot, "captaın", 2)
     qtbot.waitUntil(lambda: rig.window.conversations.results.words == ("captaın",))
     assert marked(rig, asked.answer) == []
-    rig.window.conversations.results.chosen.emit(asked.conversation, "")
+    rig.window.commands.open_found(asked.conversation, None)
     assert marked(rig, asked.answer) == ["captain"]

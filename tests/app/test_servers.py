@@ -136,12 +136,12 @@ def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: Scr
     assert isinstance(loaded, ModelLoaded)
     assert loaded.model.name == "tiny on bigbox", "the next start connects again"
     assert server.requests[-1][1]["Authorization"] == "Bearer sk-secret"
-    again.window.embedded_model_requested.emit()
+    again.window.commands.open_embedded()
     again.wait(lambda: len(again.of(ModelLoaded)) == 2)
     again.wait(lambda: again.controller.settings.server == "")
-    again.window.reconnect_requested.emit()
+    again.window.commands.reconnect()
     again.wait(lambda: again.controller.settings.server == server.url and len(again.of(ModelLoaded)) == 3)
-    again.window.embedded_model_requested.emit()
+    again.window.commands.open_embedded()
     again.wait(lambda: again.controller.settings.server == "" and len(again.of(ModelLoaded)) == 4)
     section = section_of(again, qtbot)
     assert section.url.text() == server.url
@@ -168,7 +168,7 @@ def test_a_server_that_breaks_keeps_the_text_and_continue_works(server: Scripted
     assert (ended.state, ended.note) == ("interrupted", "The connection broke in the middle of the answer.")
     assert app.answer == "On "
     server.says(chunk("cliffs.", "stop"), DONE)
-    app.window.continue_requested.emit(app.controller.selected, "")
+    app.window.commands.continue_answer(app.controller.selected)
     app.wait(lambda: len(app.of(TurnEnded)) == 2)
     assert app.answer == "On cliffs."
     server.answers["/v1/models"] = lambda _: (401, {}, iter([b""]))
@@ -202,8 +202,8 @@ def test_in_safe_mode_a_crash_costs_a_reload_and_not_the_window(qtbot: QtBot) ->
     assert ended.state == "interrupted"
     before = app.answer
     assert before
-    app.window.session.settings.change(sampling=Sampling(temperature=0.0, max_tokens=20))
-    app.window.continue_requested.emit(app.controller.selected, "")
+    app.window.store.settings.change(sampling=Sampling(temperature=0.0, max_tokens=20))
+    app.window.commands.continue_answer(app.controller.selected)
     app.wait(lambda: len(app.of(TurnEnded)) == 2)
     assert app.answer.startswith(before)
     assert len(app.answer) > len(before)

@@ -24,7 +24,7 @@ from tests.app.conftest import Rig
 
 def opened(rig: Rig, port: int) -> SettingsPage:
     """Served at this port from the next click on."""
-    rig.window.session.settings.change(serve=ServeSettings(port=port, client_share=25))
+    rig.window.store.settings.change(serve=ServeSettings(port=port, client_share=25))
     rig.window.action_set.run("app.serve")
     page = rig.window.rooms.settings
     assert page is not None

@@ -17,6 +17,7 @@ from kvdesk.app import application, single_instance
 from kvdesk.app.single_instance import SecondStarts, address_in, hand_over
 from kvdesk.errors import StoreInUseError, UserError
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.recording import Recorder, record
 
 SERVER = """
 import sys
@@ -123,16 +124,15 @@ def test_a_path_too_long_for_a_socket_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_window_comes_up_and_opens_the_file(qapp: object, qtbot: QtBot) -> None:
-    window = MainWindow(qapp)  # type: ignore[arg-type]
+    window = MainWindow(qapp, commands=Recorder())  # type: ignore[arg-type]
     qtbot.addWidget(window)
-    opened: list[str] = []
-    window.model_open_requested.connect(opened.append)
+    opened = record(window.commands.open_model)
     window.showMinimized()
     application._show_again(window, "")
     assert not window.windowState() & Qt.WindowState.WindowMinimized
     assert opened == []
     application._show_again(window, "/a.gguf")
-    assert opened == ["/a.gguf"]
+    assert opened == [(Path("/a.gguf"),)]
 
 
 def test_a_second_start_ends_before_it_builds_anything(

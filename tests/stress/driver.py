@@ -27,7 +27,7 @@ from kvdesk.app import application
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.errors import UserError
-from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.cache import AuditCache, ContextReady, Forget
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoading, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import ClearCache, Compact, HandOperation, Operate, SwapIn, SwapOut
@@ -170,12 +170,12 @@ class Driver:
                 pass
 
     def _act(self) -> None:
-        if not self._ready or self._chats.selected is None or self._random.random() < 0.5:
+        if not self._ready or self.window.store.selected is None or self._random.random() < 0.5:
             return
         (act,) = self._random.choices(list(self._acts), list(self._acts.values()))
         self._told("act", name=act.__name__)
         act()
-        where = self._chats.selected
+        where = self.window.store.selected
         if act in (self._send, self._send_long, self._edit) and where is not None:
             for message in self._conversations.branch(where):
                 if message.role == "user":
@@ -185,7 +185,7 @@ class Driver:
 
     @property
     def _where(self) -> ConversationId:
-        where = self._chats.selected
+        where = self.window.store.selected
         assert where is not None
         return where
 
@@ -193,73 +193,73 @@ class Driver:
         return " ".join(self._random.choices(WORDS, k=n))
 
     def _send(self) -> None:
-        self.window.message_sent.emit(self._where, self._words(self._random.randint(1, 12)))
+        self.window.commands.send(self._where, self._words(self._random.randint(1, 12)))
 
     def _send_long(self) -> None:
-        self.window.message_sent.emit(self._where, self._words(self._random.randint(100, 400)))
+        self.window.commands.send(self._where, self._words(self._random.randint(100, 400)))
 
     def _edit(self) -> None:
         if asked := [m for m in self._conversations.branch(self._where) if m.role == "user"]:
-            self.window.message_edited.emit(self._where, self._random.choice(asked).id, self._words(5))
+            self.window.commands.edit_question(self._where, self._random.choice(asked).id, self._words(5))
 
     def _regenerate(self) -> None:
-        self.window.regenerate_requested.emit(self._where, self._random.randint(1, 2))
+        self.window.commands.regenerate(self._where, self._random.randint(1, 2))
 
     def _stop(self) -> None:
-        self.window.stop_requested.emit(self._where)
+        self.window.commands.stop(self._where)
 
     def _new(self) -> None:
         if len(self._conversations) > MOST_CHATS:
             self._delete()
-        self.window.new_chat_requested.emit()
+        self.window.commands.new_chat()
 
     def _delete(self) -> None:
         self._told("delete", where=self._where)
-        self.window.conversation_deleted.emit(self._where)
-        self._random.choice([self._controller.chat_list.finish, self._controller.chat_list.undo, lambda: None])()
+        self.window.commands.delete(self._where)
+        self._random.choice([self._controller.deletions.finish, self._controller.deletions.undo, lambda: None])()
 
     def _select(self) -> None:
-        self.window.conversation_selected.emit(self._random.choice(self._all()))
+        self.window.commands.select(self._random.choice(self._all()))
 
     def _operate(self) -> None:
         where = ConversationId(self._random.choice(self._all()))
         layout = self._random.choice(list(Layout))
         operations: list[HandOperation] = [Compact(layout), SwapOut(where), SwapIn(where), ClearCache()]
-        self.window.command_requested.emit(Operate(self._random.choice(operations)))
+        self.window.commands.submit(Operate(self._random.choice(operations)))
 
     def _fork(self) -> None:
         if len(self._conversations) <= MOST_CHATS:
-            self.window.fork_requested.emit(self._where, "", -1, -1)
+            self.window.commands.fork(self._where, None)
 
     def _forget(self) -> None:
-        self.window.forget_requested.emit(self._where)
+        self.window.commands.submit(Forget(self._where))
 
     def _type(self) -> None:
-        self.window.draft_typed.emit(self._where, self._words(4))
-        self.window.draft_changed.emit(self._where, self._words(4), "")
+        self.window.commands.keep_draft(self._where, self._words(4))
+        self.window.commands.preview(self._where, self._words(4), "")
 
     def _rename(self) -> None:
-        self.window.conversation_renamed.emit(self._where, self._words(2))
+        self.window.commands.rename(self._where, self._words(2))
 
     def _load(self) -> None:
         if self._model and self._random.random() < 0.5:
-            self.window.model_open_requested.emit(self._model)
+            self.window.commands.open_model(Path(self._model))
         else:
-            self.window.embedded_model_requested.emit()
+            self.window.commands.open_embedded()
 
     def _rebuild(self) -> None:
         keep = self._random.choice(["nothing", "tokens", "state"])
-        self.window.rebuild_requested.emit(self._controller.settings.context, keep)
+        self.window.commands.rebuild(self._controller.settings.context, keep)
 
     def _change_settings(self) -> None:
-        store = self.window.session.settings
+        store = self.window.store.settings
         settings = store.current
         sampling = settings.sampling.model_copy(update={"temperature": self._random.random()})
         cache = settings.cache.model_copy(update={"overflow": self._random.choice(list(Overflow))})
         store.change(sampling=sampling, cache=cache)
 
     def _audit(self) -> None:
-        self.window.audit_requested.emit()
+        self.window.commands.submit(AuditCache())
 
     def _toggle(self) -> None:
         self.window.shown_settings.toggle_inspector()

@@ -16,13 +16,17 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
 
 from kvdesk import __main__, paths
 from kvdesk.app import application
 from kvdesk.errors import StoreError
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied
-from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.session import Changed, Commands
+from kvdesk.session import Store as Session
+from kvdesk.session.changed import Problem, Update
 from kvdesk.store.store import Store
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.stress.damaged_homes import states_in
@@ -33,16 +37,17 @@ messages: dict[str, tuple[str, str, str]] = {}
 
 
 def main(kind: Path) -> int:
-    apply_event, show_error, build = MainWindow.apply_event, MainWindow.show_error, application.build
+    build, make_window = application.build, application.MainWindow
 
-    def noted(window: MainWindow, event: Event) -> None:
-        apply_event(window, event)
-        if isinstance(event, ContextReady | CommandFailed | EngineDied):
-            seen.append(type(event).__name__)
+    def note(_changed: Changed, update: Update | None) -> None:
+        if isinstance(update, ContextReady | CommandFailed | EngineDied):
+            seen.append(type(update).__name__)
+        elif isinstance(update, Problem):
+            said.append(update.sentence)
 
-    def noted_error(window: MainWindow, sentence: str, detail: str) -> None:
-        show_error(window, sentence, detail)
-        said.append(sentence)
+    def made(app: QApplication, store: Session, commands: Commands) -> MainWindow:
+        store.listen(note)
+        return make_window(app, store, commands)
 
     def built(file: str | None) -> application.Parts:
         parts = build(file)
@@ -51,8 +56,7 @@ def main(kind: Path) -> int:
         timer.start()
         return parts
 
-    MainWindow.show_error = noted_error  # type: ignore[method-assign, assignment]
-    MainWindow.apply_event = noted  # type: ignore[method-assign, assignment]
+    application.MainWindow = made  # type: ignore[misc, assignment]
     application.build = built  # type: ignore[assignment]
     code = __main__.main([])
     if code == 0:
@@ -65,7 +69,7 @@ def main(kind: Path) -> int:
 
 def _close_when_ready(parts: application.Parts) -> None:
     chats = parts.controller.chats
-    service, shown = chats.service, chats.selected
+    service, shown = chats.service, parts.window.store.selected
     is_read = shown is not None and service.is_read(shown)
     if not seen or messages or not (is_read or any("Nothing can be added to this chat" in text for text in said)):
         return

@@ -11,22 +11,21 @@ from kvdesk import paths
 from kvdesk.app import application
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied
-from kvdesk.protocol.messages import CommandFailed, Event
-from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
 
 
 def main(file: str) -> int:
     seen: list[str] = []
-    apply_event = MainWindow.apply_event
 
-    def noted(window: MainWindow, event: Event) -> None:
-        apply_event(window, event)
-        if isinstance(event, ContextReady | CommandFailed | EngineDied):
-            seen.append(type(event).__name__)
+    def note(_changed: Changed, update: Update | None) -> None:
+        if isinstance(update, ContextReady | CommandFailed | EngineDied):
+            seen.append(type(update).__name__)
 
-    MainWindow.apply_event = noted  # type: ignore[method-assign, assignment]
     with application.owned_process():
         parts = application.build(file)
+        parts.window.store.listen(note)
         parts.window.show()
         timer = QTimer(parts.window, interval=20)
         timer.timeout.connect(lambda: parts.window.close() if seen else None)

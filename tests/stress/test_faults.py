@@ -17,7 +17,7 @@ from kvdesk.app import silence, worker
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.cache.compaction import Layout
 from kvdesk.host import host
-from kvdesk.protocol.cache import ContextReady, OperationDone
+from kvdesk.protocol.cache import AuditCache, ContextReady, OperationDone
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Compact, Operate, RemoveRange, SwapIn, SwapOut
@@ -74,10 +74,10 @@ def n_of(app: App, kind: type[Event]) -> int:
 
 
 def start_answer(app: App, text: str) -> None:
-    app.parts.window.new_chat_requested.emit()
+    app.parts.window.commands.new_chat()
     where = app.parts.controller.selected
     assert where is not None
-    app.parts.window.message_sent.emit(where, text)
+    app.parts.window.commands.send(where, text)
 
 
 # --- the loop dies --------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def test_no_memory(row: Row, app: App, n: int) -> None:
     """For saving or restoring one: the command fails with a sentence, and the map stays true."""
     for name, numbers in row.rounds("no memory for a state", n):
         call = numbers.choice(STATE_CALLS)
-        app.parts.window.new_chat_requested.emit()
+        app.parts.window.commands.new_chat()
         app.ask("Name a bird.")
         where = app.parts.controller.selected
         assert where is not None
@@ -125,9 +125,9 @@ def test_no_memory(row: Row, app: App, n: int) -> None:
             hole = RemoveRange(-1, 4, 6)  # else there would be nothing to compact
             for operation in (hole, Compact(Layout.BY_CONVERSATION), SwapOut(where), SwapIn(where)):
                 n_done = n_of(app, OperationDone) + n_of(app, CommandFailed)
-                app.parts.window.command_requested.emit(Operate(operation))
+                app.parts.window.commands.submit(Operate(operation))
                 app.wait(lambda n_done=n_done: n_of(app, OperationDone) + n_of(app, CommandFailed) > n_done)  # type: ignore[misc]
-            app.parts.window.audit_requested.emit()
+            app.parts.window.commands.submit(AuditCache())
             assert app.ask("And another.").state == "complete", f"{name}, {call}"
         assert faulty.happened, f"{name}: {call} was not called"
         assert app.used() > 0, f"{name}, {call}"  # and verified

@@ -36,11 +36,11 @@ class Film(Tour):
         first = self._selected()
         yield from self._ask("Write a Python function is_prime(n). Code only.")
         yield lambda: self._said(first) > 100
-        self._window.new_chat_requested.emit()
+        self._window.commands.new_chat()
         yield from self._ask("In one sentence: what is a KV cache?")
         yield lambda: len(self._ended) == 2
         yield from self._pause(LOOK_S)
-        self._window.conversation_selected.emit(first)
+        self._window.commands.select(first)
         yield from self._ask("What does it return for 1? One sentence.")
         yield lambda: len(self._ended) == 3
         yield from self._pause(LOOK_S)

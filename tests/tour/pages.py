@@ -51,10 +51,10 @@ class Pages(Tour):
             yield lambda: not parameters.is_counting
             yield from self._picture(f"parameters-{name}")
         window.chat_parameters.close()
-        window.operations.open_compaction()
+        window.action_set.run("cache.compact")
         yield from self._picture("compaction", 1.0)
         window.inspector.cache.instruments.compaction.refuse()
-        window.about_requested.emit()
+        window.commands.show_about()
         yield from self._closed("about", window.help.about)
         window.help.open_report()
         yield from self._closed("report", window.help.report)
@@ -84,7 +84,7 @@ class Pages(Tour):
         assert models is not None
         yield lambda: bool(models.rows)
         yield from self._picture("models")
-        rooms.show_get_models()
+        rooms.show_models(get=True)
         yield from self._picture("downloads")
         rooms.show_lab()
         lab = rooms.lab

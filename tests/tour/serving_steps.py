@@ -27,7 +27,7 @@ Picture = Callable[[str, QWidget], Iterator[Condition]]
 
 def serving(window: MainWindow, picture: Picture) -> Iterator[Condition]:
     """Serve, let programs ask, look at the server as another kvdesk would, and serve nobody any more."""
-    page, settings = window.rooms.show_settings(), window.session.settings
+    page, settings = window.rooms.show_settings(), window.store.settings
     section, connect = page.serving, page.connecting
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

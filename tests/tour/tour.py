@@ -19,7 +19,7 @@ from kvdesk import paths, values
 from kvdesk.app.controller import Controller
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import ConversationId, Message, MessageId, new_message_id
-from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone
+from kvdesk.protocol.cache import CacheView, ContextReady, Forget, OperationDone
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Compact, HandOperation, Operate, RemoveRange, Undo
@@ -93,7 +93,7 @@ class Tour(QObject):
         yield from self._settings("penalty")
 
         self._say("A second conversation has its own sequence, and its own colour in the map")
-        self._window.new_chat_requested.emit()
+        self._window.commands.new_chat()
         second = self._selected()
         yield from self._turn(second, "Name five things found on a beach, as a list.")
         yield from self._turn(second, "Which of them is the oldest?")
@@ -106,8 +106,8 @@ class Tour(QObject):
 
         self._say("Forgetting the first conversation's cells leaves a hole; its text stays")
         n_operations, used = len(self._operations), self._used()
-        self._window.conversation_selected.emit(first)
-        self._window.forget_requested.emit(first)
+        self._window.commands.select(first)
+        self._window.commands.submit(Forget(first))
         yield lambda: len(self._operations) > n_operations and self._used() < used
         yield from self._picture("forgotten")
 
@@ -145,7 +145,7 @@ class Tour(QObject):
 
         self._say("Rebuilding the context: every cell is free again")
         n_ready = len(self._ready)
-        self._window.intents.rebuild()
+        self._window.verbs.ask_rebuild()
         yield lambda: len(self._ready) > n_ready and self._used() == 0
         yield from self._picture("rebuilt")
 
@@ -177,12 +177,13 @@ class Tour(QObject):
         """A second answer to the last question, both side by side, and the tree they are in."""
         self._say("Another answer is a branch: it stands beside the first, and the question is prefilled only once")
         n = len(self._ended)
-        self._window.regenerate_requested.emit(conversation, 1)
+        self._window.commands.regenerate(conversation, 1)
         yield lambda: len(self._ended) > n
         self._window.action_set.run("chat.compare")
         yield from self._picture("compared")
         first = self._window.chat.alternatives.answers[0]
-        self._window.chat.alternatives.kept.emit(first.id)
+        self._window.chat.alternatives.closed.emit()
+        self._window.commands.show_branch(conversation, first.id)
         self._expect(self._window.chat.view.widget_of(first.id) is not None, "the answer that was kept is not shown")
         self._window.action_set.run("chat.branches")
         yield from self._picture("branches")
@@ -193,10 +194,10 @@ class Tour(QObject):
         self._say("Chats are pinned and put into folders; what is deleted can be brought back")
         chats = self._window.conversations
         pinned, foldered = conversations
-        chats.pinned.emit(pinned, True)
-        chats.moved.emit(foldered, "Beach")
+        self._window.commands.pin(pinned, pinned=True)
+        self._window.commands.move(foldered, "Beach")
         yield from self._picture("arranged")
-        self._window.conversation_deleted.emit(pinned)
+        self._window.commands.delete(pinned)
         yield from self._picture("deleted")
         self._window.action_set.run("chat.undo")
         self._expect(self._selected() == pinned, "the chat did not come back")
@@ -207,17 +208,17 @@ class Tour(QObject):
             chats.results.step(1)
         yield from self._picture("found")
         chats.search.clear()
-        chats.pinned.emit(pinned, False)
-        chats.moved.emit(foldered, "")
-        self._window.conversation_selected.emit(foldered)
+        self._window.commands.pin(pinned, pinned=False)
+        self._window.commands.move(foldered, "")
+        self._window.commands.select(foldered)
 
     def _file(self, *conversations: ConversationId) -> Iterator[Condition]:
         """Chats to a file, and what is told of it before it is imported. It is not."""
         self._say("A file of chats is described before anything of it is imported")
         file = self._folder / "chats.json"
-        self._window.chats_save_requested.emit(str(file), conversations)
+        self._window.commands.export(file, conversations)
         self._controller.exports.wait()
-        self._window.import_requested.emit(str(file))
+        self._window.commands.import_chats(file)
         dialog = self._controller.imports.dialog
         assert dialog is not None
         yield lambda: bool(dialog.facts)
@@ -244,20 +245,20 @@ class Tour(QObject):
         question = self._controller.conversations.branch(conversation)[-2]
         for length in (150, 300):
             yield lambda length=length: self._said(conversation) > length  # type: ignore[misc]
-            self._window.stop_requested.emit(conversation)
+            self._window.commands.stop(conversation)
             yield lambda: answer in self._ended
             ended = self._ended.pop(answer)
             self._expect(ended.state == "stopped", f"the answer to {text!r} ended before it was stopped")
             if length == 150:
-                self._window.message_pinned.emit(conversation, question.id, True)
-                self._window.continue_requested.emit(conversation, "")
+                self._window.commands.pin_message(conversation, question.id, pinned=True)
+                self._window.commands.continue_answer(conversation)
         self._expect(ended.stats.prefilled_tokens == 1, f"{ended.stats.prefilled_tokens} tokens were read to continue")
 
     def _sample(self, conversation: ConversationId) -> Iterator[Condition]:
         """Show an answer that no small model would give. It is not stored."""
         question = Message(new_message_id(), conversation, None, "user", sample_answer.QUESTION)
         answer = Message(new_message_id(), conversation, question.id, "assistant", sample_answer.ANSWER)
-        self._window.chat.show_messages((question, replace(answer, thought_ms=sample_answer.THOUGHT_MS)))
+        self._window.chat._set_messages((question, replace(answer, thought_ms=sample_answer.THOUGHT_MS)))
         view = self._window.chat.view
         yield lambda: not any(prose.waits for prose in view.findChildren(ProseView))
         view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
@@ -282,7 +283,7 @@ class Tour(QObject):
         window.inspector.log.filter_field.clear()
         window.shown_settings.show_page("Cache")
         self._say("Versions and licences, and a report of a problem that has no text of a chat unless it is ticked")
-        window.about_requested.emit()
+        window.commands.show_about()
         yield lambda: helps.about is not None
         yield from self._picture("about", of=helps.about)
         window.action_set.run("help.report")
@@ -325,7 +326,7 @@ class Tour(QObject):
     def _operate(self, operation: HandOperation, name: str) -> Iterator[Condition]:
         """Do something to the cache by hand; wait for what it did."""
         n = len(self._operations)
-        self._window.command_requested.emit(Operate(operation))
+        self._window.commands.submit(Operate(operation))
         yield lambda: any(done.name == name and done.effect is not None for done in self._operations[n:])
         self._operations = [done for done in self._operations if done.effect is not None]
         effect = self._operations[-1].effect

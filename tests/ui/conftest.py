@@ -13,13 +13,14 @@ from pytestqt.qtbot import QtBot
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import ModelLoaded, Working
 from kvdesk.session import Store
+from kvdesk.session.state import State
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets import announce as announcing
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.values import names
-from kvdesk.viewmodel.cache_state import CacheState
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
+from tests.ui import recording
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
 
 UNSTYLED = frozenset(
@@ -97,8 +98,14 @@ def theme(qapp: QApplication) -> Theme:
     return Theme(qapp, theme=ThemeChoice.DARK)
 
 
+@pytest.fixture
+def kit(theme: Theme) -> Kit:
+    """Of a page without a window; what it asks for is recorded."""
+    return recording.kit_of(theme, Store(Settings()))
+
+
 def new_window(app: QApplication, qtbot: QtBot) -> MainWindow:
-    window = MainWindow(app, Store(Settings(theme=ThemeChoice.DARK)))
+    window = MainWindow(app, Store(Settings(theme=ThemeChoice.DARK)), recording.Recorder())
     begin(window)
     qtbot.waitExposed(window)
     return window
@@ -107,22 +114,28 @@ def new_window(app: QApplication, qtbot: QtBot) -> MainWindow:
 def begin(window: MainWindow) -> None:
     """Shown, with everything in sight."""
     window.resize(1280, 800)  # the screen of these tests has 800 x 800 pixels
-    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, all_instruments=True)))
+    window.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, all_instruments=True)))
     window.show()
 
 
 def empty(window: MainWindow) -> None:
     """Nothing is left of earlier tests."""
-    known = tuple(window._state.conversations.values())
+    known, store = tuple(window.store.conversations.values()), window.store
     for conversation in known:
-        window.show_conversations(known, conversation.id)
+        store.show_conversations(known, conversation.id)
         window.chat.composer.set_text("")
-    for name in names(CacheState):
-        setattr(window._state, name, getattr(CacheState(), name))
-    window._measured.forget()
-    window._token_texts.clear()
-    window._events.show_all()
-    window.apply_event(Working("", 0, 0))
+    measured, texts = store.measured, store.texts
+    for name, value in vars(State()).items():
+        setattr(store, name, value)
+    store.measured, store.texts = measured, texts
+    measured.forget()
+    texts.clear()
+    store._operation = None
+    for part in (window.chat, window.conversations, window.status):
+        part.show_all()
+    store.show_conversations((), None)
+    window.inspector.show_features()
+    window.store.apply(Working("", 0, 0))
     window.rooms.show_chats()
     for _ in window.activity.sentences:
         window.activity.dismiss()
@@ -152,22 +165,16 @@ def window(qapp: QApplication, qtbot: QtBot, request: pytest.FixtureRequest, sha
     else:
         window = new_window(qapp, qtbot)
         shared.append(window)
-    window.show_conversations(CONVERSATIONS, ONE)
-    window.apply_event(ModelLoaded(MODEL))
-    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+    window.store.show_conversations(CONVERSATIONS, ONE)
+    window.store.apply(ModelLoaded(MODEL))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=False))
     return window
 
 
 @pytest.fixture
 def record() -> Callable[[object], list[tuple[object, ...]]]:
-    """Connects to a signal and returns the list of what it sends."""
-
-    def connect(signal: object) -> list[tuple[object, ...]]:
-        sent: list[tuple[object, ...]] = []
-        signal.connect(lambda *values: sent.append(values))  # type: ignore[attr-defined]
-        return sent
-
-    return connect
+    """Connects to a signal or a recorded command, and returns the list of what it sends."""
+    return recording.record
 
 
 @pytest.fixture

@@ -25,11 +25,11 @@ def layout(app: QApplication) -> dict[str, Any]:
     """The geometry of all that is seen in a window of 1280 by 800 with two conversations, and the fonts used."""
     theme = Theme(app, theme=ThemeChoice.DARK)
     window = MainWindow(app, Store(Settings(theme=ThemeChoice.DARK)))
-    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
-    window.show_conversations(CONVERSATIONS, ONE)
-    window.apply_event(ModelLoaded(MODEL))
-    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
-    window.apply_event(cache_view(size=4096))
+    window.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
+    window.store.show_conversations(CONVERSATIONS, ONE)
+    window.store.apply(ModelLoaded(MODEL))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=False))
+    window.store.apply(cache_view(size=4096))
     window.show()
     window.resize(1280, 800)
     for _ in range(5):

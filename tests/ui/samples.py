@@ -9,8 +9,10 @@ import numpy as np
 
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, StreamMap, Verification
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, MessageState, Role, TurnStats
+from kvdesk.conversations.changes import BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
 from kvdesk.protocol.cache import CacheView, ContextInfo, Lease
 from kvdesk.protocol.chat import LocalFile, ModelInfo
+from kvdesk.ui.shell.main_window import MainWindow
 
 ONE, TWO = ConversationId("one"), ConversationId("two")
 CONVERSATIONS = (Conversation(ONE, "A village far away", 0), Conversation(TWO, "Caches", 1))
@@ -114,3 +116,21 @@ def cache_view(
         verification=verification or Verification("verified", operation),
     )
     return CacheView(snapshot, (Lease(ONE, 0), Lease(TWO, 1)))
+
+
+def show_messages(window: MainWindow, conversation: ConversationId, messages: Sequence[Message]) -> None:
+    window.store.apply(BranchChanged(conversation, tuple(messages)))
+
+
+def append_message(window: MainWindow, added: Message) -> None:
+    window.store.apply(MessagesAdded((added,)))
+
+
+def update_message(window: MainWindow, changed: Message) -> None:
+    window.store.apply(MessagesChanged((changed,)))
+
+
+def remove_messages(
+    window: MainWindow, conversation: ConversationId, deleted: Sequence[MessageId], left: Sequence[Message]
+) -> None:
+    window.store.apply(MessagesDeleted(conversation, tuple(deleted), tuple(left)))

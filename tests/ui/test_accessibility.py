@@ -27,7 +27,7 @@ from kvdesk.ui.shell.about_dialog import AboutFacts
 from kvdesk.ui.shell.inspector import LABELS
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets import announce as announcing
-from tests.ui.samples import ONE, STATS, TWO, cache_view, message
+from tests.ui.samples import ONE, STATS, TWO, cache_view, message, show_messages
 
 PLACES = (*LABELS, "Lab", "Settings", "Parameters", "Compaction", "About", "Report", "Palette", "Tour", "Search")
 
@@ -35,10 +35,10 @@ PLACES = (*LABELS, "Lab", "Settings", "Parameters", "Compaction", "About", "Repo
 @pytest.fixture
 def used(window: MainWindow) -> MainWindow:
     """A window with messages, a log, cells."""
-    window.apply_event(cache_view())
-    window.apply_event(LogLine("info", "a line"))
+    window.store.apply(cache_view())
+    window.store.apply(LogLine("info", "a line"))
     text = "An answer with `code`:\n\n```python\nprint(1)\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
-    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", text, stats=STATS)))
+    show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", text, stats=STATS)))
     return window
 
 
@@ -163,21 +163,21 @@ def check_tab(place: str, root: QWidget, qtbot: QtBot) -> None:
 
 
 def test_an_answer_that_begins_and_ends_is_said(window: MainWindow, said: list[tuple[str, bool]]) -> None:
-    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "", state="streaming")))
+    show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "", state="streaming")))
     answer = MessageId("a")
-    window.apply_event(TurnStarted(ONE, answer, 0, 0, 12))
+    window.store.apply(TurnStarted(ONE, answer, 0, 0, 12))
     for other in ("Hello ", "to ", "you."):
-        window.apply_event(TextDelta(ONE, answer, other, (1,)))
-    window.apply_event(TurnEnded(ONE, answer, "complete", STATS))
-    window.apply_event(TurnEnded(TWO, MessageId("b"), "complete", STATS))
+        window.store.apply(TextDelta(ONE, answer, other, (1,)))
+    window.store.apply(TurnEnded(ONE, answer, "complete", STATS))
+    window.store.apply(TurnEnded(TWO, MessageId("b"), "complete", STATS))
     assert said == [("The answer begins.", False), ("The answer has ended. Hello to you.", False)]
 
 
 def test_errors_and_finished_operations_are_said(window: MainWindow, said: list[tuple[str, bool]]) -> None:
-    window.show_error("The model cannot be opened.", "")
-    window.show_result("The chat was saved.", "good")
+    window.store.complain("The model cannot be opened.", "")
+    window.store.notify("The chat was saved.", "good")
     for sentence in ("Two messages are not saved.", "Two messages are not saved.", ""):
-        window.show_unsaved(sentence)
+        window.store.show_unsaved(sentence)
     assert said == [
         ("Error: The model cannot be opened.", True),
         ("The chat was saved.", False),
@@ -189,5 +189,5 @@ def test_without_a_screen_reader_nothing_is_sent(
     window: MainWindow, said: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(announcing, "_is_heard", lambda: False)
-    window.show_error("The model cannot be opened.", "")
+    window.store.complain("The model cannot be opened.", "")
     assert said == []

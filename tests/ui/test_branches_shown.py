@@ -50,8 +50,8 @@ def test_the_map_has_a_colour_for_every_branch_of_every_colour() -> None:
 
 
 def test_rulers_map_list_and_legend_tell_branches_apart(window: MainWindow) -> None:
-    window.apply_event(three_branches())
-    window._events._write_numbers()
+    window.store.apply(three_branches())
+    window.store.count()
     title = CONVERSATIONS[0].title
     rows = window.inspector.rulers.rows
     assert [(row.name, row.seq_id, row.follows) for row in rows] == [
@@ -68,8 +68,8 @@ def test_rulers_map_list_and_legend_tell_branches_apart(window: MainWindow) -> N
     index = window.conversations._model.index_of(ONE)
     assert "3 branches" in index.data(Qt.ItemDataRole.AccessibleTextRole)
     assert "3 branches are in the cache" in index.data(Qt.ItemDataRole.ToolTipRole)
-    window.apply_event(replace(three_branches(), leases=THREE[1:3]))
-    window._events._write_numbers()
+    window.store.apply(replace(three_branches(), leases=THREE[1:3]))
+    window.store.count()
     assert [row.name for row in window.inspector.rulers.rows if row.seq_id == 2] == [title], "alone, it needs no number"
     assert "branches" not in window.conversations._model.index_of(ONE).data(Qt.ItemDataRole.AccessibleTextRole)
 

@@ -17,15 +17,16 @@ from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import IconButton
 from kvdesk.values import replace
-from tests.ui.samples import MODEL, ONE, STATS, TWO, message
+from tests.ui.recording import record
+from tests.ui.samples import MODEL, ONE, STATS, TWO, append_message, message, show_messages, update_message
 
 ANSWER = MessageId("a")
 
 
 def begin(window: MainWindow) -> MessageWidget:
     """A question and an answer that has begun."""
-    window.append_message(message("q", "user", "Why?"))
-    window.append_message(message("a", "assistant", "", state="streaming"))
+    append_message(window, message("q", "user", "Why?"))
+    append_message(window, message("a", "assistant", "", state="streaming"))
     return window.chat.view.widgets[-1]
 
 
@@ -39,11 +40,11 @@ def button(widget: QWidget, name: str) -> QToolButton:
 
 def test_an_answer_streams_and_ends(window: MainWindow, qtbot: QtBot) -> None:
     widget = begin(window)
-    window.apply_event(TurnStarted(ONE, ANSWER, 0, 140, 128))
+    window.store.apply(TurnStarted(ONE, ANSWER, 0, 140, 128))
     for piece in ("Because ", "**of", " the cache**", "."):
-        window.apply_event(TextDelta(ONE, ANSWER, piece, (1,)))
+        window.store.apply(TextDelta(ONE, ANSWER, piece, (1,)))
     qtbot.waitUntil(lambda: words(widget) == "Because of the cache.", timeout=2000)
-    window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS))
+    window.store.apply(TurnEnded(ONE, ANSWER, "complete", STATS))
     assert widget.message.text == "Because **of the cache**."
     assert widget.message.stats == STATS
     assert not window.chat.composer.is_running
@@ -53,9 +54,9 @@ def test_an_answer_streams_and_ends(window: MainWindow, qtbot: QtBot) -> None:
 def test_text_is_drawn_at_most_ten_times_a_second(window: MainWindow, qtbot: QtBot) -> None:
     widget = begin(window)
     assert RENDER_INTERVAL_MS >= 100
-    window.apply_event(TextDelta(ONE, ANSWER, "first", (1,)))
+    window.store.apply(TextDelta(ONE, ANSWER, "first", (1,)))
     assert words(widget) == "first"  # the first token is seen at once
-    window.apply_event(TextDelta(ONE, ANSWER, " second", (1,)))
+    window.store.apply(TextDelta(ONE, ANSWER, " second", (1,)))
     assert words(widget) == "first"
     qtbot.waitUntil(lambda: words(widget) == "first second", timeout=2000)
 
@@ -63,45 +64,45 @@ def test_text_is_drawn_at_most_ten_times_a_second(window: MainWindow, qtbot: QtB
 def test_the_end_of_a_turn_draws_what_is_left(window: MainWindow) -> None:
     widget = begin(window)
     for piece in ("a", "b", "c"):
-        window.apply_event(TextDelta(ONE, ANSWER, piece, (1,)))
-    window.apply_event(TurnEnded(ONE, ANSWER, "stopped", STATS, "You stopped it"))
+        window.store.apply(TextDelta(ONE, ANSWER, piece, (1,)))
+    window.store.apply(TurnEnded(ONE, ANSWER, "stopped", STATS, "You stopped it"))
     assert words(widget) == "abc"
 
 
 @pytest.mark.usefixtures("fresh")
 def test_reading_the_prompt_shows_progress(window: MainWindow) -> None:
     widget = begin(window)
-    window.apply_event(TurnStarted(ONE, ANSWER, 0, 900, 100))
-    window.apply_event(PrefillProgress(ONE, ANSWER, 512, 800, 640.0))
+    window.store.apply(TurnStarted(ONE, ANSWER, 0, 900, 100))
+    window.store.apply(PrefillProgress(ONE, ANSWER, 512, 800, 640.0))
     assert "512 of 800 tokens" in widget.status_text
-    window.apply_event(TextDelta(ONE, ANSWER, "x", (1,)))
+    window.store.apply(TextDelta(ONE, ANSWER, "x", (1,)))
     assert widget.status_text == ""
 
 
 def test_why_an_answer_is_not_complete_is_under_it(window: MainWindow) -> None:
     widget = begin(window)
-    window.apply_event(TurnEnded(ONE, ANSWER, "failed", STATS, "The prompt is longer than the context."))
+    window.store.apply(TurnEnded(ONE, ANSWER, "failed", STATS, "The prompt is longer than the context."))
     assert widget.note == "Failed. The prompt is longer than the context."
 
 
 def test_events_of_another_conversation_change_no_message(window: MainWindow) -> None:
     widget = begin(window)
-    window.apply_event(TextDelta(TWO, ANSWER, "elsewhere", (1,)))
+    window.store.apply(TextDelta(TWO, ANSWER, "elsewhere", (1,)))
     assert words(widget) == ""
 
 
 def test_an_update_with_the_same_values_changes_nothing(window: MainWindow) -> None:
     widget = begin(window)
-    window.apply_event(TextDelta(ONE, ANSWER, "yes", (1,)))
-    window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS))
-    window.update_message(widget.message)
+    window.store.apply(TextDelta(ONE, ANSWER, "yes", (1,)))
+    window.store.apply(TurnEnded(ONE, ANSWER, "complete", STATS))
+    update_message(window, widget.message)
     assert words(widget) == "yes"
     assert len(window.chat.view.widgets) == 2
 
 
 @pytest.mark.usefixtures("fresh")
 def test_code_is_highlighted_and_copied(window: MainWindow) -> None:
-    window.show_messages(ONE, (message("a", "assistant", "see\n```python\nfor x in y:\n    pass\n```\n"),))
+    show_messages(window, ONE, (message("a", "assistant", "see\n```python\nfor x in y:\n    pass\n```\n"),))
     (block,) = window.chat.findChildren(CodeBlock)
     edit = block.findChild(QPlainTextEdit)
     assert isinstance(edit, QPlainTextEdit)
@@ -114,9 +115,9 @@ def test_code_is_highlighted_and_copied(window: MainWindow) -> None:
 def test_code_that_grows_is_kept(window: MainWindow, qtbot: QtBot) -> None:
     widget = begin(window)
     for piece in ("```c\n", "int ", "x;\n", "int y;", "\n```", "\ndone"):
-        window.apply_event(TextDelta(ONE, ANSWER, piece, (1,)))
+        window.store.apply(TextDelta(ONE, ANSWER, piece, (1,)))
         qtbot.wait(1)
-    window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS))
+    window.store.apply(TurnEnded(ONE, ANSWER, "complete", STATS))
     (block,) = widget.findChildren(CodeBlock)
     assert block.text == "int x;\nint y;"
     assert words(widget) == "done"
@@ -134,32 +135,32 @@ def test_reasoning_is_open_while_it_is_written_and_then_says_how_long_it_took(
     now = 100.0
     monkeypatch.setattr("kvdesk.ui.messages.message_widget.time.monotonic", lambda: now)
     widget = begin(window)
-    window.apply_event(TextDelta(ONE, ANSWER, "<think>\nlet me ", (1,)))
+    window.store.apply(TextDelta(ONE, ANSWER, "<think>\nlet me ", (1,)))
     assert thinking(window).is_open
     assert thinking(window).title == "Thinking…"
     now = 112.2
-    window.apply_event(TextDelta(ONE, ANSWER, "see\n</think>\n\nYes.", (1,)))
+    window.store.apply(TextDelta(ONE, ANSWER, "see\n</think>\n\nYes.", (1,)))
     qtbot.waitUntil(lambda: thinking(window).title == "Thought for 12 s", timeout=2000)
     assert not thinking(window).is_open
     assert words(widget).endswith("Yes.")
     qtbot.mouseClick(thinking(window).findChildren(QPushButton)[0], Qt.MouseButton.LeftButton)
     assert thinking(window).is_open
-    window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS))
+    window.store.apply(TurnEnded(ONE, ANSWER, "complete", STATS))
     assert thinking(window).is_open, "it stays as the person wants it"
     assert "let me see" in words(thinking(window))
 
 
 def test_reasoning_that_is_stopped_is_no_longer_being_written(window: MainWindow) -> None:
     begin(window)
-    window.apply_event(TextDelta(ONE, ANSWER, "<think>one two three", (1,)))
-    window.apply_event(TurnEnded(ONE, ANSWER, "stopped", STATS))
+    window.store.apply(TextDelta(ONE, ANSWER, "<think>one two three", (1,)))
+    window.store.apply(TurnEnded(ONE, ANSWER, "stopped", STATS))
     assert thinking(window).title == "Thought, 3 words"
 
 
 @pytest.mark.usefixtures("fresh")
 def test_reasoning_is_folded_until_asked_for(window: MainWindow) -> None:
     answer = replace(message("a", "assistant", "let me see\n</think>\nYes."), thought_ms=83_400)
-    window.show_messages(ONE, (answer,))
+    show_messages(window, ONE, (answer,))
     assert not thinking(window).is_open
     assert thinking(window).title == "Thought for 1 min 23 s"
     qtbot_button = thinking(window).findChildren(QPushButton)[0]
@@ -170,13 +171,13 @@ def test_reasoning_is_folded_until_asked_for(window: MainWindow) -> None:
 
 @pytest.mark.usefixtures("fresh")
 def test_reasoning_does_not_fold_for_one_who_reads_above(window: MainWindow, qtbot: QtBot) -> None:
-    window.show_messages(ONE, tuple(message(f"m{i}", "user", f"line\n\n{i}\n" * 5) for i in range(8)))
+    show_messages(window, ONE, tuple(message(f"m{i}", "user", f"line\n\n{i}\n" * 5) for i in range(8)))
     begin(window)
-    window.apply_event(TextDelta(ONE, ANSWER, "<think>" + "long\n\n" * 40, (1,)))
+    window.store.apply(TextDelta(ONE, ANSWER, "<think>" + "long\n\n" * 40, (1,)))
     qtbot.waitUntil(lambda: thinking(window).is_open, timeout=2000)
     bar = window.chat.view.verticalScrollBar()
     bar.setValue(bar.maximum() - 300)
-    window.apply_event(TextDelta(ONE, ANSWER, "</think>" + "Yes.\n\n" * 40, (1,)))
+    window.store.apply(TextDelta(ONE, ANSWER, "</think>" + "Yes.\n\n" * 40, (1,)))
     value = bar.value()
     qtbot.waitUntil(lambda: "Yes." in words(window.chat.view), timeout=2000)
     assert thinking(window).is_open
@@ -185,7 +186,7 @@ def test_reasoning_does_not_fold_for_one_who_reads_above(window: MainWindow, qtb
 
 def test_only_the_last_answer_can_be_made_again(window: MainWindow) -> None:
     first, last = message("a1", "assistant", "one"), message("a2", "assistant", "two")
-    window.show_messages(ONE, (first, last))
+    show_messages(window, ONE, (first, last))
     shown = [button(widget, "Answer again").isVisible() for widget in window.chat.view.widgets]
     assert shown == [False, True]
 
@@ -195,9 +196,12 @@ def test_enter_sends_and_shift_enter_breaks_the_line(window: MainWindow, qtbot: 
     qtbot.keyClicks(edit, "two")
     qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     qtbot.keyClicks(edit, "lines")
-    with qtbot.waitSignal(window.message_sent) as sent:
-        qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert sent.args == [ONE, "two\nlines"]
+    sent = record(window.commands.send)
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert sent[-1] == (
+        ONE,
+        "two\nlines",
+    )
     assert edit.toPlainText() == ""
 
 
@@ -206,31 +210,31 @@ def test_enter_while_an_answer_is_written_hands_the_message_on(window: MainWindo
     edit = window.chat.composer.edit
     qtbot.keyClicks(edit, "next")
     assert window.chat.composer.hint_text == "Enter queues it  ·  Esc stops the answer"
-    with qtbot.waitSignal(window.message_sent) as sent:
-        qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert sent.args == [ONE, "next"], "whoever hears of it queues it"
+    sent = record(window.commands.send)
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert sent[-1] == (ONE, "next"), "whoever hears of it queues it"
     assert edit.toPlainText() == ""
 
 
 def test_escape_stops(window: MainWindow, qtbot: QtBot) -> None:
     begin(window)
-    with qtbot.waitSignal(window.stop_requested) as sent:
-        qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_Escape)
-    assert sent.args == [ONE]
+    sent = record(window.commands.stop)
+    qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_Escape)
+    assert sent[-1] == (ONE,)
 
 
 def test_drafts_stay_with_their_conversation(window: MainWindow) -> None:
     from tests.ui.samples import CONVERSATIONS
 
     window.chat.composer.set_text("half a thought")
-    window.show_conversations(CONVERSATIONS, TWO)
+    window.store.show_conversations(CONVERSATIONS, TWO)
     assert window.chat.composer.text == ""
-    window.show_conversations(CONVERSATIONS, ONE)
+    window.store.show_conversations(CONVERSATIONS, ONE)
     assert window.chat.composer.text == "half a thought"
 
 
 def test_page_keys_scroll_the_messages_while_one_types(window: MainWindow, qtbot: QtBot) -> None:
-    window.show_messages(ONE, tuple(message(f"m{i}", "user", f"line\n\n{i}\n" * 5) for i in range(8)))
+    show_messages(window, ONE, tuple(message(f"m{i}", "user", f"line\n\n{i}\n" * 5) for i in range(8)))
     bar = window.chat.view.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 500 and bar.value() == bar.maximum(), timeout=5000)
     qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_PageUp)
@@ -238,20 +242,20 @@ def test_page_keys_scroll_the_messages_while_one_types(window: MainWindow, qtbot
 
 
 def test_one_who_reads_above_is_not_pulled_down(window: MainWindow, qtbot: QtBot) -> None:
-    window.show_messages(ONE, tuple(message(f"m{i}", "user", f"line\n\n{i}\n" * 5) for i in range(8)))
+    show_messages(window, ONE, tuple(message(f"m{i}", "user", f"line\n\n{i}\n" * 5) for i in range(8)))
     begin(window)
     bar = window.chat.view.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.value() == bar.maximum() > 0, timeout=5000)
     bar.setValue(100)
-    window.apply_event(TextDelta(ONE, ANSWER, "long\n\n" * 40, (1,)))
+    window.store.apply(TextDelta(ONE, ANSWER, "long\n\n" * 40, (1,)))
     qtbot.wait(50)
     assert bar.value() == 100
 
 
 def test_a_model_that_cannot_chat_has_no_composer_and_one_story(window: MainWindow) -> None:
     """In the empty page, or where the composer would be; never both."""
-    window.show_messages(ONE, ())
-    window.apply_event(ModelLoaded(replace(MODEL, has_text=False)))
+    show_messages(window, ONE, ())
+    window.store.apply(ModelLoaded(replace(MODEL, has_text=False)))
     chat = window.chat
 
     def said() -> list[str]:
@@ -260,16 +264,15 @@ def test_a_model_that_cannot_chat_has_no_composer_and_one_story(window: MainWind
 
     assert said() == [NO_TOKENIZER]
     assert not chat.composer.isVisible()
-    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi.")))
+    show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi.")))
     assert said() == [NO_TOKENIZER]
     pencil = next(b for b in chat.view.widgets[0].findChildren(IconButton) if b.accessibleName() == "Edit this message")
     assert not pencil.isVisible(), "what is edited could not be sent"
-    asked: list[object] = []
-    window.regenerate_requested.connect(lambda *of: asked.append(of))
-    window.intents.regenerate()
+    asked = record(window.commands.regenerate)
+    window.verbs.regenerate()
     assert asked == []
-    window.apply_event(ModelLoaded(MODEL))
+    window.store.apply(ModelLoaded(MODEL))
     assert chat.composer.isVisible()
     assert pencil.isVisible()
-    window.intents.regenerate()
+    window.verbs.regenerate()
     assert asked == [(ONE, 1)]

@@ -12,7 +12,8 @@ from kvdesk.chat import MessageId
 from kvdesk.settings import ContextSettings, Settings
 from kvdesk.ui.settings.page import SettingsPage
 from kvdesk.ui.shell.main_window import MainWindow
-from tests.ui.samples import ONE, cache_view, message
+from tests.ui.recording import hear, record
+from tests.ui.samples import ONE, cache_view, message, show_messages
 
 BRANCH = (message("q", "user", "Hello"), message("a", "assistant", "Hello to you."))
 OTHER = (BRANCH[0], message("b", "assistant", "Good day."))
@@ -27,14 +28,14 @@ def settings_page(window: MainWindow) -> SettingsPage:
 
 @pytest.mark.usefixtures("fresh")
 def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
-    window.show_messages(ONE, BRANCH)
-    window.show_branches(ONE, BOTH)
+    show_messages(window, ONE, BRANCH)
+    window.store.show_forks(BOTH)
 
     def show_other(_conversation: str, _message: str) -> None:
-        window.show_messages(ONE, OTHER)
-        window.show_branches(ONE, BOTH)
+        show_messages(window, ONE, OTHER)
+        window.store.show_forks(BOTH)
 
-    window.branch_requested.connect(show_other)
+    hear(window.commands.show_branch, show_other)
     arrow = window.chat.view.widgets[1].switch.buttons[1]
     arrow.setFocus()
     qtbot.mouseClick(arrow, Qt.MouseButton.LeftButton)
@@ -46,7 +47,7 @@ def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbo
 
 @pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
 def test_after_a_menu_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
-    window.show_messages(ONE, BRANCH)
+    show_messages(window, ONE, BRANCH)
     window.chat.composer.focus_edit()
     for name in ("Menu", "Show or hide the cache inspector", "More about this message"):
         button = next(b for b in window.chat.findChildren(QToolButton) if b.accessibleName() == name)
@@ -57,7 +58,7 @@ def test_after_a_menu_one_types_in_the_composer(window: MainWindow, qtbot: QtBot
 
 
 def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
-    window.apply_event(cache_view())
+    window.store.apply(cache_view())
     rebuild = window.inspector.rebuild_button
     rebuild.setFocus()
     qtbot.mouseClick(rebuild, Qt.MouseButton.LeftButton)
@@ -71,9 +72,8 @@ def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: Qt
 
 
 def test_escape_refuses_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
-    window.apply_event(cache_view())
-    asked: list[object] = []
-    window.rebuild_requested.connect(lambda *of: asked.append(of))
+    window.store.apply(cache_view())
+    asked = record(window.commands.rebuild)
     question = window.inspector.cache.instruments.question
     question.ask(ContextSettings(), 12, [("A chat", 12)])
     qtbot.keyClick(question.button("tokens"), Qt.Key.Key_Escape)
@@ -83,11 +83,10 @@ def test_escape_refuses_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
 
 
 def test_settings_opened_for_a_rebuild_take_no_stray_keys(window: MainWindow, qtbot: QtBot) -> None:
-    window.shown_settings.open_context()
+    window.rooms.show_settings().show_context()
     page = settings_page(window)
     before = page.field("context", "n_ctx").property("value")
-    rebuilt = []
-    window.rebuild_requested.connect(lambda *values: rebuilt.append(values))
+    rebuilt = record(window.commands.rebuild)
     for key in (Qt.Key.Key_7, Qt.Key.Key_Backspace, Qt.Key.Key_Space, Qt.Key.Key_Return):
         qtbot.keyClick(window.focusWidget(), key)
     assert page.field("context", "n_ctx").property("value") == before
@@ -99,7 +98,7 @@ def test_settings_opened_for_a_rebuild_take_no_stray_keys(window: MainWindow, qt
 
 
 def test_after_a_revert_no_field_has_the_focus(window: MainWindow, qtbot: QtBot) -> None:
-    window.shown_settings.open()
+    window.rooms.show_settings()
     page = settings_page(window)
     page.field("context", "n_ctx").setProperty("value", 512)
     page.bar.revert.setFocus()
@@ -118,7 +117,7 @@ def test_what_is_disabled_in_another_room_leaves_the_focus_where_one_began(windo
 
 
 def test_the_wheel_scrolls_the_settings_and_changes_none(window: MainWindow, qtbot: QtBot) -> None:
-    window.shown_settings.open()
+    window.rooms.show_settings()
     page = settings_page(window)
     page.sections.setCurrentRow(2)
     box = page.field("sampling", "top_k")
@@ -147,8 +146,7 @@ def test_after_a_look_at_a_tab_or_a_new_chat_one_types_in_the_composer(window: M
     log = next(b for b in window.inspector.findChildren(QToolButton) if b.text() == "Log")
     qtbot.mouseClick(log, Qt.MouseButton.LeftButton)
     assert window.chat.composer.edit.hasFocus()
-    made: list[object] = []
-    window.new_chat_requested.connect(lambda: made.append(1))
+    made = record(window.commands.new_chat)
     new = next(b for b in window.conversations.findChildren(QToolButton) if b.accessibleName() == "New chat")
     new.setFocus()
     qtbot.mouseClick(new, Qt.MouseButton.LeftButton)

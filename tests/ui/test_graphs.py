@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import LoadSample, OperationDone, SpeedSample
 from kvdesk.protocol.chat import PrefillProgress, TurnStarted
+from kvdesk.session import Store
 from kvdesk.settings import ThemeChoice
 from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.graphs.graphs_page import GraphsPage
@@ -26,7 +27,14 @@ from kvdesk.viewmodel.graph_spec import Curve, GraphSpec
 from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.palette import BLUE
 from kvdesk.viewmodel.series import FloatArray
+from tests.ui.recording import kit_of
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view
+
+
+def trends(theme: Theme, measured: Measurements) -> Trends:
+    kit = kit_of(theme, Store())
+    kit.store.measured = measured
+    return Trends(kit)
 
 
 def session() -> Measurements:
@@ -77,9 +85,9 @@ def page(theme: Theme, qtbot: QtBot) -> GraphsPage:
 
 def test_every_prompt_is_a_reading_of_its_own(window: MainWindow) -> None:
     for i, (conversation, n_tokens) in enumerate(((ONE, 10), (TWO, 30), (ONE, 20))):
-        window.apply_event(SpeedSample(100.0 + i / 10, "prefill", n_tokens, 50.0, 256))
-        window.apply_event(PrefillProgress(conversation, MessageId("a"), n_tokens, n_tokens, 1.0))
-    found = window.inspector.measured.prefill.series.values
+        window.store.apply(SpeedSample(100.0 + i / 10, "prefill", n_tokens, 50.0, 256))
+        window.store.apply(PrefillProgress(conversation, MessageId("a"), n_tokens, n_tokens, 1.0))
+    found = window.store.measured.prefill.series.values
     assert found[~np.isnan(found)].tolist() == [pytest.approx(v) for v in (200.0, 600.0, 400.0)]
 
 
@@ -93,7 +101,7 @@ def test_a_token_ends_the_reading_of_a_prompt() -> None:
 
 def test_cells_are_not_drawn_into_the_future(theme: Theme, qtbot: QtBot) -> None:
     measured = Measurements()
-    graphs = Trends(theme, measured)
+    graphs = trends(theme, measured)
     qtbot.addWidget(graphs)
     for at_s in (100.0, 103.0):
         measured.add_view(cache_view(), CONTEXT, at_s)
@@ -107,7 +115,7 @@ def test_cells_are_not_drawn_into_the_future(theme: Theme, qtbot: QtBot) -> None
 
 def test_nothing_is_drawn_while_hidden(theme: Theme, qtbot: QtBot) -> None:
     measured = session()
-    graphs = Trends(theme, measured)
+    graphs = trends(theme, measured)
     qtbot.addWidget(graphs)
     graphs.show()
     graphs.draw_due()
@@ -260,12 +268,12 @@ def test_the_theme_may_change(page: GraphsPage, theme: Theme) -> None:
 
 
 def test_the_speed_in_the_status_line_is_that_of_answers(window: MainWindow) -> None:
-    window.apply_event(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
-    window.apply_event(SpeedSample(99.0, "prefill", 512, 500.0, 256))
-    window.apply_event(SpeedSample(100.0, "decode", 1, 100.0, 256))
-    window.apply_event(SpeedSample(100.1, "prefill", 512, 500.0, 256))
-    window.apply_event(SpeedSample(100.2, "decode", 1, 100.0, 256))
-    window._events._write_numbers()
+    window.store.apply(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
+    window.store.apply(SpeedSample(99.0, "prefill", 512, 500.0, 256))
+    window.store.apply(SpeedSample(100.0, "decode", 1, 100.0, 256))
+    window.store.apply(SpeedSample(100.1, "prefill", 512, 500.0, 256))
+    window.store.apply(SpeedSample(100.2, "decode", 1, 100.0, 256))
+    window.store.count()
     assert "10 tok/s" in window.status.text
 
 

@@ -18,7 +18,17 @@ from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from kvdesk.values import replace
-from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message
+from tests.ui.samples import (
+    CONTEXT,
+    CONVERSATIONS,
+    MODEL,
+    ONE,
+    STATS,
+    append_message,
+    cache_view,
+    message,
+    show_messages,
+)
 
 Record = Callable[[object], list[tuple[object, ...]]]
 NEW = ConversationId("new")
@@ -35,37 +45,35 @@ def box(window: MainWindow, widget: QWidget) -> QRect:
 def test_answers_keep_the_name_of_the_model_that_made_them(window: MainWindow) -> None:
     old = message("old", "assistant", "from a time when it was not kept")
     one, two = (replace(message(name[0], "assistant", name), model=name) for name in ("Tiny", "Other"))
-    window.show_messages(ONE, (old, one, two))
-    window.apply_event(ModelLoaded(replace(MODEL, name="Third")))
+    show_messages(window, ONE, (old, one, two))
+    window.store.apply(ModelLoaded(replace(MODEL, name="Third")))
     assert [widget.accessibleName().split(":")[0] for widget in window.chat.view.widgets] == ["Answer", "Tiny", "Other"]
 
 
 def test_a_new_chat_has_a_name(window: MainWindow) -> None:
-    window.show_conversations((*CONVERSATIONS, Conversation(NEW, "", 2)), NEW)
+    window.store.show_conversations((*CONVERSATIONS, Conversation(NEW, "", 2)), NEW)
     model = window.conversations.view.model()
     assert model.index(2, 0).data() == "New chat"
     (title,) = [part for part in window.chat.findChildren(ElidedLabel) if part.full_text == "New chat"]
     assert title.property("tone") == "secondary"
-    window.show_conversations(CONVERSATIONS, ONE)
+    window.store.show_conversations(CONVERSATIONS, ONE)
     assert title.full_text == "A village far away"
     assert not title.property("tone")
 
 
 def test_a_turn_that_never_began_has_no_numbers(window: MainWindow) -> None:
-    window.append_message(message("a", "assistant", "", state="streaming"))
+    append_message(window, message("a", "assistant", "", state="streaming"))
     none = replace(STATS, prompt_tokens=0, reused_tokens=0, prefilled_tokens=0, generated_tokens=0)
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "failed", none, "The prompt is too long."))
+    window.store.apply(TurnEnded(ONE, MessageId("a"), "failed", none, "The prompt is too long."))
     assert not any("reused" in text for text in texts(window.chat.view))
 
 
 def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Record) -> None:
-    window.show_messages(ONE, (message("a", "assistant", "yes"),))
-    window.apply_event(cache_view())
-    asked = [
-        record(signal) for signal in (window.rebuild_requested, window.regenerate_requested, window.audit_requested)
-    ]
-    window.apply_event(EngineDied("The engine stopped. Restart kvdesk; your chats are saved.", "Traceback"))
-    window.show_messages(ONE, (message("a", "assistant", "yes"),))
+    show_messages(window, ONE, (message("a", "assistant", "yes"),))
+    window.store.apply(cache_view())
+    asked = [record(signal) for signal in (window.commands.rebuild, window.commands.regenerate, window.commands.submit)]
+    window.store.apply(EngineDied("The engine stopped. Restart kvdesk; your chats are saved.", "Traceback"))
+    show_messages(window, ONE, (message("a", "assistant", "yes"),))
     offered = [b.text() for b in window.chat.findChildren(QPushButton) if b.isVisible() and b.isEnabled()]
     assert not any("Open" in text for text in offered)
     assert window.chat.composer.blocked
@@ -75,15 +83,15 @@ def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Recor
     assert not any(b.isVisible() for b in again)
     (audit,) = [b for b in window.status.findChildren(QToolButton) if b.text() == "Audit"]
     assert not audit.isEnabled()
-    window.intents.regenerate()
+    window.verbs.regenerate()
     assert asked == [[], [], []]
-    window.show_messages(ONE, ())
+    show_messages(window, ONE, ())
     assert any("Restart kvdesk" in text for text in texts(window.chat))
 
 
 @pytest.mark.usefixtures("styled")
 def test_the_caption_covers_the_composer_only(window: MainWindow, qtbot: QtBot) -> None:
-    window.show_messages(ONE, (message("q", "user", "a"), message("a", "assistant", "word " * 2000, stats=STATS)))
+    show_messages(window, ONE, (message("q", "user", "a"), message("a", "assistant", "word " * 2000, stats=STATS)))
     window.show_caption("The second question reuses 128 tokens: look at the line under the answer")
     qtbot.wait(50)
     (caption,) = window.findChildren(Caption)
@@ -97,15 +105,15 @@ def test_the_caption_covers_the_composer_only(window: MainWindow, qtbot: QtBot) 
 
 @pytest.mark.usefixtures("styled")
 def test_a_small_window_elides(window: MainWindow, qtbot: QtBot) -> None:
-    window.apply_event(
+    window.store.apply(
         ModelLoaded(
             replace(
                 MODEL, name="A model with quite a long name and yet more of it, and more, and still some of it, Q4_1"
             )
         )
     )
-    window.show_messages(ONE, (message("q", "user", "x" * 9000), message("a", "assistant", "yes", stats=STATS)))
-    window.apply_event(cache_view())
+    show_messages(window, ONE, (message("q", "user", "x" * 9000), message("a", "assistant", "yes", stats=STATS)))
+    window.store.apply(cache_view())
     for size in ((900, 600), (1024, 640)):
         window.resize(*size)
         qtbot.wait(50)
@@ -123,8 +131,8 @@ def test_the_head_is_whole_at_the_first_cell(window: MainWindow, qtbot: QtBot, q
     view = cache_view()
     cells = view.snapshot.maps[0].streams[0]
     maps = (replace(view.snapshot.maps[0], streams=(replace(cells, head=0),)),)
-    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
-    window.apply_event(replace(view, snapshot=replace(view.snapshot, maps=maps)))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=False))
+    window.store.apply(replace(view, snapshot=replace(view.snapshot, maps=maps)))
     qtbot.wait(100)
     qapp.processEvents()
     cell_map = window.inspector.cell_map

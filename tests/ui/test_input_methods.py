@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.ui.shell.main_window import MainWindow
-from tests.ui.samples import ONE, STATS, message
+from tests.ui.samples import ONE, STATS, append_message, message, show_messages
 
 Record = Callable[[object], list[tuple[object, ...]]]
 KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Escape, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_Tab)
@@ -36,12 +36,12 @@ def focused(window: MainWindow, field: QWidget, qtbot: QtBot) -> None:
 
 
 def test_a_message_is_composed_and_then_sent(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    sent, told = record(window.message_sent), record(window.draft_typed)
+    sent, told = record(window.commands.send), record(window.commands.keep_draft)
     composer = window.chat.composer
     edit = composer.edit
     focused(window, edit, qtbot)
     qtbot.keyClicks(edit, "a")
-    window.chat.tell_draft()
+    window.chat.keep_draft()
     composer._pause.stop()
     told.clear()
     compose(edit, "ni hao")
@@ -49,12 +49,12 @@ def test_a_message_is_composed_and_then_sent(window: MainWindow, qtbot: QtBot, r
         qtbot.keyClick(edit, key)
     assert sent == []
     assert (composer.text, edit.hasFocus()) == ("a", True)
-    window.chat.tell_draft()
+    window.chat.keep_draft()
     assert told == []
     assert not composer._pause.isActive(), "what is composed is not counted"
     commit(edit, "你好")
     assert composer.text == "a你好"
-    window.chat.tell_draft()
+    window.chat.keep_draft()
     assert told == [(ONE, "a你好")]
     assert composer._pause.isActive()
     qtbot.keyClick(edit, Qt.Key.Key_Return)
@@ -62,8 +62,8 @@ def test_a_message_is_composed_and_then_sent(window: MainWindow, qtbot: QtBot, r
 
 
 def test_esc_while_composing_stops_no_answer(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    stopped = record(window.stop_requested)
-    window.append_message(message("a", "assistant", "", "streaming"))
+    stopped = record(window.commands.stop)
+    append_message(window, message("a", "assistant", "", "streaming"))
     edit = window.chat.composer.edit
     focused(window, edit, qtbot)
     compose(edit, "ni")
@@ -85,7 +85,7 @@ def test_a_long_composition_gets_its_line(window: MainWindow, qtbot: QtBot) -> N
 
 
 def test_an_answer_that_is_edited(window: MainWindow, qtbot: QtBot) -> None:
-    window.show_messages(ONE, (message("q", "user", "Hi"), message("a", "assistant", "Hello", stats=STATS)))
+    show_messages(window, ONE, (message("q", "user", "Hi"), message("a", "assistant", "Hello", stats=STATS)))
     widget = window.chat.view.widget_of(MessageId("a"))
     assert widget is not None
     widget.start_edit()
@@ -103,7 +103,7 @@ def test_an_answer_that_is_edited(window: MainWindow, qtbot: QtBot) -> None:
 
 def search_fields(window: MainWindow) -> dict[str, QLineEdit]:
     window.rooms.show_models()
-    window.shown_settings.open()
+    window.rooms.show_settings()
     models, page = window.rooms.models, window.rooms.settings
     assert models is not None
     assert page is not None

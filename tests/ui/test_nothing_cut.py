@@ -31,7 +31,7 @@ from tests.ui.blocks.test_page import view as blocks
 from tests.ui.chat.test_empty_pane import OFFER
 from tests.ui.cut_texts import chinese, cut, longer
 from tests.ui.models.test_page import MACHINE, row
-from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message, show_messages
 from tests.ui.server.test_serve_section import row as request
 from tests.ui.test_accessibility import PLACES, leave, opened
 
@@ -55,13 +55,13 @@ def languages() -> dict[str, Callable[[], Translate]]:
 
 def filled(app: QApplication) -> MainWindow:
     window = MainWindow(app, Store(Settings(theme=ThemeChoice.DARK)))
-    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
-    window.show_conversations(CONVERSATIONS, ONE)
-    window.apply_event(ModelLoaded(MODEL))
-    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
-    window.apply_event(cache_view())
-    window.apply_event(LogLine("info", "a line"))
-    window.show_messages(ONE, MESSAGES)
+    window.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
+    window.store.show_conversations(CONVERSATIONS, ONE)
+    window.store.apply(ModelLoaded(MODEL))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=False))
+    window.store.apply(cache_view())
+    window.store.apply(LogLine("info", "a line"))
+    show_messages(window, ONE, MESSAGES)
     return window
 
 
@@ -69,11 +69,11 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     """Each place with what holds it, one after the other."""
     yield "calm", window
     window.chat.empty.offer.show_offer(OFFER, "1.83 GB  ·  apache-2.0  ·  ≈ 9.1 tok/s expected here", None)
-    window.show_better(True)
-    window.show_messages(ONE, ())
+    window.store.show_embedded(is_open=True)
+    show_messages(window, ONE, ())
     yield "First start", window
-    window.show_better(False)
-    window.show_messages(ONE, MESSAGES)
+    window.store.show_embedded(is_open=False)
+    show_messages(window, ONE, MESSAGES)
     for place in PLACES:
         root = opened(window, place)
         yield place, root
@@ -97,7 +97,7 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     yield "Models", window
     window.rooms.models.get_models.show_recommended(recommended_offers(recommended()))
     window.rooms.models.get_models.show_machine(MACHINE)
-    window.rooms.show_get_models()
+    window.rooms.show_models(get=True)
     yield "Get models", window
     window.rooms.show_chats()
     dialog = ImportDialog(window.theme, "chats.json", window)
@@ -110,7 +110,7 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
 
 def servers(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     """Serving, connecting, and what a server with blocks has; last, since such a server has no cells."""
-    window.session.settings.change(serve=ServeSettings(port=8099))
+    window.store.settings.change(serve=ServeSettings(port=8099))
     window.action_set.run("app.serve")
     settings = window.rooms.settings
     assert settings is not None
@@ -123,8 +123,8 @@ def servers(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     settings.connecting.show_found(ServerFound("llama-server", ("one", "two"), ("4 slots.",)))
     yield "Connect", window
     window.rooms.show_chats()
-    window.apply_event(BackendReady(frozenset({Feature.CHAT, Feature.BLOCK_MAP})))
-    window.apply_event(blocks(n_missed=3))
+    window.store.apply(BackendReady(frozenset({Feature.CHAT, Feature.BLOCK_MAP})))
+    window.store.apply(blocks(n_missed=3))
     window.inspector.show_all(True)
     window.inspector.show_tab("Blocks")
     yield "Blocks", window

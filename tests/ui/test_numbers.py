@@ -141,5 +141,5 @@ def test_columns_have_definitions_too(theme: Theme, qtbot: QtBot) -> None:
 
 
 def test_operations_that_failed_are_counted(window: MainWindow) -> None:
-    window.apply_event(CommandFailed(Operate(ClearCache()), "Not now."))
-    assert window.inspector.measured.n_refused == 1
+    window.store.apply(CommandFailed(Operate(ClearCache()), "Not now."))
+    assert window.store.measured.n_refused == 1

@@ -47,22 +47,24 @@ from kvdesk.protocol.operations import (
     TryDecode,
     Undo,
 )
+from kvdesk.session import operation_specs as specs
+from kvdesk.session.operation_specs import OperationSpec
 from kvdesk.settings import ContextSettings
+from kvdesk.ui.operations.menus import fill_menu
 from kvdesk.ui.operations.panel import OperationsPanel
+from kvdesk.ui.operations.request import ask
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from kvdesk.viewmodel import operation_specs as specs
 from kvdesk.viewmodel.effect_text import logits_sentence
-from kvdesk.viewmodel.operation_specs import OperationSpec
-from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, TWO, cache_view, message
+from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, TWO, append_message, cache_view, message, show_messages
 
 Record = Callable[[object], list[tuple[object, ...]]]
 
 
 def show(window: MainWindow, view: CacheView | None = None) -> OperationsPanel:
-    window.apply_event(view or cache_view())
+    window.store.apply(view or cache_view())
     panel = window.inspector.cache.instruments.operations
-    panel.show_state(window._state)
+    panel.show_state()
     panel.set_open(True)
     return panel
 
@@ -72,7 +74,7 @@ def press(window: MainWindow, spec: OperationSpec) -> None:
 
 
 def test_every_button_makes_its_operation(window: MainWindow, record: Record) -> None:
-    sent = record(window.command_requested)
+    sent = record(window.commands.submit)
     panel = show(window)
     panel.set_range(0, 32, 64)
     press(window, specs.REMOVE)
@@ -115,7 +117,7 @@ def test_what_the_model_cannot_do_is_disabled_with_its_reason(window: MainWindow
         Capability("seq_rm", "yes", ""),
         Capability("swap", "with loss", "Leaves out."),
     )
-    window.apply_event(ContextReady(CONTEXT, rebuilt=False, possible=rows))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=False, possible=rows))
     panel = show(window)
     QApplication.sendEvent(panel.button(specs.REMOVE), QEvent(QEvent.Type.Enter))
     assert panel.button(specs.REMOVE).isEnabled(), "all of it can be removed"
@@ -151,7 +153,7 @@ def test_a_position_that_cannot_be_read_is_refused(window: MainWindow, qtbot: Qt
 
 
 def test_nothing_by_hand_while_an_answer_is_written_there(window: MainWindow) -> None:
-    window.append_message(message("a", "assistant", "", state="streaming"))
+    append_message(window, message("a", "assistant", "", state="streaming"))
     panel = show(window)
     assert not panel.button(specs.REMOVE).isEnabled()
     assert not panel.button(specs.CLEAR).isEnabled()
@@ -160,7 +162,7 @@ def test_nothing_by_hand_while_an_answer_is_written_there(window: MainWindow) ->
 
 
 def test_a_swapped_conversation_can_come_back(window: MainWindow, record: Record) -> None:
-    sent = record(window.command_requested)
+    sent = record(window.commands.submit)
     view = cache_view()
     view = replace(view, leases=view.leases[:1], swapped=((TWO, 1_000_000),))
     panel = show(window, view)
@@ -191,22 +193,22 @@ def test_the_target_is_the_shown_conversation_until_another_is_chosen(window: Ma
 
     panel._p0.setValue(30)
     assert shown_target() == (0, 30, -1)
-    window.show_conversations(CONVERSATIONS, TWO)
+    window.store.show_conversations(CONVERSATIONS, TWO)
     show(window, cache_view(8))
     assert shown_target() == (1, -1, -1), "the positions were of the other one"
     panel._target.setCurrentIndex(0)
     show(window, cache_view(9))
     assert shown_target() == (0, -1, -1)
-    window.show_conversations(CONVERSATIONS, ONE)
+    window.store.show_conversations(CONVERSATIONS, ONE)
     show(window, cache_view(10))
-    window.show_conversations(CONVERSATIONS, TWO)
+    window.store.show_conversations(CONVERSATIONS, TWO)
     show(window, cache_view(11))
     assert shown_target() == (1, -1, -1)
 
 
 def test_a_refused_token_says_x_and_y(window: MainWindow) -> None:
     panel = show(window)
-    window.apply_event(BatchRefused(0, 179, 300, "llama.cpp takes a token only at position 180."))
+    window.store.apply(BatchRefused(0, 179, 300, "llama.cpp takes a token only at position 180."))
     assert "X = 179, Y = 300" in panel.remark
     assert "only at position 180" in window.activity.text
 
@@ -244,11 +246,11 @@ def test_what_became_of_the_next_token(verdict: Verdict, token_after: int, said:
 
 
 def test_what_did_that_do(window: MainWindow, record: Record) -> None:
-    sent = record(window.command_requested)
+    sent = record(window.commands.submit)
     show(window)
     for _ in range(16):
-        window.apply_event(SpeedSample(1.0, "decode", 1, 10.0, 256))
-    window.apply_event(done())
+        window.store.apply(SpeedSample(1.0, "decode", 1, 10.0, 256))
+    window.store.apply(done())
     card = window.inspector.cache.instruments.effect
     assert card.isVisible()
     assert "Cells in use 220 → 64" in card.text
@@ -259,45 +261,45 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
     assert "map agrees" in card.text
     assert "tok/s" not in card.text, "not measured yet"
     for _ in range(16):
-        window.apply_event(SpeedSample(2.0, "decode", 1, 8.0, 256))
+        window.store.apply(SpeedSample(2.0, "decode", 1, 8.0, 256))
     assert "tok/s 100 → 125" in card.text
-    window.apply_event(replace(cache_view(8), undoable=(8,)))
-    window._events._write_numbers()
+    window.store.apply(replace(cache_view(8), undoable=(8,)))
+    window.store.count()
     panel = window.inspector.cache.instruments.operations
     panel.set_open(True)
     assert card.undo_button.isVisible()
     assert not panel.button(specs.UNDO).isVisible(), "one is enough"
     card.undo_button.click()
     assert sent == [(Operate(Undo(8)),)]
-    window.apply_event(cache_view(9))
-    window._events._write_numbers()
+    window.store.apply(cache_view(9))
+    window.store.count()
     assert not card.undo_button.isVisible(), "its blob is gone"
     assert panel.button(specs.UNDO).isVisible()
 
 
 def test_the_next_token_is_written_as_text(window: MainWindow) -> None:
     show(window)
-    window.apply_event(TokenTexts({3: " ay", 4: " oh"}))
-    window.apply_event(done())
+    window.store.apply(TokenTexts({3: " ay", 4: " oh"}))
+    window.store.apply(done())
     assert "changed: “␣ay” → “␣oh”" in window.inspector.cache.instruments.effect.text
 
 
 def test_a_rebuild_that_reads_again_ends_with_a_card(window: MainWindow) -> None:
     show(window)
-    window.apply_event(Working("Reading conversations again", 0, 1066))
+    window.store.apply(Working("Reading conversations again", 0, 1066))
     assert window.activity.text == "Reading conversations again: 0 of 1,066 tokens"
-    window.apply_event(Refilled(3, 1066, 0, 1, 7700.0))
+    window.store.apply(Refilled(3, 1066, 0, 1, 7700.0))
     card = window.inspector.cache.instruments.effect
     assert card.isVisible()
     assert not card.undo_button.isVisible()
     assert "1,066 tokens were read again in 7.70 s (138 tok/s)." in card.text
     assert "Conversations in the new cache: 3; without room: 1." in card.text
-    window.apply_event(done())
+    window.store.apply(done())
     assert "Cells in use 220 → 64" in card.text, "the next operation has its numbers again"
 
 
 def test_compaction_is_previewed_and_done(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    sent = record(window.command_requested)
+    sent = record(window.commands.submit)
     show(window)
     press(window, specs.COMPACT)
     card = window.inspector.cache.instruments.compaction
@@ -305,7 +307,7 @@ def test_compaction_is_previewed_and_done(window: MainWindow, qtbot: QtBot, reco
     assert sent == [(PreviewCompaction(Layout.KEEP_ORDER),)]
     assert not card.compact_button.isEnabled(), "not before one has seen what it does"
     plan = plan_compaction(cache_view().snapshot, Layout.KEEP_ORDER)
-    window.apply_event(CompactionPreview(plan, 1.08, "Decoding should be 8 % faster."))
+    window.store.apply(CompactionPreview(plan, 1.08, "Decoding should be 8 % faster."))
     assert "High water (H): 240 → 220" in card.text
     assert "+8.0 %" in card.text
     qtbot.keyClick(card.cancel_button, Qt.Key.Key_Escape)
@@ -314,23 +316,23 @@ def test_compaction_is_previewed_and_done(window: MainWindow, qtbot: QtBot, reco
     press(window, specs.COMPACT)
     card.choose(Layout.HOT_FIRST)
     assert sent[2:] == [(PreviewCompaction(Layout.HOT_FIRST, (0, 1)),)]
-    window.apply_event(CompactionPreview(replace(plan, layout=Layout.HOT_FIRST), 1.08, ""))
+    window.store.apply(CompactionPreview(replace(plan, layout=Layout.HOT_FIRST), 1.08, ""))
     card.compact_button.click()
     assert sent[3:] == [(Operate(Compact(Layout.HOT_FIRST, (0, 1))),)]
     assert card.isHidden()
-    window.apply_event(replace(done(), name="compact"))
+    window.store.apply(replace(done(), name="compact"))
     assert window.inspector.cache.instruments.effect.isVisible()
 
 
 @pytest.mark.usefixtures("fresh")
 def test_a_compaction_that_changes_nothing_is_not_offered(window: MainWindow) -> None:
     show(window)
-    window.operations.open_compaction()
+    window.action_set.run("cache.compact")
     card = window.inspector.cache.instruments.compaction
     tight = cache_view(9, runs=((0, 100, (0,), 0, 1),)).snapshot
     plan = plan_compaction(tight, Layout.KEEP_ORDER)
     plan = replace(plan, bytes_to_move=23_000_000)
-    window.apply_event(CompactionPreview(plan, 1.0, "Every cell is where it would go: nothing is gained."))
+    window.store.apply(CompactionPreview(plan, 1.0, "Every cell is where it would go: nothing is gained."))
     assert not card.compact_button.isEnabled()
     assert "nothing is gained" in card.text
     assert "MB" not in card.text, "nothing would be moved"
@@ -345,23 +347,23 @@ def preview(settings: ContextSettings, **fields: object) -> ContextPreview:
 
 @pytest.mark.usefixtures("fresh")
 def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    sent, rebuilds = record(window.command_requested), record(window.rebuild_requested)
-    window.apply_event(cache_view())
-    window.shown_settings.open()
+    sent, rebuilds = record(window.commands.submit), record(window.commands.rebuild)
+    window.store.apply(cache_view())
+    window.rooms.show_settings()
     panel = window.rooms.settings
     assert panel.bar.isHidden(), "nothing is asked about"
     panel.field("context", "n_ctx").setValue(512)
     qtbot.waitUntil(lambda: len(sent) == 1)
     settings = sent[0][0].settings  # type: ignore[attr-defined]
     assert sent[0][0] == PreviewContext(ContextSettings(n_ctx=512))
-    window.apply_event(preview(settings))
+    window.store.apply(preview(settings))
     assert "K 6.0 → 3.0 MB" in panel.bar.ledger.text
     assert "18.0 of 900 MB" in panel.bar.ledger.text
     assert "about 110 tok/s" in panel.bar.ledger.text
     panel.bar.ledger.set_keep("tokens")
     assert "220 tokens are prefilled again in about 1.50 s" in panel.bar.ledger.text
     assert "cells" not in panel.bar.ledger.text
-    window.apply_event(preview(settings, n_cells=1066))
+    window.store.apply(preview(settings, n_cells=1066))
     assert "220 tokens are prefilled again in about 1.50 s" in panel.bar.ledger.text
     assert "All 1,066 cells in use are removed." in panel.bar.ledger.text
     panel.bar.ledger.set_keep("nothing")
@@ -372,12 +374,12 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
 
 
 def test_a_context_that_cannot_be_made_is_not_applied(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    sent = record(window.command_requested)
-    window.shown_settings.open()
+    sent = record(window.commands.submit)
+    window.rooms.show_settings()
     panel = window.rooms.settings
     panel.field("context", "n_ctx").setValue(1_000_000)
     qtbot.waitUntil(lambda: len(sent) == 1)
-    window.apply_event(preview(sent[0][0].settings, refused="It needs 30 GB; 0.9 GB are free."))  # type: ignore[attr-defined]
+    window.store.apply(preview(sent[0][0].settings, refused="It needs 30 GB; 0.9 GB are free."))  # type: ignore[attr-defined]
     assert not panel.bar.apply.isEnabled()
     assert "30 GB" in panel.bar.ledger.text
     panel.field("context", "n_ctx").setValue(1024)
@@ -385,26 +387,26 @@ def test_a_context_that_cannot_be_made_is_not_applied(window: MainWindow, qtbot:
 
 
 def test_long_work_has_progress_and_cancel(window: MainWindow, record: Record) -> None:
-    cancelled = record(window.cancel_requested)
-    window.apply_event(Working("Verifying", 32, 320))
+    cancelled = record(window.commands.cancel_work)
+    window.store.apply(Working("Verifying", 32, 320))
     assert window.activity.text == "Verifying: 32 of 320 tokens"
     window.activity.cancel_button.click()
     assert cancelled == [()]
-    window.apply_event(Working("Verifying", 0, 0))
+    window.store.apply(Working("Verifying", 0, 0))
     assert window.activity.text == ""
 
 
 def test_a_verification_ends_in_a_sentence(window: MainWindow) -> None:
-    window.apply_event(Working("Verifying", 320, 320))
-    window.apply_event(Verified(ONE, 320, LogitsComparison(1, 0, 0, -1, -1, -1, Verdict.EXACT), 812.0))
-    window.apply_event(Working("Verifying", 0, 0))
+    window.store.apply(Working("Verifying", 320, 320))
+    window.store.apply(Verified(ONE, 320, LogitsComparison(1, 0, 0, -1, -1, -1, Verdict.EXACT), 812.0))
+    window.store.apply(Working("Verifying", 0, 0))
     assert "“A village far away” is exact" in window.activity.text
     assert "320 tokens" in window.activity.text
 
 
 def cells_menu(window: MainWindow, name: str) -> dict[str, QAction]:
     """What can be done with the cells of a message; all of that is in one submenu."""
-    menu = window._menus.message_menu(MessageId(name))
+    menu = window.chat.view.menu(MessageId(name))
     assert menu is not None
     (cache,) = [action.menu() for action in menu.actions() if action.text() == "Cache"]
     assert isinstance(cache, QMenu)
@@ -414,12 +416,12 @@ def cells_menu(window: MainWindow, name: str) -> dict[str, QAction]:
 
 @pytest.mark.usefixtures("fresh")
 def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Record) -> None:
-    forks, sent = record(window.fork_requested), record(window.command_requested)
-    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi")))
+    forks, sent = record(window.commands.fork), record(window.commands.submit)
+    show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi")))
     assert not cells_menu(window, "q")["Cells of this message"].isEnabled(), "nobody has said where it lies"
     spans = (MessageSpan(MessageId("q"), 0, 12, 3, (5,)), MessageSpan(MessageId("a"), 12, 30, 15, (2,)))
-    window.apply_event(MessageSpans(ONE, 0, spans))
-    window.apply_event(cache_view())
+    window.store.apply(MessageSpans(ONE, 0, spans))
+    window.store.apply(cache_view())
     found = cells_menu(window, "q")
     found["Fork the chat after it"].trigger()
     assert forks == [(ONE, "q", -1, 12)]
@@ -435,23 +437,23 @@ def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Recor
 def test_what_is_done_to_a_chat_is_done_where_it_goes_on_and_not_to_its_inactive_branch(
     window: MainWindow, record: Record
 ) -> None:
-    sent = record(window.command_requested)
+    sent = record(window.commands.submit)
     leases = (Lease(ONE, 1), Lease(ONE, 0, inactive=True))
-    window.apply_event(replace(cache_view(), leases=leases, swapped=((TWO, 99),)))
-    window.operations.request(specs.REMOVE, ONE)
+    window.store.apply(replace(cache_view(), leases=leases, swapped=((TWO, 99),)))
+    ask(window.kit, specs.REMOVE, ONE)
     assert sent == [(Operate(RemoveRange(1, -1, -1)),)]
-    targets = [(target.seq_id, target.conversation, target.swapped_bytes) for target in window._state.targets()]
+    targets = [(target.seq_id, target.conversation, target.swapped_bytes) for target in window.store.targets()]
     assert targets == [(0, ONE, 0), (1, ONE, 0), (-1, TWO, 99)]
 
 
 def test_the_menu_of_a_conversation(window: MainWindow, record: Record) -> None:
-    sent = record(window.command_requested)
+    sent = record(window.commands.submit)
     menu = QMenu(window)
-    window.operations.fill_menu(menu, TWO)
+    fill_menu(menu, window.kit, TWO)
     assert not any(action.isEnabled() for action in menu.actions()), "nothing is known of the cache yet"
-    window.apply_event(cache_view())
+    window.store.apply(cache_view())
     menu = QMenu(window)
-    window.operations.fill_menu(menu, TWO)
+    fill_menu(menu, window.kit, TWO)
     found = {action.text(): action for action in menu.actions()}
     found["Keep only its cells"].trigger()
     found["Verify its cells"].trigger()
@@ -461,30 +463,30 @@ def test_the_menu_of_a_conversation(window: MainWindow, record: Record) -> None:
 
 def test_an_evicted_branch_is_told_in_the_activity_strip(window: MainWindow) -> None:
     note = "was removed from the cache although cells are free: all 8 sequences (n_seq_max) are in use."
-    window.apply_event(OperationDone(9, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", note=note))
+    window.store.apply(OperationDone(9, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", note=note))
     assert window.activity.text == f"A branch of “{CONVERSATIONS[0].title}” {note}"
-    window.apply_event(OperationDone(10, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", emptied=True, note=note))
+    window.store.apply(OperationDone(10, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", emptied=True, note=note))
     assert window.activity.text == f"“{CONVERSATIONS[0].title}” {note}"
 
 
 def test_an_audit_says_what_it_found_where_one_looks(window: MainWindow) -> None:
-    window.apply_event(cache_view())
-    window._events._write_numbers()
+    window.store.apply(cache_view())
+    window.store.count()
     found = "all 220 used cells agree with llama.cpp's own state in position and sequences (12 ms)."
-    window.apply_event(Audited("verified", "14:02:31", found))
+    window.store.apply(Audited("verified", "14:02:31", found))
     assert window.activity.text == f"Audit at 14:02:31: {found}"
     assert not window.activity.stays, "good news goes by itself, into the status line"
     assert window.status.text.endswith("map verified at operation 7, audited 14:02:31")
-    window.apply_event(Audited("mismatch", "14:03:00", "the map and llama.cpp's own state disagree: cell 3."))
+    window.store.apply(Audited("mismatch", "14:03:00", "the map and llama.cpp's own state disagree: cell 3."))
     assert "disagree: cell 3" in window.activity.text
     assert window.activity.stays, "a failure stays"
     assert "audited" not in window.status.text
 
 
 def test_a_rebuild_says_its_call_and_cost_first(window: MainWindow, record: Record) -> None:
-    sent, rebuilds = record(window.command_requested), record(window.rebuild_requested)
-    window.apply_event(cache_view())
-    window._events._write_numbers()
+    sent, rebuilds = record(window.commands.submit), record(window.commands.rebuild)
+    window.store.apply(cache_view())
+    window.store.count()
     window.inspector.rebuild_button.click()
     question = window.inspector.cache.instruments.question
     assert rebuilds == []
@@ -494,7 +496,7 @@ def test_a_rebuild_says_its_call_and_cost_first(window: MainWindow, record: Reco
     assert f"removes all {used} cells in use from the cache: 180 of “{names[0]}”, 72 of “{names[1]}”." in question.text
     assert "llama_free(ctx); llama_init_from_model(model, params)" in question.text
     assert not question.button("state").isEnabled(), "nobody knows yet whether that is possible"
-    window.apply_event(preview(ContextSettings()))
+    window.store.apply(preview(ContextSettings()))
     assert "Reading 220 tokens again takes about 1.5 s at the measured speed." in question.text
     question.button("").click()
     assert (question.text, rebuilds) == ("", [])

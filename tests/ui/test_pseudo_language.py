@@ -71,7 +71,7 @@ def left(text: str) -> str:
 @pytest.mark.usefixtures("_pseudo")
 def test_no_place_has_english(request: pytest.FixtureRequest) -> None:
     window: MainWindow = request.getfixturevalue("window")  # made after the language is set
-    window.apply_event(cache_view())
+    window.store.apply(cache_view())
     found = set[str]()
     for place in PLACES:
         if place in ("Palette", "Report", "Search", "Tour"):

@@ -14,7 +14,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedLabel
 from kvdesk.ui.widgets.direction import drawing_flags, is_right_to_left
 from kvdesk.ui.widgets.theme import Theme
-from tests.ui.samples import ONE, STATS, message
+from tests.ui.samples import ONE, STATS, message, show_messages
 
 HEBREW, ARABIC = "שלום, מה זה KV cache?", "ما هي ذاكرة التخزين؟"
 RTL, LTR = Qt.LayoutDirection.RightToLeft, Qt.LayoutDirection.LeftToRight
@@ -38,8 +38,8 @@ def starts_right(block: QTextBlock, width: int) -> bool:
 
 def test_each_paragraph_of_a_message_has_its_direction(window: MainWindow) -> None:
     answer = f"{HEBREW}\n\nIn English.\n\n- {ARABIC}\n\n> {HEBREW}\n\n```python\n# {HEBREW}\n```\n"
-    window.show_messages(
-        ONE, (message("q", "user", f"{ARABIC}\nHello"), message("a", "assistant", answer, stats=STATS))
+    show_messages(
+        window, ONE, (message("q", "user", f"{ARABIC}\nHello"), message("a", "assistant", answer, stats=STATS))
     )
     question, reply = window.chat.view.widgets
     (asked,) = question.findChildren(ProseView)
@@ -54,8 +54,8 @@ def test_each_paragraph_of_a_message_has_its_direction(window: MainWindow) -> No
 
 def test_code_in_prose_stays_left_to_right(window: MainWindow) -> None:
     """An indented program is a part of the prose."""
-    window.show_messages(
-        ONE, (message("a", "assistant", f"{HEBREW}\n\n1. {HEBREW}\n\n       # {HEBREW}\n", stats=STATS),)
+    show_messages(
+        window, ONE, (message("a", "assistant", f"{HEBREW}\n\n1. {HEBREW}\n\n       # {HEBREW}\n", stats=STATS),)
     )
     found = [
         part for view in window.chat.view.widgets[0].findChildren(QTextBrowser) for part in paragraphs(view.document())
@@ -127,6 +127,6 @@ def test_a_title_is_drawn_from_right_to_left_at_its_place(theme: Theme, qtbot: Q
 
 
 def test_a_title_in_the_header_and_in_the_list(window: MainWindow) -> None:
-    window.show_conversations((Conversation(ONE, HEBREW, 0),), ONE)
-    assert window.chat._header._title.full_text == HEBREW
+    window.store.show_conversations((Conversation(ONE, HEBREW, 0),), ONE)
+    assert window.chat.header._title.full_text == HEBREW
     window.conversations.view.viewport().grab()  # drawn without an error

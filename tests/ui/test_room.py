@@ -13,7 +13,7 @@ from kvdesk.settings import Overflow
 from kvdesk.ui.messages.room_help import room_words
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from tests.ui.samples import CONTEXT, ONE, STATS, message
+from tests.ui.samples import CONTEXT, ONE, STATS, append_message, message, show_messages
 
 Record = Callable[[object], list[tuple[object, ...]]]
 COST = "100 tokens from cache, 60 to compute"
@@ -60,11 +60,11 @@ def typed(window: MainWindow, text: str, preview: TurnPreview) -> None:
     composer = window.chat.composer
     composer.set_text(text)
     composer._on_pause()
-    window.apply_event(replace(preview, text=text))
+    window.store.apply(replace(preview, text=text))
 
 
 def test_what_is_too_long_is_not_sent_and_stays(window: MainWindow, record: Record) -> None:
-    sent = record(window.message_sent)
+    sent = record(window.commands.send)
     typed(window, "hello world", TOO_LONG)
     composer = window.chat.composer
     assert composer.hint_text.startswith("Too long")
@@ -82,7 +82,7 @@ def test_what_was_said_of_another_text_is_not_shown(window: MainWindow) -> None:
     composer = window.chat.composer
     composer.set_text("hello")
     assert (composer.is_too_long, composer.help.isVisible()) == (False, False)
-    window.apply_event(replace(TOO_LONG, text="hello world"))  # asked before, answered late
+    window.store.apply(replace(TOO_LONG, text="hello world"))  # asked before, answered late
     assert not composer.is_too_long
     assert composer.hint_text == "Enter sends  ·  Shift+Enter starts a new line"
 
@@ -102,7 +102,7 @@ def test_shorten_selects_what_is_too_much(window: MainWindow) -> None:
 
 @pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)  # a popup, on the offscreen platform
 def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, record: Record) -> None:
-    chosen, asked = record(window.overflow_chosen), record(window.chat.draft_changed)
+    chosen, asked = record(window.commands.set_overflow), record(window.commands.preview)
     typed(window, "hello world", TOO_LONG)
     _, larger, policy = window.chat.composer.help.links
     policy.click()
@@ -112,7 +112,7 @@ def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, 
     assert chosen == [(ONE, Overflow.SLIDE)]
     assert len(asked) == 1
     window.chat.composer._pause.timeout.emit()
-    assert asked[1:] == [("hello world", "")], "the other policy is asked about at once"
+    assert asked[1:] == [(ONE, "hello world")], "the other policy is asked about at once"
     larger.click()
     page = window.rooms.settings
     assert page is not None
@@ -122,7 +122,7 @@ def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, 
 
 def test_another_context_is_asked_about_anew(window: MainWindow) -> None:
     typed(window, "hello world", TOO_LONG)
-    window.apply_event(ContextReady(replace(CONTEXT, n_ctx=4096, n_ctx_seq=4096), rebuilt=True))
+    window.store.apply(ContextReady(replace(CONTEXT, n_ctx=4096, n_ctx_seq=4096), rebuilt=True))
     assert not window.chat.composer.is_too_long
     assert window.chat.composer._pause.isActive()
 
@@ -130,30 +130,30 @@ def test_another_context_is_asked_about_anew(window: MainWindow) -> None:
 def test_an_answer_that_did_not_fit_offers_what_helps(window: MainWindow) -> None:
     question, answer = message("q", "user", "far too long"), MessageId("a")
     reply = replace(message("a", "assistant", "", "streaming"), parent=question.id)
-    window.show_messages(ONE, (question, reply))
-    window.apply_event(Overflowed(ONE, answer, Overflow.STOP, "It needs 1,082 tokens."))
+    show_messages(window, ONE, (question, reply))
+    window.store.apply(Overflowed(ONE, answer, Overflow.STOP, "It needs 1,082 tokens."))
     widget = window.chat.view.widget_of(answer)
     assert widget is not None
     assert widget.help is None, "it has not ended yet"
-    window.apply_event(TurnEnded(ONE, answer, "failed", NOTHING, "It needs 1,082 tokens."))
+    window.store.apply(TurnEnded(ONE, answer, "failed", NOTHING, "It needs 1,082 tokens."))
     assert widget.help is not None
     assert widget.help.isVisible()
     widget.help.links[0].click()
     editor = window.chat.view.widgets[0].editor
     assert editor is not None
     assert editor.text == "far too long"
-    window.show_messages(ONE, (question, replace(reply, state="failed")))
+    show_messages(window, ONE, (question, replace(reply, state="failed")))
     again = window.chat.view.widget_of(answer)
     assert again is not None
     assert again.help is not None, "it is offered when the chat is shown again"
-    window.append_message(message("q2", "user", "shorter"))
+    append_message(window, message("q2", "user", "shorter"))
     assert again.help is None, "only under the last answer"
 
 
 def test_an_answer_that_only_slid_needs_no_help(window: MainWindow) -> None:
-    window.show_messages(ONE, (message("q", "user", "Go on"), message("a", "assistant", "", "streaming")))
-    window.apply_event(Overflowed(ONE, MessageId("a"), Overflow.SLIDE, "The oldest message left.", (MessageId("q"),)))
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    show_messages(window, ONE, (message("q", "user", "Go on"), message("a", "assistant", "", "streaming")))
+    window.store.apply(Overflowed(ONE, MessageId("a"), Overflow.SLIDE, "The oldest message left.", (MessageId("q"),)))
+    window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     widget = window.chat.view.widget_of(MessageId("a"))
     assert widget is not None
     assert widget.help is None

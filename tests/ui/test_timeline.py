@@ -15,13 +15,13 @@ from kvdesk.cache.packing import Entry, Operation
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.protocol.cache import ContextReady, OperationDone, RecordingTaken, SpeedSample, TakeRecording
 from kvdesk.protocol.chat import ModelLoaded, Working
+from kvdesk.session import Commands, Store
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE
 from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.timeline.rows import Shown, TimelineRows
 from kvdesk.ui.widgets.controls import IconButton
 from kvdesk.values import replace
-from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.history import view_of
 from tests.cache.journals import FACTS, Player
 from tests.ui.samples import CONTEXT, MODEL, cache_view, spans
@@ -106,7 +106,7 @@ def shown_map(page: TimelinePage) -> tuple[int, np.ndarray[tuple[int], np.dtype[
 def test_any_moment_can_be_looked_at(window: MainWindow, qtbot: QtBot, player: Player) -> None:
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     assert page.band_text == "", "it follows what happens"
     assert page.at is None
     page.show_operation(40)
@@ -126,7 +126,7 @@ def test_any_moment_can_be_looked_at(window: MainWindow, qtbot: QtBot, player: P
 def test_a_row_is_the_way_to_its_moment(window: MainWindow, player: Player) -> None:
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     page.view.setCurrentIndex(page.model.index(5))
     row = page.model.rows.row(Shown.FOLDED, 5)
     assert page.at == row.last
@@ -140,7 +140,7 @@ def test_a_row_is_the_way_to_its_moment(window: MainWindow, player: Player) -> N
 def test_playing_ends_at_the_end(window: MainWindow, player: Player) -> None:
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     page.show_operation(118)
     page.scrubber.toggle_play()
     for _ in range(3):
@@ -153,13 +153,13 @@ def test_playing_ends_at_the_end(window: MainWindow, player: Player) -> None:
 
 @pytest.mark.usefixtures("fresh")
 def test_a_recording_is_asked_for_when_one_looks_and_something_changed(window: MainWindow, record: Record) -> None:
-    sent = record(window.command_requested)
-    window.apply_event(OperationDone(1, 1.0, "seq_rm", "", 0.1))
+    sent = record(window.commands.submit)
+    window.store.apply(OperationDone(1, 1.0, "seq_rm", "", 0.1))
     assert sent == [], "nobody looks"
     window.inspector.show_tab("Timeline")
     assert sent == [(TakeRecording(),)]
     for i in range(20):
-        window.apply_event(SpeedSample(float(i), "decode", 1, 1.0, 256))
+        window.store.apply(SpeedSample(float(i), "decode", 1, 1.0, 256))
     assert len(sent) == 1, "at most twice a second"
     page = window.inspector.timeline
     page._asking.now()
@@ -170,15 +170,15 @@ def test_a_recording_is_asked_for_when_one_looks_and_something_changed(window: M
 def test_a_growing_recording_keeps_its_place(window: MainWindow, player: Player) -> None:
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     page.show_operation(60)
     before = page.view.currentIndex().row()
     player.play(40)
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     assert page.at == 60
     assert page.view.currentIndex().row() == before
     assert page.model.rows.last == 160
-    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=True))
     assert page.at is None
     assert page.model.rowCount() == 0
 
@@ -190,7 +190,7 @@ def test_the_last_operation_stays_in_sight_while_the_list_follows(
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
     player.play(200)
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     page._filter.setCurrentIndex(page._filter.findData(Shown.ALL))
     bar = page.view.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0 and bar.value() == bar.maximum())
@@ -209,19 +209,19 @@ def test_the_journal_before_a_rebuild_can_be_looked_at(window: MainWindow, qtbot
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
     assert page.which.isHidden()
-    window.apply_event(done())
-    window.apply_event(RecordingTaken(player.journal.recording(), is_over=True))
-    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    window.store.apply(done())
+    window.store.apply(RecordingTaken(player.journal.recording(), is_over=True))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=True))
     new = Player(FACTS[0], unified=True, swa_full=True, n_seq_max=2, seed=3)
     new.play(10)
-    window.apply_event(RecordingTaken(new.journal.recording()))
+    window.store.apply(RecordingTaken(new.journal.recording()))
     assert page.model.rows.last == 10
     page.which.setCurrentIndex(1)
     assert page.band_text == "State after operation 120, before the rebuild"
     assert page.model.rows.last == 120
     page.show_operation(8)
     assert "Cells in use 220 → 64" in page._effect.text, "what operations by hand did is kept too"
-    window.apply_event(RecordingTaken(new.journal.recording()))
+    window.store.apply(RecordingTaken(new.journal.recording()))
     assert page.model.rows.last == 120, "what is new waits"
     page.show_operation(40)
     qtbot.waitUntil(lambda: shown_map(page)[0] == 40)
@@ -229,14 +229,14 @@ def test_the_journal_before_a_rebuild_can_be_looked_at(window: MainWindow, qtbot
     page.follow()
     assert page.which.currentIndex() == 0
     assert page.model.rows.last == 10
-    window.apply_event(ModelLoaded(MODEL))
+    window.store.apply(ModelLoaded(MODEL))
     assert page.which.isHidden(), "another model has other tokens"
 
 
 def test_the_comparison_stays_in_the_journal(window: MainWindow, player: Player) -> None:
     window.inspector.show_tab("Timeline")
-    window.apply_event(done())
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(done())
+    window.store.apply(RecordingTaken(player.journal.recording()))
     page = window.inspector.timeline
     page.show_operation(8)
     assert "Cells in use 220 → 64" in page._effect.text
@@ -265,7 +265,7 @@ class Long:
 
 
 def test_a_long_recording_is_counted_in_slices(qtbot: QtBot, window: MainWindow) -> None:
-    page = TimelinePage(window.theme, CacheState(), {}, live=False)
+    page = TimelinePage(window.theme, Store(), Commands(), live=False)
     qtbot.addWidget(page)
     long = Long(200_000)
     page.show_recording(long)  # type: ignore[arg-type]
@@ -277,8 +277,8 @@ def test_a_long_recording_is_counted_in_slices(qtbot: QtBot, window: MainWindow)
 
 def test_a_chat_that_was_deleted_leaves_its_operations(window: MainWindow, player: Player) -> None:
     window.inspector.show_tab("Timeline")
-    window.apply_event(RecordingTaken(player.journal.recording()))
-    window.show_conversations((), None)
+    window.store.apply(RecordingTaken(player.journal.recording()))
+    window.store.show_conversations((), None)
     window.inspector.timeline.show_operation(50)
     assert window.inspector.timeline.details.startswith("50  ")
     assert not window.grab().isNull()
@@ -286,10 +286,10 @@ def test_a_chat_that_was_deleted_leaves_its_operations(window: MainWindow, playe
 
 def test_it_fits_a_small_screen_at_twice_the_size(window: MainWindow, player: Player) -> None:
     window.resize(960, 540)
-    window.apply_event(cache_view())
-    window.apply_event(Working("Verifying", 1, 2))
+    window.store.apply(cache_view())
+    window.store.apply(Working("Verifying", 1, 2))
     window.inspector.show_tab("Timeline")
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     window.inspector.timeline.show_operation(50)
     assert not window.grab().isNull()
     assert (window.width(), window.height()) == (960, 540)
@@ -300,7 +300,7 @@ def test_the_first_click_marks_the_row_under_the_mouse(window: MainWindow, qtbot
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
     page.filter.setCurrentText(Shown.ALL.value)
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     viewport = page.view.viewport()
     qtbot.waitUntil(lambda: shown_map(page)[0] == 120 and viewport.height() > 4 * ROW_PX)
     QApplication.processEvents()
@@ -311,7 +311,7 @@ def test_the_first_click_marks_the_row_under_the_mouse(window: MainWindow, qtbot
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     qtbot.mousePress(viewport, left, pos=at)
     player.play(20)
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     QApplication.processEvents()
     place = viewport.mapFromGlobal(hand) + QPoint(1, 1)
     moved = QMouseEvent(QEvent.Type.MouseMove, QPointF(place), QPointF(hand + QPoint(1, 1)), left, left, none)
@@ -325,7 +325,7 @@ def test_a_row_says_all_of_itself_under_the_mouse(window: MainWindow, player: Pl
     """What has no room in it, and what its numbers are."""
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     for i in range(5):
         index = page.model.index(i)
         row, entry = index.data(ROW_ROLE)
@@ -383,7 +383,7 @@ def test_rows_are_as_high_as_their_reasons_and_groups_open_by_key(
 ) -> None:
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     qtbot.waitUntil(lambda: not page.model.is_counting)
     n = page.model.rowCount()
     heights = {page.model.rows.row(Shown.FOLDED, i).lines: page.view.rowHeight(i) for i in range(n)}
@@ -401,7 +401,7 @@ def test_rows_are_as_high_as_their_reasons_and_groups_open_by_key(
 def test_the_bar_and_arrow_go_to_the_ends(window: MainWindow, player: Player) -> None:
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
-    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.store.apply(RecordingTaken(player.journal.recording()))
     buttons = {b.accessibleName(): b for b in page.scrubber.findChildren(IconButton)}
     buttons["To the first operation"].click()
     first = page.scrubber.slider.minimum()

@@ -13,22 +13,22 @@ from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.colours import DARK, LIGHT
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, NumberLabel
-from tests.ui.samples import ONE, STATS, cache_view, message
+from tests.ui.samples import ONE, STATS, cache_view, message, show_messages
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
 @pytest.fixture
 def used(window: MainWindow) -> MainWindow:
-    window.apply_event(cache_view())
-    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.", stats=STATS)))
+    window.store.apply(cache_view())
+    show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.", stats=STATS)))
     window.activateWindow()
     return window
 
 
 def test_keys_make_everything_larger_and_smaller(used: MainWindow, qtbot: QtBot) -> None:
     zooms: list[int] = []
-    used.session.settings.listen(lambda _changed: zooms.append(used.session.settings.current.zoom))
+    used.store.settings.listen(lambda _changed: zooms.append(used.store.settings.current.zoom))
     theme, answer = used.theme, used.chat.view.widgets[1]
     px, edit, high = theme.text.pixelSize(), used.chat.composer.edit, answer.height()
     for key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
@@ -57,7 +57,7 @@ def test_the_zoom_has_ends(used: MainWindow) -> None:
 @pytest.mark.usefixtures("unstyled")
 def test_settings_that_were_kept_are_shown(used: MainWindow) -> None:
     px = used.theme.system_px
-    used.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=150, font_px=px + 2)))
+    used.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=150, font_px=px + 2)))
     assert used.theme.text.pixelSize() == round(1.5 * (px + 2))
     used.action_set.run("view.larger_text")
     assert used.shown_settings.current.font_px == px + 3
@@ -103,7 +103,7 @@ def _scrolls(widget: QWidget) -> bool:
 
 @pytest.mark.parametrize("zoom", [*(pytest.param(zoom, marks=pytest.mark.matrix) for zoom in (100, 150)), 200])
 def test_nothing_is_cut_in_a_window_of_1280_by_800(used: MainWindow, qtbot: QtBot, zoom: int) -> None:
-    used.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=zoom)))
+    used.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=zoom)))
     for place in ("", "Cache", "Graphs", "Timeline", "Log"):
         if place:
             used.shown_settings.show_page(place)
@@ -115,7 +115,7 @@ def test_nothing_is_cut_in_a_window_of_1280_by_800(used: MainWindow, qtbot: QtBo
 
 
 def test_dialogs_and_cards_grow_too(used: MainWindow) -> None:
-    used.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=200)))
+    used.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=200)))
     used.resize(1280, 800)
     for name in ("settings.open", "help.report", "help.palette", "help.tour"):
         before = {one for one in QApplication.topLevelWidgets() if one.isVisible()}
@@ -129,7 +129,7 @@ def test_dialogs_and_cards_grow_too(used: MainWindow) -> None:
 
 
 def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: MainWindow, qtbot: QtBot) -> None:
-    used.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=200)))
+    used.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=200)))
     assert used.chat.isVisible()
     assert not used.inspector.isVisible()
     qtbot.keyClick(used.chat.composer.edit, Qt.Key.Key_I, CONTROL | Qt.KeyboardModifier.ShiftModifier)
@@ -146,7 +146,7 @@ def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: Ma
 
 
 def test_the_column_of_text_grows_in_a_wide_window(window: MainWindow, qtbot: QtBot) -> None:
-    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")))
+    show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")))
     text, composer = window.chat.view.widgets[1], window.chat.composer
     assert text.width() <= window.theme.text_column
     window.resize(1920, 1080)

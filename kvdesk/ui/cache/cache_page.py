@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.protocol import calls
+from kvdesk.protocol.cache import CacheView
+from kvdesk.protocol.features import Feature
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
+from kvdesk.session.state import branch_of
 from kvdesk.translation import marked, tr
+from kvdesk.ui.cache.operation_answers import OperationAnswers
 from kvdesk.ui.cache.overview import Overview
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.legend import ROW_PX, Legend
 from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets.controls import ElidedLabel, label
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cache_state import CacheState, branch_of
-from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.readout import positions_of, totals
 from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
 
@@ -37,22 +40,15 @@ class CachePage(QWidget):
     numbers does not wait for it.
     """
 
-    instruments_made = Signal(object)
-    """`Instruments`, once."""
-    forget_clicked = Signal()
-    rebuild_clicked = Signal()
-    all_clicked = Signal()
-    less_clicked = Signal()
-
-    def __init__(self, theme: Theme, measured: Measurements) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
-        self._theme, self._measured = theme, measured
+        theme, store = kit.theme, kit.store
+        self._kit, self._theme, self._store = kit, theme, store
         self._instruments: Instruments | None = None
-        self._state: CacheState | None = None  # that operations by hand were last shown of
         self.map = CellMapView(theme)
         self.map.described.connect(self._on_described)
-        self.overview = Overview(theme)
-        self.overview.all_clicked.connect(self.all_clicked)
+        self.map.show_token_texts(store.texts)
+        self.overview = Overview(kit)
         self._shows_all = False
         self._legend = Legend(theme)
         self.map.key_changed.connect(self._on_key_changed)
@@ -71,11 +67,14 @@ class CachePage(QWidget):
             tr("Frees the context and makes a new one; every conversation is computed again at its next message.")
             + f"\n{calls.new_context()}",
         )
-        self.forget.clicked.connect(self.forget_clicked)
-        self.rebuild.clicked.connect(self.rebuild_clicked)
+        self.forget.clicked.connect(kit.act("cache.forget"))
+        self.rebuild.clicked.connect(kit.act("cache.rebuild"))
         self._lay_out()
         self.show_all(False)
         theme.changed.connect(self._reserve_readout)
+        self.answers = OperationAnswers(self, kit)
+        self.destroyed.connect(store.listen(self._on_changed))
+        self._on_changed(~Changed.NOTHING, None)
 
     @property
     def instruments(self) -> Instruments:
@@ -83,10 +82,7 @@ class CachePage(QWidget):
         if self._instruments is None:
             from kvdesk.ui.cache.instruments import make_instruments
 
-            made = self._instruments = make_instruments(
-                self._theme, self._measured, self.map, self.forget, self.rebuild
-            )
-            made.trends.less_clicked.connect(self.less_clicked)
+            made = self._instruments = make_instruments(self._kit, self.map, self.forget, self.rebuild)
             made.effect.dismissed.connect(self._place_undo)
             made.operations.toggled.connect(lambda is_open: self.reveal(made.operations) if is_open else None)
             made.trends.fold.toggled.connect(self._on_trends_toggled)
@@ -95,9 +91,7 @@ class CachePage(QWidget):
                 self._column.insertWidget(i, widget)
             self._column.insertWidget(self._column.count() - 1, made.trends)
             self._show_instruments()
-            if self._state is not None:
-                self.show_possible(self._state)
-            self.instruments_made.emit(made)
+            self._show_possible()
         return self._instruments
 
     @property
@@ -105,11 +99,34 @@ class CachePage(QWidget):
         """None until they were needed."""
         return self._instruments
 
-    def when_made(self, hear: Callable[[Instruments], object]) -> None:
-        """Give it the instruments when they are made, or at once where they are already."""
-        if self._instruments is not None:
-            hear(self._instruments)
-        self.instruments_made.connect(hear)
+    def _on_changed(self, changed: Changed, update: Update | None) -> None:
+        store = self._store
+        if changed & Changed.CONVERSATIONS or isinstance(update, CacheView):
+            self._show_map()
+        if changed & Changed.NUMBERS and store.view is not None:
+            self.show_numbers()
+        if changed & Changed.FEATURES:
+            for button, feature in ((self.forget, Feature.CACHE_OPERATIONS), (self.rebuild, Feature.REBUILD)):
+                if missing := store.missing(feature):
+                    button.setToolTip(missing)
+        if changed & Changed.REBUILDING:
+            self.rebuild.setText(tr("Rebuilding…") if store.rebuilding else tr("Rebuild context"))
+        if changed & ~(Changed.VIEW | Changed.GROWTH):
+            self._show_possible()
+        self.answers.show(changed, update)
+
+    def _show_possible(self) -> None:
+        """What can be done now: the buttons, and the form of operations by hand."""
+        store = self._store
+        held = store.cells.get(store.selected, 0) if store.selected is not None else 0
+        can_operate = Feature.CACHE_OPERATIONS in store.features and not store.dead and not store.rebuilding
+        self.forget.setEnabled(can_operate and held > 0 and not store.is_answering)
+        can_rebuild = Feature.REBUILD in store.features and store.context is not None and not store.running
+        self.rebuild.setEnabled(can_rebuild and not store.dead and not store.rebuilding)
+        if (made := self._instruments) is not None:
+            made.operations.show_state()
+            made.effect.show_undoable(() if store.running or store.dead else store.undoable)
+            self._place_undo()
 
     @property
     def readout(self) -> str:
@@ -134,27 +151,21 @@ class CachePage(QWidget):
         for widget in self.instruments.lasting:
             widget.setVisible(self._shows_all)
 
-    def show_map(self, state: CacheState) -> None:
+    def _show_map(self) -> None:
         """Draw the newest view."""
-        if state.view is not None:
-            self.map.show_spans({spans.seq_id: spans for spans in state.spans.values()})
-            self.map.show_view(state.view, *state.looks(state.leases))
-
-    def show_possible(self, state: CacheState) -> None:
-        """The form of operations by hand."""
-        self._state = state
-        if (made := self._instruments) is not None:
-            made.operations.show_state(state)
-            made.effect.show_undoable(() if state.running or state.dead else state.undoable)
-            self._place_undo()
+        store = self._store
+        if store.view is not None:
+            self.map.show_spans({spans.seq_id: spans for spans in store.spans.values()})
+            self.map.show_view(store.view, *store.looks(store.leases))
 
     @Slot()
     def _place_undo(self) -> None:
         """One button: where the effect is shown, else beside the call."""
         self.instruments.operations.offer_undo(not self.instruments.effect.offers_undo)
 
-    def show_numbers(self, state: CacheState) -> None:
+    def show_numbers(self) -> None:
         """Metrics, rulers and graphs."""
+        state = self._store
         if (made := self._instruments) is not None:
             made.trends.draw_due()
         if state.view is None:
@@ -191,6 +202,10 @@ class CachePage(QWidget):
         if shown is not None and all(lease.conversation != shown.id for lease in leases.values()):
             rows.append(empty_row(state.title(shown.id, -1), shown.colour))
         self.instruments.rulers.show_rows(rows, snapshot.n_ctx)
+
+    def set_room(self, height: int) -> None:
+        """The map takes at most half of the height of the whole pane."""
+        self.map.set_room(round(height / 2))
 
     def reveal(self, widget: QWidget) -> None:
         """Scroll to a part of the page that has just appeared; to its beginning where it is too high."""

@@ -15,8 +15,7 @@ from kvdesk.ui.operations.compaction_card import CompactionCard
 from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.operations.panel import OperationsPanel
 from kvdesk.ui.operations.rebuild_question import RebuildQuestion
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.ui.widgets.kit import Kit
 
 
 class Instruments(NamedTuple):
@@ -37,17 +36,16 @@ class Instruments(NamedTuple):
         return self.bar, self.operations, self.numbers, self.rulers, self.trends
 
 
-def make_instruments(
-    theme: Theme, measured: Measurements, cells: CellMapView, forget: QPushButton, rebuild: QPushButton
-) -> Instruments:
+def make_instruments(kit: Kit, cells: CellMapView, forget: QPushButton, rebuild: QPushButton) -> Instruments:
     """forget, rebuild: buttons that stand with the operations by hand."""
+    theme = kit.theme
     return Instruments(
         bar=MapBar(theme, cells),
-        operations=OperationsPanel(theme, forget, rebuild),
-        question=RebuildQuestion(),
-        compaction=CompactionCard(theme),
-        effect=EffectView(theme),
-        numbers=NumbersPanel(theme, measured),
+        operations=OperationsPanel(kit, forget, rebuild),
+        question=RebuildQuestion(kit),
+        compaction=CompactionCard(kit),
+        effect=EffectView(theme, kit.commands),
+        numbers=NumbersPanel(theme, kit.store.measured),
         rulers=Rulers(theme),
-        trends=Trends(theme, measured),
+        trends=Trends(kit),
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import TurnStats
 from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.figure import Figure
 from kvdesk.ui.widgets.controls import label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cell_metrics import GAPS, READ, USED
 from kvdesk.viewmodel.readout import Totals
 
@@ -39,11 +39,9 @@ _NUMBERS: Final = (
 class Overview(QWidget):
     """Numbers in two columns, and one button."""
 
-    all_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
-        self._figures = tuple(Figure(theme, tr(caption), tr(tip)) for caption, tip in _NUMBERS)
+        self._figures = tuple(Figure(kit.theme, tr(caption), tr(tip)) for caption, tip in _NUMBERS)
         grid = QGridLayout()
         grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(0)
@@ -53,7 +51,7 @@ class Overview(QWidget):
         self.all_button = QPushButton(tr(SHOW_ALL))
         self.all_button.setProperty("scale", "small")
         self.all_button.setToolTip(f"{tr(SHOW_ALL)} (Ctrl+Shift+I)")
-        self.all_button.clicked.connect(self.all_clicked)
+        self.all_button.clicked.connect(kit.act("view.instruments"))
         about = label(tr("Operations, positions, graphs, timeline, log"), tone="secondary", scale="small")
         about.setWordWrap(True)
         rows = QVBoxLayout(self)

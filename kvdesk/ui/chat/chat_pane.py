@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
-from kvdesk.errors import NO_TOKENIZER
-from kvdesk.protocol.chat import ContextUse, ModelInfo, TurnPreview
+from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
+from kvdesk.errors import NO_TOKENIZER, SILENT, UNREACHABLE
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import (
+    Endpoint,
+    EngineDied,
+    EngineRestarted,
+    LoadModel,
+    MessageRetention,
+    ModelLoaded,
+    ModelLoading,
+    Overflowed,
+    PrefillProgress,
+    TextDelta,
+    TurnEnded,
+    TurnPreview,
+    TurnStarted,
+)
+from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
+from kvdesk.session import Changed
+from kvdesk.session.changed import Problem, Update
+from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.chat.overflow_choice import OverflowChoice
@@ -29,127 +49,79 @@ from kvdesk.ui.messages.message_edit import attachable_files, is_for_window
 from kvdesk.ui.messages.pinned_bar import PinnedBar
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
 from kvdesk.ui.widgets.floating import Floating
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.undo_notice import UndoNotice
 
 KEEP_MS: Final = 50
-"""What is typed is told at most so much later, and written `store.writer.INTERVAL_S` after that: 250 ms with all."""
+"""What is typed is kept at most so much later, and written `store.writer.INTERVAL_S` after that: 250 ms with all."""
 
 
 DELETED_MS: Final = 15_000
 """What was deleted is said so long. It can be undone until kvdesk is closed (Ctrl+Z, menu)."""
+_STATE: Final = ~(Changed.VIEW | Changed.GROWTH)
+"""Changes after which buttons and the meter of the context may differ."""
 
 
 class ChatPane(QWidget):
-    """Shows one conversation. Every conversation has its draft."""
+    """Shows the conversation that is selected. Every conversation has its draft."""
 
-    sent = Signal(str)
-    draft_changed = Signal(str, str)  # what is typed, after a pause, never empty; the message it would replace, or ""
-    larger_clicked = Signal()
-    draft_typed = Signal(str, str)  # conversation, what is typed for it and not sent; empty once it is sent
-    embedded_clicked = Signal()
-    reconnect_clicked = Signal()
-    stop_clicked = Signal()
-    regenerate_clicked = Signal()
-    continue_clicked = Signal()
-    unpin_clicked = Signal(str)  # message
-    undelete_clicked = Signal()
-    open_model_clicked = Signal()
-    server_clicked = Signal()
-    models_clicked = Signal()
-    better_clicked = Signal()
-    starter_clicked = Signal(str)  # a card of the empty chat
-    offer_clicked = Signal(object)  # Offer: to be downloaded
-    found_clicked = Signal(object)  # Path of a model that is on this computer
-    sidebar_clicked = Signal()
-    inspector_clicked = Signal()
-    menu_clicked = Signal(QPoint)  # where the main menu comes to lie
-    overflow_chosen = Signal(object)  # Overflow
-    parameters_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
         self.setProperty("pane", "window")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAcceptDrops(True)
-        self._conversation: ConversationId | None = None
+        theme = kit.theme
+        self._kit, self._theme, self._store, self._commands = kit, theme, kit.store, kit.commands
         self._drafts: dict[ConversationId | None, str] = {}
-        self._header = PaneHeader(theme)
-        self._header.model.open_clicked.connect(self.open_model_clicked)
-        self._header.model.server_clicked.connect(self.server_clicked)
-        self._header.model.models_clicked.connect(self.models_clicked)
-        self._header.model.better_clicked.connect(self.better_clicked)
-        self._header.model.embedded_clicked.connect(self.embedded_clicked)
-        self._header.sidebar_clicked.connect(self.sidebar_clicked)
-        self._header.inspector_clicked.connect(self.inspector_clicked)
-        self._header.branches_clicked.connect(self.toggle_branches)
-        self._header.menu_clicked.connect(self.menu_clicked)
-        self._header.overflow.chosen.connect(self.overflow_chosen)
-        self._header.parameters.clicked.connect(self.parameters_clicked)
+        self._draft_of: ConversationId | None = None  # whose draft is in the composer
+        self._untold = False  # something was typed that is not kept
+        self.header = PaneHeader(kit)
+        self.header.overflow.chosen.connect(self._on_overflow_chosen)
         self._progress = ThinProgress(theme, tr("Work under way"))
-        self._view = ChatView(theme)
-        self._view.regenerate_clicked.connect(self.regenerate_clicked)
-        self._view.continue_clicked.connect(self.continue_clicked)
-        self._view.edit_paused.connect(self._on_edit_paused)
-        self.find_bar = FindBar(theme, self._view)
-        self.find_bar.left.connect(self.focus_composer)
-        self._view.stop_clicked.connect(self.stop_clicked)
-        self.pinned = PinnedBar(theme)
+        self._view = ChatView(kit)
+        self.find_bar = FindBar(kit, self._view)
+        self.pinned = PinnedBar(kit, self._view.jump_to)
         self._view.pinned_changed.connect(self._on_pinned_changed)
-        self.pinned.chosen.connect(self._view.jump_to)
-        for pins in (self._view, self.pinned):
-            pins.unpin_clicked.connect(self.unpin_clicked)
-        self._undeletable: set[ConversationId] = set()  # conversations of which messages were deleted
-        self.deleted = UndoNotice(theme, DELETED_MS)
-        self.deleted.undo_clicked.connect(self.undelete_clicked)
-        self.empty = EmptyPane(theme)
-        self.empty.open_model_clicked.connect(self.open_model_clicked)
-        self.empty.starter_clicked.connect(self.starter_clicked)
-        self.empty.offer.download_clicked.connect(self.offer_clicked)
-        self.empty.offer.open_clicked.connect(self.found_clicked)
-        self.empty.offer.others_clicked.connect(self.better_clicked)
-        self.messages = QStackedWidget()
-        self.messages.addWidget(self.empty)
-        self.messages.addWidget(self._view)
-        self.branch_tree = BranchTree(theme)
-        self.branch_tree.closed.connect(self.focus_composer)
-        self.alternatives = AlternativesView(theme)
+        self.deleted = UndoNotice(theme, self.undelete, DELETED_MS)
+        self.empty = EmptyPane(kit)
+        self.branch_tree = BranchTree(kit)
+        self.alternatives = AlternativesView(kit)
         self.alternatives.closed.connect(self.leave_comparison)
-        self.messages.addWidget(self.alternatives)
+        self.messages = QStackedWidget()
+        for page in (self.empty, self._view, self.alternatives):
+            self.messages.addWidget(page)
         self._banner = Banner(theme)
-        self.queue = QueueView(theme)
+        self.queue = QueueView(kit)
         self.queue.edit_clicked.connect(self._on_queued_edit)
-        self._composer = Composer(theme)
-        self._composer.sent.connect(self.sent)
-        self._composer.paged.connect(self._view.scroll_page)
-        self._composer.stop_clicked.connect(self.stop_clicked)
-        self._composer.paused.connect(self._on_paused)
-        self.attachments = DraftAttachments(self._composer)
-        self._composer.edit.recall = SentMessages(self._composer, lambda: [*self._view.questions.values()]).step
-        for asking in (self._composer, self._view):
-            asking.larger_clicked.connect(self.larger_clicked)
-            asking.policy_clicked.connect(self._header.overflow.choose)
-        self._can_chat = True
-        self._untold = False  # something was typed that `draft_typed` has not told
-        self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
-        self._keeping.timeout.connect(self.tell_draft)
+        self._composer = Composer(kit)
+        self._composer.sent.connect(self._on_sent)
+        self._composer.edit.paged.connect(self._view.scroll_page)
         self._composer.text_changed.connect(self._on_typed)
-        self._theme = theme
+        self.attachments = DraftAttachments(kit, self._composer)
+        self._composer.edit.recall = SentMessages(self._composer, lambda: [*self._view.questions.values()]).step
+        self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
+        self._keeping.timeout.connect(self.keep_draft)
+        self._lay_out()
+        self._floating = Floating(self.deleted, self, (self.messages,), lambda: self.messages)
+        theme.changed.connect(self._fit_column)
+        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
+        self.show_all()
+
+    def _lay_out(self) -> None:
         below = self._below = QWidget()
         stack = QVBoxLayout(below)
         stack.setContentsMargins(0, 0, 0, 0)
         stack.setSpacing(8)
-        stack.addWidget(self._banner)
-        stack.addWidget(self.queue)
-        stack.addWidget(self._composer)
         self._no_chat = label(tr(NO_TOKENIZER), tone="secondary")  # in the composer's place
         self._no_chat.setWordWrap(True)
         self._no_chat.setContentsMargins(12, 8, 12, 16)
-        stack.addWidget(self._no_chat)
+        for widget in (self._banner, self.queue, self._composer, self._no_chat):
+            stack.addWidget(widget)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self._header)
+        column.addWidget(self.header)
         column.addWidget(self._progress)
         over = QVBoxLayout()  # over the messages
         over.setContentsMargins(12, 0, 12, 0)
@@ -158,13 +130,10 @@ class ChatPane(QWidget):
         column.addLayout(over)
         column.addWidget(self.pinned)
         column.addWidget(self.messages, 1)
-        column.addWidget(centred(below, theme.text_column))
-        self._floating = Floating(self.deleted, self, (self.messages,), lambda: self.messages)
-        theme.changed.connect(self._fit_column)
-        self.show_model(None)
+        column.addWidget(centred(below, self._theme.text_column))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        can = self._can_chat and self.attachments.can_attach and not is_for_window(event.mimeData())
+        can = self._store.can_chat and self.attachments.can_attach and not is_for_window(event.mimeData())
         if can and attachable_files(event.mimeData()):
             event.acceptProposedAction()
         else:
@@ -182,6 +151,8 @@ class ChatPane(QWidget):
     def _fit_column(self) -> None:
         self._below.setMaximumWidth(self._theme.column_in(self.width()))
 
+    # --- parts --------------------------------------------------------------------------------------------------------
+
     @property
     def view(self) -> ChatView:
         return self._view
@@ -194,34 +165,267 @@ class ChatPane(QWidget):
     def banner(self) -> Banner:
         return self._banner
 
-    def show_conversation(self, conversation: Conversation | None) -> None:
-        """Title and draft of the conversation that is shown from now on."""
-        name = conversation.id if conversation else None
-        if name != self._conversation:
+    @property
+    def parameters(self) -> ParametersButton:
+        """The button of the chat's parameters."""
+        return self.header.parameters
+
+    @property
+    def overflow(self) -> OverflowChoice:
+        """The choice of the overflow policy."""
+        return self.header.overflow
+
+    # --- what has changed ---------------------------------------------------------------------------------------------
+
+    def show_all(self) -> None:
+        """Everything as the store has it. Messages come by `BranchChanged`."""
+        self._show_model()
+        if self._store.dead:
+            self._show_dead()
+        self._show_conversation(is_other=True)
+        self._on_changed(~Changed.SELECTED & ~Changed.CONVERSATIONS, None)
+        self._on_settings_changed(frozenset(("tour_seen",)))
+
+    def _on_settings_changed(self, changed: frozenset[str]) -> None:
+        if "cache" in changed:
+            self._show_overflow()
+        if "tour_seen" in changed:
+            self.empty.offer_tour(not self._store.settings.current.tour_seen)
+
+    def _on_changed(self, changed: Changed, update: Update | None) -> None:
+        store = self._store
+        if changed & (Changed.CONVERSATIONS | Changed.SELECTED):
+            self._show_conversation(is_other=bool(changed & Changed.SELECTED))
+        if update is not None:
+            self._apply(update)
+        if changed & Changed.FORKS:
+            self._view.show_forks()
+            self.header.set_branches(bool(store.forks))
+        if changed & (Changed.NUMBERS | Changed.SELECTED) or (changed & Changed.VIEW and store.view is None):
+            self.branch_tree.show_cached(store.branch_ends(store.selected))
+        if changed & Changed.CONTEXT:
+            self.overflow.show_possible(store.possible)
+        if changed & Changed.EMBEDDED:
+            self.header.model.set_embedded(store.has_embedded)
+            self.header.model.set_better(store.is_toy)
+            self.empty.show_toy(store.is_toy)
+        if changed & Changed.REBUILDING:
+            self._show_working(store.rebuilding)
+        if changed & _STATE:
+            self._show_state()
+
+    def _apply(self, update: Update) -> None:
+        match update:
+            case BranchChanged() | MessagesAdded() | MessagesChanged() | AnswerEnded() | MessagesDeleted():
+                self._show_messages(update)
+            case TextDelta() | TurnStarted() | PrefillProgress() | TurnEnded():
+                if update.conversation == self._store.selected:
+                    self._show_turn(update)
+            case MessageRetention() | Overflowed() | TurnPreview():
+                if update.conversation == self._store.selected:
+                    self._show_room(update)
+            case ModelLoading():
+                self._show_loading(update.source.name, update.progress)
+            case ModelLoaded() | ContextReady():
+                self._show_engine(update)
+            case CommandFailed():
+                self._show_failure(update)
+            case EngineDied():
+                self._show_dead()
+                self._banner.show_error(update.sentence, update.detail)
+            case EngineRestarted() | Problem():
+                self._banner.show_error(update.sentence, update.detail)
+            case SubscriptionDropped():
+                self._banner.show_error(update.sentence, "")
+            case _:
+                pass
+
+    def _show_conversation(self, *, is_other: bool) -> None:
+        """Title, draft, attachments and queue of the conversation that is shown."""
+        conversation, name = self._store.shown, self._store.selected
+        if name != self._draft_of:
             self.deleted.hide()
-            self.tell_draft()
-            self._drafts[self._conversation] = self._composer.text
-            self._conversation = name
+            self.keep_draft()
+            self._drafts[self._draft_of] = self._composer.text
+            self._draft_of = name
             self._composer.set_text(self._drafts.get(name, conversation.draft if conversation else ""))
             self._untold = False
-        self.attachments.show_conversation(conversation)
-        self.queue.show_conversation(conversation)
-        self._header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
+        self.attachments.show(is_other=is_other)
+        self.queue.show_queue()
+        self.header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
+        self._show_overflow()
+        if is_other:
+            self._set_messages(())
+            self.header.set_branches(False)
 
-    # --- branches -----------------------------------------------------------------------------------------------------
+    def _show_messages(
+        self, change: BranchChanged | MessagesAdded | MessagesChanged | AnswerEnded | MessagesDeleted
+    ) -> None:
+        match change:
+            case BranchChanged():
+                if change.conversation == self._store.selected:
+                    self._set_messages(change.messages)
+                    self.header.set_branches(False)
+            case MessagesAdded():
+                for message in change.messages:
+                    if message.conversation == self._store.selected:
+                        self._banner.hide()
+                        self._view.append_message(message)
+                        self.messages.setCurrentWidget(self._view)
+                        self._show_chat()
+            case MessagesChanged() | AnswerEnded():
+                for message in change.messages if isinstance(change, MessagesChanged) else (change.message,):
+                    if message.conversation == self._store.selected:
+                        self._view.update_message(message)
+            case MessagesDeleted():
+                if change.conversation == self._store.selected:
+                    self._remove_messages(change.deleted, change.branch)
 
-    def show_branches(self, branches: Mapping[MessageId, tuple[MessageId, ...]]) -> None:
-        """Messages that have others at their place, and all of those."""
-        self._view.show_branches(branches)
-        self._header.set_branches(bool(branches))
+    def _set_messages(self, messages: Sequence[Message]) -> None:
+        self._view.show_messages(messages)
+        self.messages.setCurrentWidget(self._view if messages else self.empty)
+        self._show_chat()
+
+    def _remove_messages(self, deleted: Sequence[MessageId], messages: Sequence[Message]) -> None:
+        """Messages that were deleted go from their place; `messages` are all that are left."""
+        self._view.remove_messages(deleted, messages)
+        n = len(deleted)
+        self.deleted.show_text(tr("1 message deleted.") if n == 1 else tr("%n messages deleted.", n))
+        self.messages.setCurrentWidget(self._view if messages else self.empty)
+        self._show_chat()
+
+    def _show_turn(self, event: TextDelta | TurnStarted | PrefillProgress | TurnEnded) -> None:
+        match event:
+            case TextDelta():
+                self._view.append_text(event)
+            case TurnStarted():
+                self._view.start_turn(event)
+            case PrefillProgress():
+                self._view.show_prefill(event)
+            case TurnEnded():
+                if event.state == "failed" and any(tr(why) in event.note for why in (UNREACHABLE, SILENT)):
+                    self._show_unreachable(event.note)
+                self._view.end_turn(event)
+                self._composer.ask_again()
+
+    def _show_room(self, event: MessageRetention | Overflowed | TurnPreview) -> None:
+        """How far messages are from being evicted, and what sending a draft would do."""
+        match event:
+            case MessageRetention():
+                self._view.show_retention()
+            case Overflowed():
+                self._view.show_overflow(event)
+            case TurnPreview():
+                self._composer.show_preview(event)
+                self._view.show_preview(event)
+
+    def _show_engine(self, event: ModelLoaded | ContextReady) -> None:
+        self._show_working(False)
+        self._composer.forget_preview()
+        if isinstance(event, ModelLoaded):
+            self._show_model()
+            self._banner.withdraw()
+        else:
+            self._composer.ask_again()
+
+    def _show_failure(self, event: CommandFailed) -> None:
+        if isinstance(event.command, LoadModel) and isinstance(event.command.source, Endpoint):
+            self._show_unreachable(event.sentence, event.detail)
+        else:
+            self._banner.show_error(event.sentence, event.detail)
+        if isinstance(event.command, LoadModel):
+            self._show_model()
+            self._show_working(False)
+
+    def _show_model(self) -> None:
+        model = self._store.model
+        self.header.model.set_model(model)
+        self.empty.show_model(model)
+        self._composer.set_loading("")
+        self._block("" if model else tr("Open a model to send. Your text stays here."))
+        self._view.set_can_answer(self._store.can_chat)
+        self._show_chat()
+
+    def _show_chat(self) -> None:
+        """A model that cannot chat has no composer; why is said once, in the empty page or below the messages."""
+        can_chat = self._store.can_chat
+        self._composer.setVisible(can_chat)
+        self._no_chat.setVisible(not can_chat and self.messages.currentWidget() is self._view)
+
+    def _show_dead(self) -> None:
+        """The engine has stopped for good: nothing can be opened, sent or answered until kvdesk is restarted."""
+        self.header.model.set_dead()
+        self.empty.show_dead()
+        self._view.set_can_answer(False)
+        self._progress.set_share(None)
+        self._block(tr("Restart kvdesk to send."))
+
+    def _show_loading(self, name: str, share: float) -> None:
+        self._progress.set_share(share)
+        self.header.model.setText(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
+        self.empty.show_loading(name, share)
+        self._composer.set_loading(name)
+        self._block("")
+
+    def _show_unreachable(self, sentence: str, detail: str = "") -> None:
+        """The connection to the server failed, and what helps."""
+        self._banner.show_error(sentence, detail)
+        embedded = (
+            tr("Use the embedded model"),
+            tr("The small model that comes with kvdesk answers on this computer"),
+            self._commands.open_embedded,
+        )
+        self._banner.offer(
+            (tr("Reconnect"), tr("Try the server again"), self._commands.reconnect),
+            *([embedded] if self._store.has_embedded else []),
+        )
+
+    def _show_working(self, working: bool) -> None:
+        """A moving line over the messages while something is under way that cannot say how far it is."""
+        if working:
+            self._progress.set_busy()
+        else:
+            self._progress.set_share(None)
+
+    def _show_overflow(self) -> None:
+        """The overflow policy of the shown conversation."""
+        shown = self._store.shown
+        chosen = shown.overflow if shown is not None else ""
+        default = self._store.settings.current.cache.overflow
+        self.overflow.show_chosen(Overflow(chosen) if chosen in set(Overflow) else default)
+
+    def _show_state(self) -> None:
+        store = self._store
+        self._composer.set_running(store.is_answering)
+        self._show_why_not_saved()
+        self._view.show_why_not_continued()
+        self._composer.show_use(store.use.get(store.selected) if store.selected is not None else None)
+
+    def _block(self, why: str) -> None:
+        """Why nothing can be sent; "" where it can."""
+        self._composer.set_blocked(why)
+        self._show_why_not_saved()
+
+    def _show_why_not_saved(self) -> None:
+        """An edited question is sent, an edited answer is not."""
+        running = tr("It can be saved when the answer has ended") if self._composer.is_running else ""
+        loading = tr("It can be saved when the model is ready") if self._composer.is_loading else ""
+        self._view.set_why_not_saved(running or self._composer.blocked or loading, running)
+
+    def show_parameters(self, text: str, changes: str, *, is_changed: bool) -> None:
+        """Which parameters of the chat are changed: in short, and all of them."""
+        self.header.parameters.show_changes(text, changes, is_changed=is_changed)
 
     @Slot()
-    def toggle_branches(self) -> None:
-        """Show or hide the tree of branches."""
-        if self.branch_tree.isVisible():
-            self.branch_tree.close_tree()
-        else:
-            self.branch_tree.open_tree()
+    def _on_pinned_changed(self) -> None:
+        self.pinned.show_pinned(self._view.pinned)
+
+    # --- what a person does -------------------------------------------------------------------------------------------
+
+    def find_text(self) -> None:
+        """Find a text in the messages."""
+        self.leave_comparison()
+        self.find_bar.ask()
 
     def compare(self, question: str, answers: Sequence[Message], shown: MessageId) -> None:
         """Put several answers to a question side by side, in the place of the messages."""
@@ -253,174 +457,65 @@ class ChatPane(QWidget):
             return True
         return False
 
+    def toggle_branches(self) -> None:
+        """Show or hide the tree of branches."""
+        if self.branch_tree.isVisible():
+            self.branch_tree.close_tree()
+        else:
+            self.branch_tree.open_tree()
+
+    def edit_last(self) -> None:
+        """Edit the last question in its place."""
+        if (last := self.last_question) is not None:
+            self._view.start_edit(last)
+
+    @property
+    def last_question(self) -> MessageId | None:
+        return next(iter(reversed(self._view.questions)), None)
+
+    def undelete(self) -> None:
+        """Bring back the messages that were deleted last."""
+        idle = self._store.idle
+        if idle is not None and idle in self._store.undeletable:
+            self.deleted.hide()
+            self._store.undelete(idle)
+            self._commands.undelete_messages(idle)
+
     @Slot()
     def focus_composer(self) -> None:
         """The keyboard goes where one writes."""
         self._composer.focus_edit()
 
-    def show_preview(self, preview: TurnPreview) -> None:
-        """What sending the draft, or saving an edited message, would cost."""
-        self._composer.show_preview(preview)
-        self._view.show_preview(preview)
-
     @Slot()
-    def tell_draft(self) -> None:
-        """Tell now what is typed, if that has not been told."""
-        if self._untold:
+    def keep_draft(self) -> None:
+        """Keep now what is typed, if it is not kept."""
+        if self._untold and self._draft_of is not None:
             self._untold = False
             self._keeping.stop()
-            self.draft_typed.emit(self._conversation, self._composer.text)
+            self._commands.keep_draft(self._draft_of, self._composer.text)
 
     @Slot()
     def _on_typed(self) -> None:
-        if self._conversation is not None and not self._untold:
+        if self._draft_of is not None and not self._untold:
             self._untold = True
             self._keeping.start()
 
     @Slot(str)
-    def _on_paused(self, text: str) -> None:
-        self.draft_changed.emit(text, "")
+    def _on_sent(self, text: str) -> None:
+        self._banner.hide()
+        self._commands.send(self._store.selected or ConversationId(""), text)
 
-    @Slot(str, str)
-    def _on_edit_paused(self, message: str, text: str) -> None:
-        self.draft_changed.emit(text, message)
+    @Slot(Overflow)
+    def _on_overflow_chosen(self, overflow: Overflow) -> None:
+        if self._store.selected is not None:
+            self._commands.set_overflow(self._store.selected, overflow)
+            self._composer.ask_again()
 
     @Slot(int, str)
     def _on_queued_edit(self, index: int, text: str) -> None:
         """A queued message comes back into the composer, before what is typed there, and only then leaves the queue."""
         typed = self._composer.text
         self._composer.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
-        self.tell_draft()
-        self.queue.taken_back.emit(self._conversation or "", index, text)
+        self.keep_draft()
+        self._commands.cancel_queued(self._store.selected or ConversationId(""), index, text, edited=True)
         self._composer.focus_edit()
-
-    def show_messages(self, messages: Sequence[Message]) -> None:
-        self._view.show_messages(messages)
-        self.messages.setCurrentWidget(self._view if messages else self.empty)
-        self._show_chat()
-
-    def remove_messages(self, deleted: Sequence[MessageId], messages: Sequence[Message]) -> None:
-        """Messages that were deleted go from their place; `messages` are all that are left."""
-        self._view.remove_messages(deleted, messages)
-        if self._conversation is not None:
-            self._undeletable.add(self._conversation)
-        n = len(deleted)
-        self.deleted.show_text(tr("1 message deleted.") if n == 1 else tr("%n messages deleted.", n))
-        self.messages.setCurrentWidget(self._view if messages else self.empty)
-        self._show_chat()
-
-    @property
-    def can_undelete(self) -> bool:
-        """Whether messages of this conversation were deleted, which can be brought back."""
-        return self._conversation in self._undeletable
-
-    def show_undeleted(self) -> None:
-        """The messages that were deleted last are brought back."""
-        self.deleted.hide()
-        if self._conversation is not None:
-            self._undeletable.discard(self._conversation)
-
-    @Slot()
-    def _on_pinned_changed(self) -> None:
-        self.pinned.show_pinned(self._view.pinned)
-
-    def append_message(self, message: Message) -> None:
-        self._view.append_message(message)
-        self.messages.setCurrentWidget(self._view)
-        self._show_chat()
-
-    def show_model(self, model: ModelInfo | None) -> None:
-        self._header.model.set_model(model)
-        self.empty.show_model(model)
-        self._composer.set_loading("")
-        self._block("" if model else tr("Open a model to send. Your text stays here."))
-        self._can_chat = model is None or model.has_text
-        self._view.set_can_answer(self._can_chat)
-        self._show_chat()
-
-    @property
-    def can_chat(self) -> bool:
-        """Whether the model that is open, if one is, has text."""
-        return self._can_chat
-
-    def _show_chat(self) -> None:
-        """A model that cannot chat has no composer; why is said once, in the empty page or below the messages."""
-        self._composer.setVisible(self._can_chat)
-        self._no_chat.setVisible(not self._can_chat and self.messages.currentWidget() is self._view)
-
-    def show_dead(self) -> None:
-        """The engine has stopped for good: nothing can be opened, sent or answered until kvdesk is restarted."""
-        self._header.model.set_dead()
-        self.empty.show_dead()
-        self._view.set_can_answer(False)
-        self._progress.set_share(None)
-        self._block(tr("Restart kvdesk to send."))
-
-    def show_loading(self, name: str, share: float) -> None:
-        self._progress.set_share(share)
-        self._header.model.setText(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
-        self.empty.show_loading(name, share)
-        self._composer.set_loading(name)
-        self._block("")
-
-    def show_unreachable(self, sentence: str, detail: str = "") -> None:
-        """The connection to the server failed, and what helps."""
-        self._banner.show_error(sentence, detail)
-        embedded = (
-            tr("Use the embedded model"),
-            tr("The small model that comes with kvdesk answers on this computer"),
-            self.embedded_clicked.emit,
-        )
-        self._banner.offer(
-            (tr("Reconnect"), tr("Try the server again"), self.reconnect_clicked.emit),
-            *([embedded] if self._header.model.has_embedded else []),
-        )
-
-    def show_working(self, working: bool) -> None:
-        """A moving line over the messages while something is under way that cannot say how far it is."""
-        if working:
-            self._progress.set_busy()
-        else:
-            self._progress.set_share(None)
-
-    def show_embedded(self, available: bool) -> None:
-        """Whether the embedded model can be opened from the model's menu."""
-        self._header.model.set_embedded(available)
-
-    def show_better(self, there: bool) -> None:
-        """Whether the menu of models offers a better one: the embedded model is open."""
-        self._header.model.set_better(there)
-        self.empty.show_toy(there)
-
-    def show_use(self, use: ContextUse | None) -> None:
-        """How full the conversation's context is; None: not known."""
-        self._composer.show_use(use)
-
-    def show_parameters(self, text: str, changes: str, *, is_changed: bool) -> None:
-        """Which parameters of the chat are changed: in short, and all of them."""
-        self._header.parameters.show_changes(text, changes, is_changed=is_changed)
-
-    @property
-    def parameters(self) -> ParametersButton:
-        """The button of the chat's parameters."""
-        return self._header.parameters
-
-    @property
-    def overflow(self) -> OverflowChoice:
-        """The choice of the overflow policy."""
-        return self._header.overflow
-
-    def set_running(self, running: bool) -> None:
-        self._composer.set_running(running)
-        self._show_why_not_saved()
-
-    def _block(self, why: str) -> None:
-        """Why nothing can be sent; "" where it can."""
-        self._composer.set_blocked(why)
-        self._show_why_not_saved()
-
-    def _show_why_not_saved(self) -> None:
-        """An edited question is sent, an edited answer is not."""
-        running = tr("It can be saved when the answer has ended") if self._composer.is_running else ""
-        loading = tr("It can be saved when the model is ready") if self._composer.is_loading else ""
-        self._view.set_why_not_saved(running or self._composer.blocked or loading, running)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
@@ -14,8 +14,8 @@ from kvdesk.translation import tr
 from kvdesk.ui.chat.offer_card import OfferCard
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.icons import application_icon, bubble_icon
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.starters import STARTERS, Starter
 
 _ICON_PX: Final = 56
@@ -26,12 +26,9 @@ _ROOMY_PX: Final = 480  # high
 class EmptyPane(ScrollColumn):
     """Icon, one sentence, three starters; and what one should know of a model that is a toy."""
 
-    open_model_clicked = Signal()
-    starter_clicked = Signal(str)  # its name
-    tour_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        self._kit, theme = kit, kit.theme
         self._theme = theme
         self._is_toy = self._shows_cards = False
         self._model: ModelInfo | None = None
@@ -45,16 +42,16 @@ class EmptyPane(ScrollColumn):
             text.setWordWrap(True)
         self._open = QPushButton(tr("Open a model…"))
         self._open.setProperty("primary", True)
-        self._open.clicked.connect(self.open_model_clicked)
+        self._open.clicked.connect(kit.act("model.open"))
         self.cards = tuple(StarterCard(starter) for starter in STARTERS)
         for card in self.cards:
-            card.clicked.connect(lambda _checked=False, name=card.starter.name: self.starter_clicked.emit(name))
+            card.clicked.connect(lambda _checked=False, name=card.starter.name: self._begin(name))
         self.tour = QPushButton(tr("Take the tour"))
         self.tour.setProperty("quiet", True)
         self.tour.setProperty("scale", "small")
-        self.tour.clicked.connect(self.tour_clicked)
+        self.tour.clicked.connect(kit.act("help.tour"))
         self._has_tour = True
-        self.offer = OfferCard()
+        self.offer = OfferCard(kit)
         inside = QWidget()
         column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, 0, 0)
@@ -81,6 +78,11 @@ class EmptyPane(ScrollColumn):
         theme.changed.connect(self._fit)
         self._fit()
         self.show_model(None)
+
+    def _begin(self, name: str) -> None:
+        """Ask the questions of a card; one goes on typing."""
+        self._kit.commands.ask_starter(name)
+        self._kit.actions.run("chat.write")
 
     @property
     def text(self) -> str:

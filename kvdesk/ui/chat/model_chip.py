@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, QSize, Qt, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu
 
 from kvdesk.protocol.chat import Endpoint, LocalFile, ModelInfo
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedButton, plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.readout import megabytes
 
 
 class ModelChip(ElidedButton):
     """Shows the name of the model that is open, or what is being loaded."""
 
-    open_clicked = Signal()
-    models_clicked = Signal()
-    better_clicked = Signal()
-    server_clicked = Signal()
-    embedded_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__(tr("Open a model"))
-        self._theme = theme
+        theme = self._theme = kit.theme
         self.setObjectName("modelButton")
         self.setProperty("chip", True)
         self.setProperty("scale", "small")
@@ -34,11 +28,11 @@ class ModelChip(ElidedButton):
         self.menu_of_models = QMenu(self)
         menu = self.menu_of_models
         menu.setToolTipsVisible(True)
-        menu.addAction(tr("Models on this computer…"), self.models_clicked.emit)
-        self._better = menu.addAction(tr("Get models…"), self.better_clicked.emit)
-        menu.addAction(tr("Open a model file…"), self.open_clicked.emit)
-        menu.addAction(tr("Connect to a server…"), self.server_clicked.emit)
-        self._embedded = menu.addAction(tr("Open the embedded model"), self.embedded_clicked.emit)
+        menu.addAction(tr("Models on this computer…"), kit.act("model.list"))
+        self._better = menu.addAction(tr("Get models…"), kit.act("model.get"))
+        menu.addAction(tr("Open a model file…"), kit.act("model.open"))
+        menu.addAction(tr("Connect to a server…"), kit.act("model.server"))
+        self._embedded = menu.addAction(tr("Open the embedded model"), kit.act("model.embedded"))
         self._embedded.setEnabled(False)
         self.clicked.connect(self._on_clicked)
         theme.changed.connect(self.updateGeometry)
@@ -57,10 +51,6 @@ class ModelChip(ElidedButton):
         """Whether the embedded model is open, which is the smallest."""
         self._better.setText(tr("Get a better model…") if there else tr("Get models…"))
         self._better.setToolTip(tr("The embedded model is very small: see which others run well here") if there else "")
-
-    @property
-    def has_embedded(self) -> bool:
-        return self._embedded.isEnabled()
 
     def set_embedded(self, available: bool) -> None:
         """Whether an embedded model exists."""

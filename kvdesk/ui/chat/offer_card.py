@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.kit import Kit
 
 if TYPE_CHECKING:
     from kvdesk.viewmodel.downloads import Offer
@@ -18,12 +19,9 @@ if TYPE_CHECKING:
 class OfferCard(QFrame):
     """Hidden until a model is offered and wanted."""
 
-    download_clicked = Signal(object)  # Offer
-    open_clicked = Signal(object)  # Path
-    others_clicked = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        self._commands = kit.commands
         self.setProperty("card", "ask")
         self._offer: Offer | None = None
         self._path: Path | None = None
@@ -37,7 +35,7 @@ class OfferCard(QFrame):
         self.button.clicked.connect(self._on_clicked)
         self.others = QPushButton(tr("Other models…"))
         self.others.setProperty("quiet", True)
-        self.others.clicked.connect(self.others_clicked)
+        self.others.clicked.connect(kit.act("model.get"))
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self.button)
@@ -80,6 +78,6 @@ class OfferCard(QFrame):
     @Slot()
     def _on_clicked(self) -> None:
         if self._path is not None:
-            self.open_clicked.emit(self._path)
+            self._commands.open_model(self._path)
         elif self._offer is not None:
-            self.download_clicked.emit(self._offer)
+            self._commands.download(self._offer)

@@ -23,7 +23,7 @@ class OverflowChoice(QFrame):
     and says why.
     """
 
-    chosen = Signal(object)  # Overflow
+    chosen = Signal(Overflow)
 
     def __init__(self, anchor: QWidget) -> None:
         super().__init__(anchor, Qt.WindowType.Popup)

@@ -13,7 +13,7 @@ from kvdesk.ui.chat.model_chip import ModelChip
 from kvdesk.ui.chat.overflow_choice import OverflowChoice
 from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 
 ONE_LINE_PX: Final = 760  # from here on a title of the usual length and the name of a model have room in one line
 _BESIDE: Final = QBoxLayout.Direction.LeftToRight
@@ -23,32 +23,30 @@ _BELOW: Final = QBoxLayout.Direction.TopToBottom
 class PaneHeader(QWidget):
     """One line where there is room for it, else the title above the model."""
 
-    sidebar_clicked = Signal()
-    inspector_clicked = Signal()
-    branches_clicked = Signal()
     menu_clicked = Signal(QPoint)  # where the main menu comes to lie
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
-        self._theme = theme
+        theme = self._theme = kit.theme
         sidebar = IconButton(theme, "sidebar", tr("Show or hide the chats"), tr("Chats (Ctrl+B)"))
         sidebar.setObjectName("sidebarButton")
-        sidebar.clicked.connect(self.sidebar_clicked)
+        sidebar.clicked.connect(kit.act("view.sidebar"))
         tip = tr("Cache inspector (Ctrl+I)")
         inspector = IconButton(theme, "inspector", tr("Show or hide the cache inspector"), tip)
         inspector.setObjectName("inspectorButton")
-        inspector.clicked.connect(self.inspector_clicked)
+        inspector.clicked.connect(kit.act("view.inspector"))
         self._more = IconButton(theme, "more", tr("Menu"))
         self._more.setObjectName("menuButton")
         self._more.clicked.connect(self._on_more_clicked)
         self._branches = IconButton(theme, "branches", tr("Branches of this chat"), tr("Branches (Ctrl+Shift+B)"))
-        self._branches.clicked.connect(self.branches_clicked)
+        self._branches.clicked.connect(kit.act("chat.branches"))
         self._branches.hide()
         self._title = ElidedLabel()
         self._title.setProperty("weight", "strong")
         self._title.setMinimumWidth(64)
-        self.model = ModelChip(theme)
+        self.model = ModelChip(kit)
         self.parameters = ParametersButton(theme)
+        self.parameters.clicked.connect(kit.act("chat.parameters"))
         self.overflow = OverflowChoice(self._more)
         self._names = QBoxLayout(_BESIDE)
         self._names.setSpacing(8)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, Qt, Slot
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
 from kvdesk.protocol import calls
+from kvdesk.protocol.cache import Forget
+from kvdesk.protocol.features import Feature
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
 from kvdesk.translation import tr
+from kvdesk.ui.chat_list.chat_files import export_chats, export_folder
 from kvdesk.ui.chat_list.conversation_model import ROW_ROLE, ConversationModel
 from kvdesk.ui.chat_list.conversation_view import ConversationView
 from kvdesk.ui.chat_list.folder_field import FolderField
 from kvdesk.ui.chat_list.search_results import SearchResults
+from kvdesk.ui.operations.menus import fill_menu
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import clearable
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.undo_notice import UndoNotice
@@ -31,35 +38,15 @@ _FORGET_CALL: Final = calls.seq_rm("seq_id", -1, -1)
 class ConversationList(QWidget):
     """Select, rename, arrange, export, delete, forget. A menu is of the row where it is asked for."""
 
-    new_clicked = Signal()
-    settings_clicked = Signal()
-    lab_clicked = Signal()
-    search_changed = Signal(str)
-    selected = Signal(str)
-    renamed = Signal(str, str)
-    pinned = Signal(str, bool)
-    archived = Signal(str, bool)
-    moved = Signal(str, str)  # conversation, folder; "": out of its folder
-    folder_renamed = Signal(str, str)  # folder, another name; "": its chats are in no folder then
-    folders_collapsed = Signal(object)  # frozenset[str]
-    deleted = Signal(str)
-    undo_clicked = Signal()
-    forget_clicked = Signal(str)
-    export_clicked = Signal(str)
-    folder_export_clicked = Signal(str)
-    menu_shown = Signal(str, object)  # conversation, and the QMenu of its cells: others add to it
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        theme = kit.theme
+        self._kit, self._store, self._commands = kit, kit.store, kit.commands
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._shown: ConversationId | None = None
         self._silent = False
-        self._cannot_forget = self._found_for = ""
-        self._model = ConversationModel()
-        self._model.renamed.connect(self.renamed)
-        self._model.folder_renamed.connect(self.folder_renamed)
-        self._model.moved.connect(self.moved)
+        self._found_for = ""
+        self._model = ConversationModel(kit.commands)
         self._search = QLineEdit()
         self._search.setPlaceholderText(tr("Search (Ctrl+K)"))
         self._search.setAccessibleName(tr("Search the chats"))
@@ -79,14 +66,12 @@ class ConversationList(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self._view)
         self._stack.addWidget(self._none)
-        self.results = SearchResults(theme)
+        self.results = SearchResults(theme, kit.commands)
         self._stack.addWidget(self.results)
-        self.folder_field = FolderField(self)  # over the list, at the row of its chat
+        self.folder_field = FolderField(self, kit.commands)  # over the list, at the row of its chat
         self._view.verticalScrollBar().valueChanged.connect(self._place_folder_field)
-        self.folder_field.named.connect(self.moved)
         self.folder_field.left.connect(self._view.setFocus)
-        self.undo = UndoNotice(theme)
-        self.undo.undo_clicked.connect(self.undo_clicked)
+        self.undo = UndoNotice(theme, kit.commands.undo_delete)
         self.archive = QPushButton()
         self.archive.setProperty("quiet", True)
         self.archive.setProperty("scale", "small")
@@ -99,7 +84,9 @@ class ConversationList(QWidget):
         column.addWidget(self._stack, 1)
         column.addWidget(self.undo)
         column.addWidget(self.archive)
-        self._show_parts()
+        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
+        self.show_all()
 
     @property
     def view(self) -> ConversationView:
@@ -111,45 +98,37 @@ class ConversationList(QWidget):
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
-    def show_conversations(self, conversations: Sequence[Conversation], selected: ConversationId | None) -> None:
-        """All of them, in the order in which they were used; the folder of one that is newly selected is opened."""
-        folder = next((known.folder for known in conversations if known.id == selected), "")
-        is_new, self._shown = selected != self._shown, selected
-        self._change_rows(partial(self._model.show_conversations, conversations))
-        if is_new and folder in self._model.collapsed:
-            self._on_collapsed(folder, False)
+    def show_all(self) -> None:
+        """Everything as the store has it."""
+        self._on_settings_changed(frozenset(("collapsed_folders",)))
+        self._on_changed(~Changed.NOTHING, None)
 
-    def show_collapsed(self, folders: Collection[str]) -> None:
-        """The folders that were collapsed when kvdesk was closed."""
-        for folder in self._model.collapsed.symmetric_difference(folders):
-            self._change_rows(partial(self._model.collapse, folder, folder in folders))
+    def _on_settings_changed(self, changed: frozenset[str]) -> None:
+        if "collapsed_folders" in changed:
+            folders = self._store.settings.current.collapsed_folders
+            for folder in self._model.collapsed.symmetric_difference(folders):
+                self._change_rows(partial(self._model.collapse, folder, folder in folders))
 
-    def is_collapsed(self, folder: str) -> bool:
-        """Whether the chats of a folder are folded away."""
-        return folder in self._model.collapsed
-
-    def show_cells(self, cells: Mapping[ConversationId, int]) -> None:
-        """How many cells each conversation holds; those not named hold none."""
-        self._model.show_cells(cells)
-
-    def show_branches(self, branches: Mapping[ConversationId, tuple[int, ...]]) -> None:
-        """Numbers of the branches that have cells, of conversations with several of them."""
-        self._model.show_branches(branches)
-
-    def show_running(self, running: frozenset[ConversationId]) -> None:
-        self._model.show_running(running)
-
-    def show_deleted(self, titles: Sequence[str]) -> None:
-        """The chats that can be brought back, the one deleted last at the end."""
-        said = ""
-        if titles:
-            several = tr("Deleted: “{title}” and %n more", len(titles) - 1) if len(titles) > 1 else ""
-            said = (several or tr("Deleted: “{title}”")).format(title=titles[-1])
-        self.undo.show_text(said)
-
-    def refuse_forget(self, why: str) -> None:
-        """Why no cells can be removed; empty where they can."""
-        self._cannot_forget = why
+    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
+        store = self._store
+        if changed & (Changed.CONVERSATIONS | Changed.SELECTED):
+            self._change_rows(partial(self._model.show_conversations, tuple(store.conversations.values())))
+            folder = store.shown.folder if store.shown is not None else ""
+            if changed & Changed.SELECTED and folder in self._model.collapsed:
+                self._on_collapsed(folder, False)
+        if changed & Changed.CELLS:
+            self._model.show_cells(store.cells)
+        if changed & (Changed.NUMBERS | Changed.CONTEXT):
+            self._model.show_branches(store.branches())
+        if changed & Changed.RUNNING:
+            self._model.show_running(store.running)
+        if changed & Changed.DELETED:
+            said, titles = "", store.deleted
+            if titles:
+                several = tr("Deleted: “{title}” and %n more", len(titles) - 1) if len(titles) > 1 else ""
+                said = (several or tr("Deleted: “{title}”")).format(title=titles[-1])
+            if said != self.undo.text:
+                self.undo.show_text(said)
 
     def show_found(self, text: str, words: tuple[str, ...], rows: tuple[FoundRow, ...]) -> None:
         """What was found for `text`, which consists of these words; ignored when the typed text has changed since."""
@@ -166,7 +145,7 @@ class ConversationList(QWidget):
 
     def rename_shown(self) -> None:
         """Edit the title of the conversation that is shown, where it has a row."""
-        row = self._model.index_of(self._shown)
+        row = self._model.index_of(self._store.selected)
         if row.isValid():
             self.search.clear()
             self._view.setFocus()
@@ -199,7 +178,7 @@ class ConversationList(QWidget):
         """The folders into which a conversation can go."""
         names = {one.folder for one in self._model.conversations if one.folder}
         for name in ("", *sorted(names, key=str.casefold)):
-            action = menu.addAction(name or tr("No folder"), partial(self.moved.emit, known.id, name))
+            action = menu.addAction(name or tr("No folder"), partial(self._commands.move, known.id, name))
             action.setCheckable(True)
             action.setChecked(known.folder == name)
         menu.addSeparator()
@@ -213,34 +192,36 @@ class ConversationList(QWidget):
         caption = tr("Rename")
         menu.addAction(f"{caption}\tF2", rename)
         menu.addAction(
-            tr("Unpin") if known.pinned else tr("Pin"), partial(self.pinned.emit, known.id, not known.pinned)
+            tr("Unpin") if known.pinned else tr("Pin"), lambda: self._commands.pin(known.id, pinned=not known.pinned)
         )
         self.fill_folder_menu(menu.addMenu(tr("Move to folder")), known)
         put_away = tr("Take out of the archive") if known.archived else tr("Archive")
-        menu.addAction(put_away, partial(self.archived.emit, known.id, not known.archived))
-        export = menu.addAction(tr("Export…"), partial(self.export_clicked.emit, known.id))
+        menu.addAction(put_away, lambda: self._commands.archive(known.id, archived=not known.archived))
+        export = menu.addAction(tr("Export…"), partial(export_chats, self, self._kit, [known.id]))
         export.setToolTip(tr("Saves it as Markdown, HTML, or JSON with everything"))
         menu.addSeparator()
         self._fill_cache_menu(menu.addMenu(tr("Cache")), known)
         menu.addSeparator()
         caption = tr("Delete")
-        menu.addAction(f"{caption}\tDel", partial(self.deleted.emit, known.id))
+        menu.addAction(f"{caption}\tDel", partial(self._commands.delete, known.id))
         return menu
 
     def _fill_cache_menu(self, menu: QMenu, known: Conversation) -> None:
         menu.setToolTipsVisible(True)
-        forget = menu.addAction(tr("Forget cells"), partial(self.forget_clicked.emit, known.id))
-        forget.setEnabled(not self._cannot_forget)
-        forget.setToolTip(self._cannot_forget or _FORGET_CALL)
-        self.menu_shown.emit(known.id, menu)
+        store = self._store
+        why = tr("The engine has stopped.") if store.dead else store.missing(Feature.CACHE_OPERATIONS)
+        forget = menu.addAction(tr("Forget cells"), partial(self._commands.submit, Forget(known.id)))
+        forget.setEnabled(not why)
+        forget.setToolTip(why or _FORGET_CALL)
+        fill_menu(menu, self._kit, known.id)
 
     def _folder_menu(self, folder: str, rename: Callable[[], object]) -> QMenu:
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         caption = tr("Rename the folder")
         menu.addAction(f"{caption}\tF2", rename)
-        menu.addAction(tr("Export the chats in it…"), partial(self.folder_export_clicked.emit, folder))
-        remove = menu.addAction(tr("Remove the folder"), partial(self.folder_renamed.emit, folder, ""))
+        menu.addAction(tr("Export the chats in it…"), partial(export_folder, self, self._kit, folder))
+        remove = menu.addAction(tr("Remove the folder"), partial(self._commands.rename_folder, folder, ""))
         remove.setToolTip(tr("Its chats stay, in no folder"))
         return menu
 
@@ -273,14 +254,14 @@ class ConversationList(QWidget):
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         new = IconButton(theme, "plus", tr("New chat"), tr("New chat (Ctrl+N)"))
         new.setObjectName("newButton")
-        new.clicked.connect(self.new_clicked)
+        new.clicked.connect(self._kit.act("chat.new"))
         settings = IconButton(theme, "settings", tr("Settings"), tr("Settings (Ctrl+,)"))
         settings.setObjectName("settingsButton")
-        settings.clicked.connect(self.settings_clicked)
+        settings.clicked.connect(self._kit.act("settings.open"))
         tip = tr("Lab: questions about the cache, answered by experiments (Ctrl+Shift+L)")
         lab = IconButton(theme, "lab", tr("Lab"), tip)
         lab.setObjectName("labButton")
-        lab.clicked.connect(self.lab_clicked)
+        lab.clicked.connect(self._kit.act("view.lab"))
         head = QHBoxLayout()
         head.setSpacing(0)
         head.addWidget(label(tr("Chats"), weight="strong"), 1)
@@ -312,7 +293,7 @@ class ConversationList(QWidget):
         self._silent = True
         change()
         row = self._model.index_of_folder(folder) if folder else QModelIndex()
-        row = row if row.isValid() else self._model.index_of(self._shown)
+        row = row if row.isValid() else self._model.index_of(self._store.selected)
         if row.isValid():
             self._view.selectionModel().setCurrentIndex(row, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         else:
@@ -341,7 +322,7 @@ class ConversationList(QWidget):
         if not text.strip():
             self.results.show_rows((), (), {})
         self._show_parts()
-        self.search_changed.emit(text)
+        self._commands.search(text)
 
     @Slot()
     def _on_search_entered(self) -> None:
@@ -356,12 +337,12 @@ class ConversationList(QWidget):
     def _on_current_changed(self) -> None:
         name = self._view.conversation
         if name and not self._silent:
-            self.selected.emit(name)
+            self._commands.select(name)
 
     @Slot(str, bool)
     def _on_collapsed(self, folder: str, collapsed: bool) -> None:
         self._change_rows(partial(self._model.collapse, folder, collapsed))
-        self.folders_collapsed.emit(self._model.collapsed)
+        self._store.settings.change(collapsed_folders=tuple(sorted(self._model.collapsed)))
 
     @Slot()
     def _on_archive_clicked(self) -> None:
@@ -382,4 +363,4 @@ class ConversationList(QWidget):
     @Slot()
     def _on_delete(self) -> None:
         if name := self._view.conversation:
-            self.deleted.emit(name)
+            self._commands.delete(name)

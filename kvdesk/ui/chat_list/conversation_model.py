@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt
 
 from kvdesk.chat import Conversation, ConversationId
+from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.viewmodel.conversation_rows import Row, conversation_rows
@@ -25,12 +26,9 @@ _MIME: Final = "application/x-kvdesk-conversation"
 class ConversationModel(QAbstractListModel):
     """See `conversation_rows` for their order."""
 
-    renamed = Signal(str, str)  # conversation, title
-    folder_renamed = Signal(str, str)  # folder, another name
-    moved = Signal(str, str)  # conversation, folder; "": out of its folder
-
-    def __init__(self) -> None:
+    def __init__(self, commands: Commands) -> None:
         super().__init__()
+        self._commands = commands
         self._conversations: tuple[Conversation, ...] = ()
         self._rows: tuple[Row, ...] = ()
         self._collapsed: frozenset[str] = frozenset()
@@ -116,9 +114,9 @@ class ConversationModel(QAbstractListModel):
             return False
         if row.conversation is None:
             if name != row.folder:
-                self.folder_renamed.emit(row.folder, name)
+                self._commands.rename_folder(row.folder, name)
         elif name != row.conversation.title:
-            self.renamed.emit(row.conversation.id, name)
+            self._commands.rename(row.conversation.id, name)
         return False
 
     def flags(self, index: Index) -> Qt.ItemFlag:
@@ -146,7 +144,7 @@ class ConversationModel(QAbstractListModel):
         name = bytes(data.data(_MIME).data()).decode("utf-8", "replace")
         onto: Row | None = parent.data(ROW_ROLE) if parent.isValid() else None
         if name:
-            self.moved.emit(name, onto.target_folder if onto is not None else "")
+            self._commands.move(ConversationId(name), onto.target_folder if onto is not None else "")
         return False  # Qt moves no rows
 
     # --- inside -------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import ConversationId
+from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.input_method import composes
@@ -16,11 +17,11 @@ _LONGEST = 60  # characters of a name
 class FolderField(QFrame):
     """Hidden until it is asked for. Enter takes the name; `leave` (Esc) keeps everything as it was."""
 
-    named = Signal(str, str)  # conversation, folder
     left = Signal()
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, commands: Commands) -> None:
         super().__init__(parent)
+        self._commands = commands
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setProperty("card", "ask")
         self.conversation = ConversationId("")
@@ -69,5 +70,5 @@ class FolderField(QFrame):
     def _on_named(self) -> None:
         if name := self.edit.text().strip():
             self.hide()
-            self.named.emit(self.conversation, name)
+            self._commands.move(self.conversation, name)
             self.left.emit()

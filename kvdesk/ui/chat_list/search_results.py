@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from PySide6.QtCore import QAbstractListModel, QItemSelectionModel, QModelIndex, QPointF, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QAbstractListModel, QItemSelectionModel, QModelIndex, QPointF, QRect, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPen, QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from kvdesk import folding
 from kvdesk.chat import ConversationId
 from kvdesk.graphemes import boundary
+from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.chat_list.conversation_model import Index
 from kvdesk.ui.markdown.marks import utf16
@@ -31,10 +32,9 @@ _PAD: Final = 6
 class SearchResults(QListView):
     """A row that becomes the current one is gone to; so is the next one by `step`."""
 
-    chosen = Signal(str, str)  # conversation, message; "": only its title was found
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
+        self._commands = commands
         self._rows = _Model()
         self._silent = False
         self.setModel(self._rows)
@@ -97,7 +97,7 @@ class SearchResults(QListView):
     @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
         row: FoundRow = index.data(_ROW_ROLE)
-        self.chosen.emit(row.conversation, row.message or "")
+        self._commands.open_found(row.conversation, row.message)
 
 
 class _Model(QAbstractListModel):

@@ -16,7 +16,7 @@ from kvdesk.ui.composer.context_meter import ContextMeter
 from kvdesk.ui.messages.message_edit import MessageEdit
 from kvdesk.ui.messages.room_help import RoomHelp, room_words, select_excess
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.context_parts import DraftEstimate, parts_of_preview
 
 PAUSE_MS: Final = 300
@@ -29,17 +29,13 @@ class Composer(QFrame):
 
     sent = Signal(str)
     text_changed = Signal()
-    counted = Signal(object)  # before that: tokens of each attachment, where they are known
-    stop_clicked = Signal()
-    attach_clicked = Signal()
+    counted = Signal(tuple)  # before it is sent: tokens of each attachment, where they are known
     shorten_clicked = Signal(int)  # so many characters of what is attached, as the model reads it, fit
-    paused = Signal(str)  # a pause in typing; not when there is nothing to send
-    larger_clicked = Signal()  # what is typed is too long: a larger context
-    policy_clicked = Signal()  # and: another overflow policy
-    paged = Signal(int)  # Page Up (-1) or Page Down (1): the messages scroll while one types
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        theme = kit.theme
+        self._kit = kit
         self.setProperty("card", "composer")
         self._running = False
         self._last_text = ""
@@ -51,7 +47,6 @@ class Composer(QFrame):
         self._estimate = DraftEstimate()
         self._edit = MessageEdit()
         self._edit.submitted.connect(self.submit)
-        self._edit.paged.connect(self.paged)
         self._edit.focused.connect(self.set_focused)
         self._edit.setAccessibleName(tr("Message"))
         self._edit.setPlaceholderText(tr("Type a message"))
@@ -68,7 +63,7 @@ class Composer(QFrame):
         self._send.clicked.connect(self._on_send_clicked)
         tip = tr("Attach text, code, PDF, DOCX or RTF files (Ctrl+Shift+A); dropping and pasting them works too")
         self._attach = IconButton(theme, "attach", tr("Attach files"), tip)
-        self._attach.clicked.connect(self.attach_clicked)
+        self._attach.clicked.connect(kit.act("chat.attach"))
         self.attachments = AttachmentList(theme)
         self.meter = ContextMeter(theme)
         row = QHBoxLayout()
@@ -79,10 +74,7 @@ class Composer(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 8, 8)
         column.setSpacing(4)
-        self._help = RoomHelp()
-        self._help.shorten_clicked.connect(self._on_shorten_clicked)
-        self._help.larger_clicked.connect(self.larger_clicked)
-        self._help.policy_clicked.connect(self.policy_clicked)
+        self._help = RoomHelp(kit, self._shorten)
         column.addWidget(self.attachments)
         field = QHBoxLayout()
         field.setSpacing(4)
@@ -200,8 +192,7 @@ class Composer(QFrame):
         if self._has_draft:
             self._pause.start()
 
-    @Slot()
-    def _on_shorten_clicked(self) -> None:
+    def _shorten(self) -> None:
         if self._preview is not None and self._preview.n_attached_fitting and self._can_attach:
             self.shorten_clicked.emit(self._preview.n_attached_fitting)
         else:
@@ -252,7 +243,7 @@ class Composer(QFrame):
     @Slot()
     def _on_send_clicked(self) -> None:
         if self._running:
-            self.stop_clicked.emit()
+            self._kit.actions.run("chat.stop")
         else:
             self.submit()
 
@@ -276,8 +267,9 @@ class Composer(QFrame):
 
     @Slot()
     def _on_pause(self) -> None:
-        if self._has_draft and not self._running:
-            self.paused.emit(self.text)
+        selected = self._kit.store.selected
+        if self._has_draft and not self._running and selected is not None:
+            self._kit.commands.preview(selected, self.text)
 
     def _show_state(self) -> None:
         self._send.set_icon_name("stop" if self._running else "send")

@@ -1,46 +1,37 @@
 """What is attached to the draft that is shown: from the button, a paste or a drop to what the conversation keeps.
 
-The conversation owns it (`Conversation.draft_attachments`); this says by `changed` what it shall be, and shows what it
-is. Owns what only the window knows: files that are being read, and the whole of what was shortened.
+The conversation owns it (`Conversation.draft_attachments`); this asks for what it shall be, and shows what it is. Owns
+what only the window knows: the whole of what was shortened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
-from kvdesk.chat import Attachment, Conversation, ConversationId
+from kvdesk.chat import Attachment, ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.composer.composer import Composer
 from kvdesk.ui.widgets.choose_file import ask_for_files
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.values import replace
 from kvdesk.viewmodel.attachment_facts import shortened
 
 
 class DraftAttachments(QObject):
-    """Of the conversation that is shown in the pane of `composer`."""
+    """Of the conversation that is shown, in `composer`."""
 
-    changed = Signal(str, object)  # conversation, its attachments from now on: a tuple
-    files_given = Signal(str, object)  # conversation, paths to be read as attachments
-    reading_cancelled = Signal(int)
-    encoding_chosen = Signal(str, object, str)  # conversation, an attachment, the encoding to read its file in again
-
-    def __init__(self, composer: Composer) -> None:
+    def __init__(self, kit: Kit, composer: Composer) -> None:
         super().__init__(composer)
-        self._composer = composer
-        self._conversation: ConversationId | None = None
-        self._attachments: tuple[Attachment, ...] = ()
-        self._reading: Mapping[ConversationId, Mapping[int, str]] = {}
-        self._encodings: Mapping[Attachment, str] = {}
+        self._store, self._commands, self._composer = kit.store, kit.commands, composer
         self._whole: dict[Attachment, Attachment] = {}
         rows = composer.attachments
         rows.removed.connect(self._on_removed)
         rows.as_text_clicked.connect(self._on_as_text_clicked)
         rows.whole_clicked.connect(self._on_whole_clicked)
-        rows.cancelled.connect(self.reading_cancelled)
+        rows.cancelled.connect(kit.commands.cancel_reading)
         rows.encoding_chosen.connect(self._on_encoding_chosen)
-        composer.attach_clicked.connect(self.choose)
         composer.edit.files_given.connect(self.give)
         composer.edit.long_pasted.connect(self._on_long_pasted)
         composer.edit.can_attach = lambda: self.can_attach
@@ -50,25 +41,12 @@ class DraftAttachments(QObject):
     @property
     def can_attach(self) -> bool:
         """Whether a conversation is shown."""
-        return self._conversation is not None
+        return self._store.selected is not None
 
-    def show_conversation(self, conversation: Conversation | None) -> None:
-        name = conversation.id if conversation else None
-        if name != self._conversation:
-            self._whole.clear()
-        self._conversation = name
-        self._attachments = conversation.draft_attachments if conversation else ()
-        self._show()
-
-    def show_reading(self, reading: Mapping[ConversationId, Mapping[int, str]]) -> None:
-        """The files that are being read: their numbers and names, by conversation."""
-        self._reading = reading
-        self._show()
-
-    def show_encodings(self, encodings: Mapping[Attachment, str]) -> None:
-        """The attachments whose file can be read again in another encoding, and in which it was read."""
-        self._encodings = encodings
-        self._show()
+    @property
+    def _attachments(self) -> tuple[Attachment, ...]:
+        shown = self._store.shown
+        return shown.draft_attachments if shown is not None else ()
 
     @Slot()
     def choose(self) -> None:
@@ -81,25 +59,27 @@ class DraftAttachments(QObject):
     def give(self, files: Sequence[str]) -> None:
         """Attach files."""
         if files and self.can_attach:
-            self.files_given.emit(self._conversation, list(files))
+            self._commands.attach_files(self._store.selected or ConversationId(""), list(files))
             self._composer.focus_edit()
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _show(self) -> None:
-        shown = self._attachments
-        reading = self._reading.get(self._conversation, {}) if self._conversation else {}
+    def show(self, *, is_other: bool) -> None:
+        """What is attached to the shown conversation; `is_other`: another one is shown."""
+        if is_other:
+            self._whole.clear()
+        store, shown = self._store, self._attachments
         self._composer.show_attachments(
             shown,
-            reading,
+            store.reading.get(store.selected, {}) if store.selected else {},
             [attachment in self._whole for attachment in shown],
-            [self._encodings.get(attachment, "") for attachment in shown],
+            [store.encodings.get(attachment, "") for attachment in shown],
             can_change=self.can_attach,
         )
 
     def _change(self, attachments: Sequence[Attachment]) -> None:
-        if self._conversation is not None:
-            self.changed.emit(self._conversation, tuple(attachments))
+        if self._store.selected is not None:
+            self._commands.attach(self._store.selected, tuple(attachments))
 
     @Slot(str)
     def _on_long_pasted(self, text: str) -> None:
@@ -129,8 +109,8 @@ class DraftAttachments(QObject):
 
     @Slot(int, str)
     def _on_encoding_chosen(self, index: int, encoding: str) -> None:
-        if self._conversation is not None:
-            self.encoding_chosen.emit(self._conversation, self._attachments[index], encoding)
+        if self._store.selected is not None:
+            self._commands.read_again(self._store.selected, self._attachments[index], encoding)
 
     @Slot(int)
     def _on_shorten_clicked(self, n_characters: int) -> None:
@@ -140,7 +120,7 @@ class DraftAttachments(QObject):
             self._whole[kept[-1]] = self._whole.get(whole, whole)
             self._change(kept)
 
-    @Slot(object)
+    @Slot(tuple)
     def _on_counted(self, n_tokens: tuple[int, ...]) -> None:
         if len(n_tokens) == len(self._attachments):
             self._change([replace(a, n_tokens=n) for a, n in zip(self._attachments, n_tokens, strict=True)])

@@ -8,11 +8,11 @@ from typing import Final
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from kvdesk.chat import Conversation, ConversationId, QueuedMessage
+from kvdesk.chat import ConversationId, QueuedMessage
 from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 
 _MOST_ROWS: Final = 3  # more are scrolled
 _ROW_PX: Final = 28
@@ -31,21 +31,16 @@ _WORDS: Final[Mapping[QueueState, str]] = {
 class QueueView(QFrame):
     """The queue of the conversation that is shown; hidden where nothing waits."""
 
-    edit_clicked = Signal(int, str)  # which one, its text
-    cancelled = Signal(str, int, str)  # conversation, which one, its text: it waits no longer
-    moved = Signal(str, int, str, int)  # conversation, which one, its text; where it waits from now on
-    taken_back = Signal(str, int, str)  # the same, into the composer: what is sent next takes its place
-    send_clicked = Signal(str)  # conversation
+    edit_clicked = Signal(int, str)  # which one, its text: back into the composer
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        self._kit, theme = kit, kit.theme
         self.setProperty("card", "queue")
         self.setAccessibleName(tr("Messages that wait to be sent"))
         self._theme = theme
-        self._conversation = ConversationId("")
         self._messages: tuple[QueuedMessage, ...] = ()
         self._moved: tuple[int, int] | None = None  # where the message that was moved stands, and which button did it
-        self._states: Mapping[ConversationId, QueueState] = {}
         self._widgets: list[QWidget] = []
         self._state = ElidedLabel()
         self._state.setProperty("tone", "secondary")
@@ -54,7 +49,7 @@ class QueueView(QFrame):
         self.send_button.setText(tr("Send now"))
         self.send_button.setProperty("link", "true")
         self.send_button.setProperty("scale", "small")
-        self.send_button.clicked.connect(lambda: self.send_clicked.emit(self._conversation))
+        self.send_button.clicked.connect(lambda: kit.commands.release_queue(self._conversation))
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(self._state, 1)
@@ -95,22 +90,18 @@ class QueueView(QFrame):
         up, down, _, _ = self._widgets[index].findChildren(QToolButton)
         return up, down
 
-    def show_conversation(self, conversation: Conversation | None) -> None:
-        """The messages that wait in the shown conversation."""
-        self._conversation = conversation.id if conversation else ConversationId("")
-        messages = conversation.queued if conversation else ()
+    @property
+    def _conversation(self) -> ConversationId:
+        return self._kit.store.selected or ConversationId("")
+
+    def show_queue(self) -> None:
+        """The messages that wait in the shown conversation, or why they do, may be others."""
+        shown = self._kit.store.shown
+        messages = shown.queued if shown is not None else ()
         if messages != self._messages:
             self._messages = messages
             self._rebuild()
-        self._show_state()
-
-    def show_states(self, states: Mapping[ConversationId, QueueState]) -> None:
-        """The reason to wait of every conversation with a queue."""
-        self._states = states
-        self._show_state()
-
-    def _show_state(self) -> None:
-        state = self._states.get(self._conversation)
+        state = self._kit.store.queues.get(self._conversation)
         self._state.setText(tr(_WORDS[state]) if state else "")
         self.send_button.setVisible(state is not None and state not in SENT_BY_THEMSELVES)
         self.setVisible(bool(self._messages))
@@ -158,8 +149,8 @@ class QueueView(QFrame):
 
     def _on_moved(self, index: int, text: str, by: int) -> None:
         self._moved = index + by, by
-        self.moved.emit(self._conversation, index, text, index + by)
+        self._kit.commands.move_queued(self._conversation, index, text, index + by)
 
     @Slot(int, str)
     def _on_cancelled(self, index: int, text: str) -> None:
-        self.cancelled.emit(self._conversation, index, text)
+        self._kit.commands.cancel_queued(self._conversation, index, text)

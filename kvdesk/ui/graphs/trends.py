@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import ElidedLabel
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.ui.widgets.kit import Kit
 
 
 class Trends(QWidget):
@@ -18,11 +17,9 @@ class Trends(QWidget):
     A line says what was done last, or at the time under the mouse.
     """
 
-    less_clicked = Signal()  # to the map and four numbers
-
-    def __init__(self, theme: Theme, measured: Measurements) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
-        self._theme, self._measured = theme, measured
+        self._theme, self._measured = kit.theme, kit.store.measured
         self.stack: GraphStack | None = None  # made when it is unfolded: pyqtgraph takes 0.4 s to import
         self._note = ElidedLabel("")
         self._note.setProperty("tone", "secondary")
@@ -33,13 +30,13 @@ class Trends(QWidget):
         less.setProperty("link", "true")
         less.setProperty("scale", "small")
         less.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        less.clicked.connect(self.less_clicked)
+        less.clicked.connect(kit.act("view.instruments"))
         body = QWidget()
         self._rows = QVBoxLayout(body)
         self._rows.setContentsMargins(0, 4, 0, 0)
         self._rows.setSpacing(0)
         self._rows.addWidget(self._note)
-        self.fold = Collapsible(theme, tr("Last two minutes"), body, less)
+        self.fold = Collapsible(self._theme, tr("Last two minutes"), body, less)
         self.fold.toggled.connect(self._make_stack)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

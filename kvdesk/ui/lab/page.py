@@ -1,14 +1,4 @@
-"""The page of the laboratory: questions at the left, what is set and past results in the middle, the run at the right.
-
-Signals (intents)
-    back_clicked()              show the conversations again
-    needs_asked(Request)        answer with `show_needs`
-    run_requested(Request)      answer with `begin`, `show_events`, and `end`
-    cancel_requested()          end the experiment that runs
-    results_asked(id)           answer with `show_results`
-    report_requested(PastResult)    open its report
-    delete_requested(results)   move them to the trash; answer with `show_results`
-"""
+"""The page of the laboratory: questions at the left, settings and past results in the middle, the run at the right."""
 
 from __future__ import annotations
 
@@ -16,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -37,6 +27,7 @@ from kvdesk.ui.lab.result_view import ResultView
 from kvdesk.ui.lab.run_view import RunView
 from kvdesk.ui.lab.setup import Setup
 from kvdesk.ui.widgets.controls import Banner, IconButton, Rule, label
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import ModelChoice, Needs, PastResult, Question
 
@@ -45,27 +36,20 @@ SETUP_PX: Final = 296
 
 
 class LabPage(QWidget):
-    """Shows what it is told; says what a person wants."""
+    """Shows what it is told."""
 
-    back_clicked = Signal()
-    needs_asked = Signal(object)
-    run_requested = Signal(object)
-    cancel_requested = Signal()
-    results_asked = Signal(str)
-    report_requested = Signal(object)
-    delete_requested = Signal(object)
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        theme, self._commands = kit.theme, kit.commands
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._questions: tuple[Question, ...] = ()
         self._running: Request | None = None
         self._theme = theme
-        self.setup = Setup(theme)
-        self.past = PastList(theme)
+        self.setup = Setup(theme, self._commands)
+        self.past = PastList(theme, self._commands)
         self.run = RunView(theme)
-        self.result = ResultView(theme)
+        self.result = ResultView(theme, self._commands)
         self.banner = Banner(theme)
         self.list = _QuestionList(theme)
         self.list.currentRowChanged.connect(self._on_question)
@@ -74,14 +58,9 @@ class LabPage(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self.result)
         self._stack.addWidget(self.run)
-        self.setup.needs_asked.connect(self.needs_asked)
-        self.setup.run_clicked.connect(self.run_requested)
-        self.setup.cancel_clicked.connect(self.cancel_requested)
         self.past.chosen.connect(self._on_chosen)
-        self.past.deleted.connect(self.delete_requested)
-        self.result.report_clicked.connect(self.report_requested)
         back = IconButton(theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Ctrl+Shift+L)"))
-        back.clicked.connect(self.back_clicked)
+        back.clicked.connect(kit.act("chat.write"))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.setHandleWidth(1)
         split.setChildrenCollapsible(False)
@@ -154,7 +133,7 @@ class LabPage(QWidget):
         self.setup.show_question(question)
         self._show_running()
         self.result.show_words("")
-        self.results_asked.emit(question.id)
+        self._commands.lab.ask_results(question.id)
 
     @Slot(object)
     def _on_chosen(self, picked: tuple[PastResult, ...]) -> None:

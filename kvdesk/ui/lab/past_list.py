@@ -11,6 +11,7 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from kvdesk.protocol.experiment import Parameter
+from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
@@ -20,15 +21,13 @@ _ROW_PX: Final = 24
 
 
 class PastList(QWidget):
-    """Signals: `chosen` with a tuple of one or two PastResults, the earlier one first; `deleted` with those that are to
-    go.
-    """
+    """`chosen` has a tuple of one or two PastResults, the earlier one first."""
 
-    chosen = Signal(object)
-    deleted = Signal(object)
+    chosen = Signal(tuple)
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
+        self._commands = commands
         self._results: tuple[PastResult, ...] = ()
         self.view = QListWidget()
         self.view.setAccessibleName(tr("Past results"))
@@ -70,7 +69,7 @@ class PastList(QWidget):
     @Slot()
     def _on_delete(self) -> None:
         if rows := [index.row() for index in self.view.selectedIndexes()]:
-            self.deleted.emit(tuple(self._results[row] for row in rows))
+            self._commands.lab.delete_results(tuple(self._results[row] for row in rows))
 
     def show_results(
         self, results: Sequence[PastResult], selected: Path | None = None, parameters: Sequence[Parameter] = ()

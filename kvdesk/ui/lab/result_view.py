@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from kvdesk.protocol.experiment import Parameter, Plot, Table
+from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.lab.tables import ResultTable
@@ -28,12 +29,11 @@ _BETWEEN: Final = 16  # px from one part to the next
 
 
 class ResultView(QScrollArea):
-    """Signals: `report_clicked` with the PastResult whose report is wanted."""
+    """Verdict, figures, plots and tables."""
 
-    report_clicked = Signal(object)
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
+        self._commands = commands
         self._theme = theme
         self._parts: list[QWidget] = []
         self.setWidgetResizable(True)
@@ -133,7 +133,7 @@ class ResultView(QScrollArea):
         button = QPushButton(tr("Open the report"))
         button.setProperty("scale", "small")
         button.setToolTip(tr("Open the page with plots, samples and machine in the browser"))
-        button.clicked.connect(lambda: self.report_clicked.emit(past))
+        button.clicked.connect(lambda: self._commands.lab.open_report(past))
         row.addWidget(button)
         return row
 

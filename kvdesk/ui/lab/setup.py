@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import (
     QButtonGroup,
     QGridLayout,
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.paths import model_name
 from kvdesk.protocol.experiment import Parameter, Request
+from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.lab.source_choice import OTHER, SourceChoice
 from kvdesk.ui.widgets.choose_file import ask_for_file
@@ -33,14 +34,11 @@ _ASK_MS: Final = 150  # after the last change
 
 
 class Setup(QWidget):
-    """Signals: `run_clicked` and `needs_asked` with a Request, `cancel_clicked`."""
+    """Asks what an experiment would take, and for its run."""
 
-    run_clicked = Signal(object)
-    needs_asked = Signal(object)
-    cancel_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
+        self._commands = commands
         self._question: Question | None = None
         self._fields: dict[str, WholeField | RealField] = {}
         self._models: list[ModelChoice] = []
@@ -53,7 +51,7 @@ class Setup(QWidget):
         self.run_button.clicked.connect(self._on_run)
         self.cancel_button = QPushButton(tr("Cancel"))
         self.cancel_button.setToolTip(tr("End the experiment's process at once; its samples are lost"))
-        self.cancel_button.clicked.connect(self.cancel_clicked)
+        self.cancel_button.clicked.connect(self._on_cancel_clicked)
         self.cancel_button.hide()
         self._forms = QButtonGroup(self)
         forms = QHBoxLayout()
@@ -215,6 +213,10 @@ class Setup(QWidget):
         self._ask()
 
     @Slot()
+    def _on_cancel_clicked(self) -> None:
+        self._commands.lab.cancel()
+
+    @Slot()
     def _on_form(self) -> None:
         short = self._forms.checkedId() == 0
         for parameter in self._question.parameters if self._question else ():
@@ -239,7 +241,7 @@ class Setup(QWidget):
         self._show_state()
         request = self.request
         if request is not None:
-            self.needs_asked.emit(request)
+            self._commands.lab.ask_needs(request)
             return
         problem = self._problem
         self._needs.setText(problem or tr("Open a model, or choose a file, to run an experiment on."))
@@ -251,7 +253,7 @@ class Setup(QWidget):
         if (request := self.request) is None:
             return
         if self._can:
-            self.run_clicked.emit(request)
+            self._commands.lab.begin(request)
         elif self._can is None:
             self._ask(wants=True)
 

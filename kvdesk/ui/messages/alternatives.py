@@ -23,6 +23,7 @@ from kvdesk.chat import Message, MessageId
 from kvdesk.translation import tr
 from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.readout import stats_rows
@@ -34,12 +35,12 @@ _RENDER_MS: Final = 100
 class AlternativesView(QWidget):
     """Left and Right go from answer to answer, Enter keeps the one that has the focus. Others stay as branches."""
 
-    kept = Signal(str)
     closed = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
-        self._theme = theme
+        theme = kit.theme
+        self._kit, self._theme = kit, theme
         self._columns: list[_Column] = []
         self._grown: dict[MessageId, Message] = {}
         self._title = ElidedLabel()
@@ -94,7 +95,7 @@ class AlternativesView(QWidget):
         for number, answer in enumerate(answers):
             name = tr("Answer {i} of {n}").format(i=number + 1, n=len(answers))
             column = _Column(self._theme, name, answer, is_shown=answer.id == shown)
-            column.keep.clicked.connect(partial(self.kept.emit, answer.id))
+            column.keep.clicked.connect(partial(self._keep, answer))
             self._columns.append(column)
             self._row.addWidget(column, 1)
             column.show()  # now, so that it can get the focus
@@ -116,6 +117,11 @@ class AlternativesView(QWidget):
             self._columns[here].keep.click()
         else:
             super().keyPressEvent(event)
+
+    def _keep(self, answer: Message, _checked: bool = False) -> None:
+        """The chat goes on from this answer; it is shown even where it is shown already."""
+        self.closed.emit()
+        self._kit.commands.show_branch(answer.conversation, answer.id)
 
     def _here(self) -> int | None:
         """The answer in which the keyboard is."""

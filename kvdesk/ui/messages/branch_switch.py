@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from collections.abc import Callable
+
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from kvdesk.chat import MessageId
@@ -12,21 +13,18 @@ from kvdesk.ui.widgets.theme import Theme
 
 
 class BranchSwitch(QWidget):
-    """Hidden where there is only one."""
+    """Hidden where there is only one. `show`: another one; `compare`: put all of them side by side."""
 
-    chosen = Signal(str)  # message
-    compare_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, show: Callable[[MessageId], None], compare: Callable[[], None]) -> None:
         super().__init__()
         self._all: tuple[MessageId, ...] = ()
-        self._at = 0
+        self._at, self._show = 0, show
         self._before = IconButton(theme, "chevron-left", tr("The version before this one"))
         self._after = IconButton(theme, "chevron-right", tr("The version after this one"))
         self._before.clicked.connect(lambda: self._go(-1))
         self._after.clicked.connect(lambda: self._go(1))
         self.compare = IconButton(theme, "compare", tr("Compare these answers"), tr("Show these answers side by side"))
-        self.compare.clicked.connect(self.compare_clicked)
+        self.compare.clicked.connect(compare)
         self._text = label("", tone="secondary", scale="small")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -64,4 +62,4 @@ class BranchSwitch(QWidget):
 
     def _go(self, by: int) -> None:
         if 0 <= self._at + by < len(self._all):
-            self.chosen.emit(self._all[self._at + by])
+            self._show(self._all[self._at + by])

@@ -14,7 +14,7 @@ from kvdesk.conversations.branch_rows import BranchRow
 from kvdesk.graphemes import cut
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.typing import passes_typing_on
 from kvdesk.viewmodel.palette import branch_index
 
@@ -29,13 +29,12 @@ _ICON_PX: Final = 14
 class BranchTree(QFrame):
     """Hidden until it is opened. A full dot: its beginning is in the cache; bold: it is on the branch that is shown."""
 
-    chosen = Signal(str)  # the branches through this message: the newest of them is to be shown
     opened = Signal()
-    closed = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
-        self._theme = theme
+        theme = kit.theme
+        self._kit, self._theme = kit, theme
         self._rows: tuple[BranchRow, ...] = ()
         self._items: list[QTreeWidgetItem] = []
         self._shown: frozenset[MessageId] = frozenset()
@@ -85,7 +84,7 @@ class BranchTree(QFrame):
     def close_tree(self) -> None:
         if self.isVisible():
             self.hide()
-            self.closed.emit()
+            self._kit.actions.run("chat.write")
 
     def show_rows(self, rows: Sequence[BranchRow], shown: frozenset[MessageId], colour: int) -> None:
         """The branches, the messages that are shown, and the colour of the conversation."""
@@ -193,6 +192,6 @@ class BranchTree(QFrame):
         item = self.tree.currentItem()
         if item is None:
             return
-        last = self._rows[item.data(0, _ROW)].messages[-1]
-        if last not in self._shown:
-            self.chosen.emit(last)
+        last, selected = self._rows[item.data(0, _ROW)].messages[-1], self._kit.store.selected
+        if last not in self._shown and selected is not None:
+            self._kit.commands.show_branch(selected, last)

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Final, cast
 
 from PySide6.QtCore import QPoint, Signal, Slot
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from kvdesk.chat import Message, MessageId, finish_of
 from kvdesk.protocol.chat import Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnPreview, TurnStarted
@@ -16,8 +16,9 @@ from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.text_chunks import PIECE_LINES
 from kvdesk.ui.messages.message_list import GAP_PX, MessageList
+from kvdesk.ui.messages.message_menu import message_menu
 from kvdesk.ui.messages.message_widget import MessageWidget
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.values import replace
 
@@ -28,33 +29,17 @@ _LINE_CHARS: Final = 80  # of a line, where a height is estimated
 class ChatView(MessageList):
     """A column of text about 72 characters wide, more in a very wide pane (`Theme.column_in`)."""
 
-    regenerate_clicked = Signal()
-    continue_clicked = Signal()
-    edited = Signal(str, str, bool)  # message, its new text, whether an answer is to go on
-    edit_paused = Signal(str, str)  # message, its text as it is edited, after a pause in typing
-    unpin_clicked = Signal(str)
     pinned_changed = Signal()
     texts_changed = Signal()  # other messages, or a text that ended
-    edit_clicked = Signal(str)
-    branch_clicked = Signal(str)
-    compare_clicked = Signal(str)  # an answer that has others at its place
-    menu_requested = Signal(str, QPoint)
-    shorten_clicked = Signal(str)  # the question that did not fit
-    larger_clicked = Signal()
-    policy_clicked = Signal()
-    stop_clicked = Signal()  # under an answer that repeats itself
     text_selected = Signal(str, int, int)
     looked_at = Signal(str, bool)
     """The message under the pointer, or with the keyboard (True), from now on; "" for none."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__(self._made_for, theme.column_in, self._is_busy)
-        self._theme = theme
+    def __init__(self, kit: Kit) -> None:
+        super().__init__(self._made_for, kit.theme.column_in, self._is_busy)
+        self._kit, self._store = kit, kit.store
         self._can_answer = True
-        self.why_not_continued = ""
         self._messages: dict[MessageId, Message] = {}  # in their order
-        self._branches: Mapping[MessageId, tuple[MessageId, ...]] = {}
-        self._retention: Mapping[MessageId, str] = {}
         self._full: set[MessageId] = set()  # answers that a full context ended, or kept from beginning
         self._dirty: set[MessageId] = set()
         self._edits: dict[MessageId, str] = {}  # of messages that have no widget now
@@ -102,7 +87,10 @@ class ChatView(MessageList):
         return any(widget.editor is not None for widget in self.widgets)
 
     def start_edit(self, message: MessageId) -> None:
-        """Edit a message in its place."""
+        """Edit a message in its place, unless an answer is being written; a question only where it could be sent."""
+        known, store = self._messages.get(message), self._store
+        if known is None or store.is_answering or not (store.can_chat or known.role == "assistant"):
+            return
         if isinstance(widget := self.scroll_to(message), MessageWidget):
             widget.start_edit()
             self._show_editor(widget)
@@ -143,8 +131,7 @@ class ChatView(MessageList):
             return False
         return any(name in edits for name in takewhile(lambda name: name != message, self._messages))
 
-    @Slot()
-    def _on_editing_changed(self) -> None:
+    def editing_changed(self) -> None:
         for name, widget in self._widgets().items():
             widget.set_dim(self._follows_edit(name))
         self.arrange()
@@ -162,7 +149,6 @@ class ChatView(MessageList):
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._edits = self.edits
         self._messages = {message.id: message for message in messages}
-        self._branches, self._retention = {}, {}
         self._words, self._hit = (), None
         self._pointed.clear()
         self._look_at(None, by_keyboard=False)
@@ -193,32 +179,31 @@ class ChatView(MessageList):
         self.append(message.id, _estimate(message))
         self.texts_changed.emit()
 
-    def set_why_not_continued(self, why: str) -> None:
-        """Why the engine cannot continue an answer; "" where it can."""
-        self.why_not_continued = why
+    def show_why_not_continued(self) -> None:
+        """Whether the engine can continue an answer may have changed."""
+        why = self._store.why_not_continued
         for widget in self.widgets:
             widget.set_why_not_continued(why)
 
-    def show_branches(self, branches: Mapping[MessageId, tuple[MessageId, ...]]) -> None:
-        """Messages that have others at their place, and all of those."""
-        self._branches = branches
+    def show_forks(self) -> None:
+        """Messages that have others at their place may be others."""
         for name, widget in self._widgets().items():
-            widget.show_branches(branches.get(name, ()))
-
-    @property
-    def has_branches(self) -> bool:
-        """Whether any message that is shown has others at its place."""
-        return bool(self._branches)
+            widget.show_branches(self._store.forks.get(name, ()))
 
     @property
     def comparable(self) -> MessageId | None:
         """The last answer that is shown and has others at its place."""
         answers = (name for name in reversed(self._messages) if self._messages[name].role == "assistant")
-        return next((name for name in answers if name in self._branches), None)
+        return next((name for name in answers if name in self._store.forks), None)
 
-    def show_retention(self, retention: Mapping[MessageId, str]) -> None:
+    @property
+    def _retention(self) -> Mapping[MessageId, str]:
         """How near messages are to being evicted: "in the cache", "next" or "evicted"."""
-        self._retention = retention
+        return self._store.retention_of(self._store.selected) if self._store.selected is not None else {}
+
+    def show_retention(self) -> None:
+        """Messages may be nearer to being evicted."""
+        retention = self._retention
         for name, widget in self._widgets().items():
             widget.show_retention(retention.get(name, ""))
 
@@ -245,10 +230,22 @@ class ChatView(MessageList):
                 widget.point_at(first, last)
         self._pointed = set(places)
 
-    @Slot(str, bool)
-    def _on_hovered(self, message: str, over: bool) -> None:
+    def menu(self, message: MessageId) -> QMenu | None:
+        """The menu of a message; None where it is not shown."""
+        return message_menu(self, self._kit, self.widget_of(message), is_last=message == self.last)
+
+    def open_menu(self, message: MessageId, at: QPoint) -> None:
+        """Open the menu of a message there on the screen."""
+        if (menu := self.menu(message)) is not None:
+            menu.aboutToHide.connect(menu.deleteLater)
+            menu.popup(at)
+
+    def select_text(self, message: MessageId, first: int, last: int) -> None:
+        self.text_selected.emit(message, first, last)
+
+    def hover(self, message: MessageId, *, over: bool) -> None:
         if over:
-            self._look_at(MessageId(message), by_keyboard=False)
+            self._look_at(message, by_keyboard=False)
         elif self._looked_at == (message, False):
             self._look_at(None, by_keyboard=False)
 
@@ -377,32 +374,16 @@ class ChatView(MessageList):
 
     def _made_for(self, message_id: MessageId, parent: QWidget, gradually: bool) -> MessageWidget:
         message = self._messages[message_id]
-        widget = MessageWidget(self._theme, message, parent, gradually=gradually)
-        widget.regenerate_clicked.connect(self.regenerate_clicked)
-        widget.set_why_not_continued(self.why_not_continued)
-        widget.continue_clicked.connect(self.continue_clicked)
-        widget.edited.connect(self.edited)
-        widget.edit_paused.connect(self.edit_paused)
+        widget = MessageWidget(self._kit, self, message, parent, gradually=gradually)
+        widget.set_why_not_continued(self._store.why_not_continued)
         widget.set_why_not_saved(self._why_not_saved.get(message.role, ""))
-        widget.unpin_clicked.connect(self.unpin_clicked)
-        widget.edit_clicked.connect(self.edit_clicked)
-        widget.branch_clicked.connect(self.branch_clicked)
-        widget.compare_clicked.connect(self.compare_clicked)
-        widget.menu_requested.connect(self.menu_requested)
-        widget.text_selected.connect(self.text_selected)
-        widget.hovered.connect(self._on_hovered)
-        widget.show_branches(self._branches.get(message.id, ()))
+        widget.show_branches(self._store.forks.get(message.id, ()))
         widget.show_retention(self._retention.get(message.id, ""))
         widget.set_full(self._is_full(message))
-        widget.larger_clicked.connect(self.larger_clicked)
-        widget.policy_clicked.connect(self.policy_clicked)
-        widget.stop_clicked.connect(self.stop_clicked)
-        widget.shorten_clicked.connect(lambda: self.shorten_clicked.emit(message.parent or ""))
         widget.set_last(message.id == self.last and self._can_answer)
         widget.set_can_edit(self._can_answer)
         self._restore_edit(widget)
         widget.set_dim(self._follows_edit(message_id))
-        widget.editing_changed.connect(self._on_editing_changed)
         if self._words:
             self._mark(message_id, widget)
         return widget

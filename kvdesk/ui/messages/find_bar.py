@@ -14,7 +14,7 @@ from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.find_in_chat import MOST, Finder, Hit, nearest
 
 _MOST: Final = 100  # characters of what is selected that are looked for
@@ -23,11 +23,10 @@ _MOST: Final = 100  # characters of what is selected that are looked for
 class FindBar(QFrame):
     """Hidden until it is asked for. Enter and Shift+Enter go on and back, round and round; `leave` (Esc) closes it."""
 
-    left = Signal()
-
-    def __init__(self, theme: Theme, view: ChatView) -> None:
+    def __init__(self, kit: Kit, view: ChatView) -> None:
         super().__init__()
-        self._view = view
+        theme = kit.theme
+        self._kit, self._view = kit, view
         self._finder = Finder()
         self._hits: tuple[Hit, ...] = ()
         self._at = -1
@@ -94,7 +93,7 @@ class FindBar(QFrame):
             self._hits, self._at = (), -1
             self._finder.forget()
             self._view.mark_found(())
-            self.left.emit()
+            self._kit.actions.run("chat.write")
 
     @Slot()
     def _on_text_changed(self) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
-from PySide6.QtCore import QPoint, Signal, Slot
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk import folding
@@ -29,7 +30,6 @@ class MessageBody(QWidget):
     `plain`: the text was typed, nothing in it means anything. `quiet`: prose in the secondary tone.
     """
 
-    copy_clicked = Signal()
     selected = Signal(int, int)  # characters of the source
 
     def __init__(self, theme: Theme, *, plain: bool = False, quiet: bool = False) -> None:
@@ -152,14 +152,14 @@ class MessageBody(QWidget):
         self._end = pieces[n_shown].start if n_shown < len(pieces) else len(source)
         hidden = sum(len(piece.text) for piece in pieces[n_shown:]) if self._n_made is None else 0
         if hidden and self._rest is None:
-            self._rest = _Rest(can_copy=self._plain)  # an answer has its own button
-            self._rest.more_clicked.connect(self.show_more)
-            self._rest.copy_clicked.connect(self.copy_clicked)
+            self._rest = _Rest(self.show_more, self._copy if self._plain else None)  # an answer has its own button
             self._all.addWidget(self._rest)
         if self._rest is not None:
             self._rest.show_hidden(hidden)
 
-    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._source)
+
     def show_more(self) -> None:
         """Reveal the next piece."""
         self._show_page()
@@ -220,22 +220,20 @@ class MessageBody(QWidget):
 class _Rest(QWidget):
     """Under a text whose end is not shown yet."""
 
-    more_clicked = Signal()
-    copy_clicked = Signal()
-
-    def __init__(self, *, can_copy: bool) -> None:
+    def __init__(self, more: Callable[[], None], copy_all: Callable[[], None] | None) -> None:
         super().__init__()
         self._more, copy = ElidedButton(), QPushButton(tr("Copy all"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
-        for button, clicked in ((self._more, self.more_clicked), (copy, self.copy_clicked)):
+        for button, clicked in ((self._more, more), (copy, copy_all)):
             button.setProperty("quiet", True)
             button.setProperty("scale", "small")
-            button.clicked.connect(clicked)
+            if clicked is not None:
+                button.clicked.connect(clicked)
             row.addWidget(button)
         row.addStretch(1)
-        copy.setVisible(can_copy)
+        copy.setVisible(copy_all is not None)
 
     def show_hidden(self, n_characters: int) -> None:
         self._more.setText(tr("Show more  ·  {n} characters").format(n=f"{n_characters:,}"))

@@ -15,7 +15,7 @@ from kvdesk.ui.messages.room_help import RoomHelp, edit_words, select_excess
 from kvdesk.ui.widgets.controls import label, set_tone
 from kvdesk.ui.widgets.direction import align_by_text
 from kvdesk.ui.widgets.input_method import composes
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 
 PAUSE_MS: Final = 300
 _LEAST_LINES: Final = {"user": 2, "assistant": 4}
@@ -31,10 +31,8 @@ class MessageEditor(QWidget):
     saved = Signal(str, bool)  # the text, and whether the model is to continue it
     left = Signal()
     paused = Signal(str)  # the text, at first and after a pause in typing
-    larger_clicked = Signal()
-    policy_clicked = Signal()
 
-    def __init__(self, theme: Theme, message: Message, *, can_continue: bool = False) -> None:
+    def __init__(self, kit: Kit, message: Message, *, can_continue: bool = False) -> None:
         super().__init__()
         self._message = message
         self._preview: TurnPreview | None = None
@@ -45,7 +43,7 @@ class MessageEditor(QWidget):
         self.edit.setAccessibleName(tr("Text of the answer") if self._is_answer else tr("Text of the question"))
         self.edit.setTabChangesFocus(True)
         self.edit.setProperty("boxed", "true")
-        theme.give_font(self.edit, "text")
+        kit.theme.give_font(self.edit, "text")
         self.edit.left.connect(self.left)
         self.edit.entered.connect(self._on_entered)
         self.edit.textChanged.connect(self._on_text_changed)
@@ -57,10 +55,7 @@ class MessageEditor(QWidget):
         for line in (hint, self._cost):
             line.setWordWrap(True)
         self._cost.hide()
-        self._help = RoomHelp()
-        self._help.shorten_clicked.connect(self._on_shorten_clicked)
-        self._help.larger_clicked.connect(self.larger_clicked)
-        self._help.policy_clicked.connect(self.policy_clicked)
+        self._help = RoomHelp(kit, self._shorten)
         self._help.hide()
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self.ask)
@@ -154,8 +149,7 @@ class MessageEditor(QWidget):
         self._save.setEnabled(can)
         self._go_on.setEnabled(can)
 
-    @Slot()
-    def _on_shorten_clicked(self) -> None:
+    def _shorten(self) -> None:
         if self._preview is not None:
             select_excess(self.edit, self._preview.n_fitting)
             self.edit.setFocus(Qt.FocusReason.OtherFocusReason)

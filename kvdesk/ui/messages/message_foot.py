@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QEvent, QTimer, Signal
+from PySide6.QtCore import QEvent, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import FEW_TOKENS, Message, ended_early, finish_of
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import reasons, stats_parts, stats_tip
 
@@ -71,12 +73,9 @@ class Waiting(QWidget):
 class MessageFoot(QWidget):
     """Why it ended and what it cost, in one quiet line, and what can be done with it."""
 
-    copy_clicked = Signal()
-    again_clicked = Signal()
-    continue_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit, copy: Callable[[], None]) -> None:
         super().__init__()
+        theme = kit.theme
         self._lines: tuple[str, ...] = ("",)  # the same, shorter and shorter
         self._stats = ElidedLabel()
         self._stats.setObjectName("answerStats")
@@ -85,9 +84,9 @@ class MessageFoot(QWidget):
         self._copy = IconButton(theme, "copy", tr("Copy this answer"))
         self._again = IconButton(theme, "again", tr("Answer again"), tr("Answer again (Ctrl+R)"))
         self._continue = IconButton(theme, "play", tr("Continue the answer"))
-        self._continue.clicked.connect(self.continue_clicked)
-        self._copy.clicked.connect(self.copy_clicked)
-        self._again.clicked.connect(self.again_clicked)
+        self._continue.clicked.connect(kit.act("chat.continue"))
+        self._copy.clicked.connect(copy)
+        self._again.clicked.connect(kit.act("chat.regenerate"))
         self._ask = QToolButton()
         self._ask.setText(tr("Why?"))
         self._ask.setToolTip(tr("Why the first token came when it did, and what was reused; Esc closes it"))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Final
+from functools import partial
+from typing import Final, Protocol
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, Qt, Slot
 from PySide6.QtGui import QContextMenuEvent, QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import (
     QApplication,
@@ -31,6 +32,7 @@ from kvdesk.ui.messages.message_foot import MessageFoot, Waiting
 from kvdesk.ui.messages.message_list import Gradual, settle_around
 from kvdesk.ui.messages.room_help import RoomHelp
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.repetition import repeated
@@ -49,33 +51,35 @@ _DIM: Final = 0.4
 _STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
 
 
+class Owner(Protocol):
+    """The view that a message is shown in."""
+
+    def start_edit(self, message: MessageId) -> None:
+        """Edit a message in its place, where that is possible now."""
+
+    def open_menu(self, message: MessageId, at: QPoint) -> None:
+        """Open its menu there on the screen."""
+
+    def hover(self, message: MessageId, *, over: bool) -> None:
+        """Whether the pointer is over it from now on."""
+
+    def select_text(self, message: MessageId, first: int, last: int) -> None:
+        """These characters of it, as the model reads it, are selected; none where both are equal."""
+
+    def editing_changed(self) -> None:
+        """A message is edited from now on, or no longer."""
+
+
 class MessageWidget(Gradual):
     """Shows a message as it is and as it grows."""
 
-    regenerate_clicked = Signal()
-    continue_clicked = Signal()
-    edited = Signal(str, str, bool)  # message, its new text, whether an answer is to go on
-    edit_paused = Signal(str, str)  # message, its text after a pause in typing
-    edit_clicked = Signal(str)  # message
-    editing_changed = Signal()
-    unpin_clicked = Signal(str)  # message
-    shorten_clicked = Signal()
-    larger_clicked = Signal()
-    policy_clicked = Signal()
-    stop_clicked = Signal()
-    branch_clicked = Signal(str)  # another message at this place
-    compare_clicked = Signal(str)  # message
-    text_selected = Signal(str, int, int)
-    """Message, first character of it as the model reads it, last + 1; equal where nothing is selected."""
-    menu_requested = Signal(str, QPoint)  # message; where, on the screen
-    hovered = Signal(str, bool)  # message; whether the pointer is over it from now on
-
     def __init__(
-        self, theme: Theme, message: Message, parent: QWidget | None = None, *, gradually: bool = False
+        self, kit: Kit, owner: Owner, message: Message, parent: QWidget | None = None, *, gradually: bool = False
     ) -> None:
         """`gradually`: the text is made piece by piece, by `make_next`. With a parent it is styled only once."""
         super().__init__(parent)
-        self._theme = theme
+        self._kit, self._owner, self._theme = kit, owner, kit.theme
+        theme = kit.theme
         self._message = message
         self._shown: tuple[str, bool, int] | None = None  # text, whether it grows, time of its reasoning
         self._clock = ThoughtClock()
@@ -101,7 +105,6 @@ class MessageWidget(Gradual):
         self._body = MessageBody(theme, plain=message.role != "assistant")
         if gradually:
             self._body.make_gradually()
-        self._body.copy_clicked.connect(self._on_copy_clicked)
         self._body.selected.connect(self._on_selected)
         self._cards: AttachmentCards | None = None
         self._switch: BranchSwitch | None = None  # made where there are several to choose from
@@ -129,10 +132,7 @@ class MessageWidget(Gradual):
         self._waiting: Waiting | None = None
         self._foot: MessageFoot | None = None
         if message.role == "assistant":
-            self._waiting, self._foot = Waiting(theme), MessageFoot(theme)
-            self._foot.copy_clicked.connect(self._on_copy_clicked)
-            self._foot.again_clicked.connect(self.regenerate_clicked)
-            self._foot.continue_clicked.connect(self.continue_clicked)
+            self._waiting, self._foot = Waiting(theme), MessageFoot(kit, self._copy)
         for widget in (self._waiting, self._note, self._foot):
             if widget is not None:
                 column.addWidget(widget)
@@ -224,10 +224,7 @@ class MessageWidget(Gradual):
     def _show_help(self) -> None:
         shown = self._is_full and self._is_last and self._message.state != "streaming"
         if shown and self._help is None:
-            self._help = RoomHelp()
-            self._help.shorten_clicked.connect(self.shorten_clicked)
-            self._help.larger_clicked.connect(self.larger_clicked)
-            self._help.policy_clicked.connect(self.policy_clicked)
+            self._help = RoomHelp(self._kit, lambda: self._owner.start_edit(self._message.parent or MessageId("")))
             self._column.insertWidget(self._column.indexOf(self._note) + 1, self._help)
         if self._help is not None:
             self._help.setVisible(shown)
@@ -236,9 +233,12 @@ class MessageWidget(Gradual):
     @property
     def switch(self) -> BranchSwitch:
         if self._switch is None:
-            self._switch = BranchSwitch(self._theme)
-            self._switch.chosen.connect(self.branch_clicked)
-            self._switch.compare_clicked.connect(lambda: self.compare_clicked.emit(self._message.id))
+            commands, conversation = self._kit.commands, self._message.conversation
+            self._switch = BranchSwitch(
+                self._theme,
+                partial(commands.show_branch, conversation),
+                lambda: commands.compare(conversation, self._message.id),
+            )
             if self._foot is not None:
                 self._foot.add_switch(self._switch)
             else:
@@ -332,8 +332,7 @@ class MessageWidget(Gradual):
     def _show_loop(self) -> None:
         is_loop = self._message.state == "streaming" and bool(repeated(self._message.text))
         if is_loop and self._loop is None:
-            self._loop = LoopNotice()
-            self._loop.stop_clicked.connect(self.stop_clicked)
+            self._loop = LoopNotice(self._kit)
             self._column.insertWidget(self._column.indexOf(self._note), self._loop)
         if self._loop is not None:
             self._loop.set_shown(is_loop)
@@ -353,6 +352,10 @@ class MessageWidget(Gradual):
         ended = replace(self._message, state=event.state, stats=event.stats, note=event.note, finish=event.finish)
         self.show_message(ended)
 
+    def ask_for_edit(self) -> None:
+        """Edit it in its place, where that is possible now."""
+        self._owner.start_edit(self._message.id)
+
     def set_last(self, is_last: bool) -> None:
         """Only the last answer can be made again."""
         if is_last != self._is_last:
@@ -371,22 +374,20 @@ class MessageWidget(Gradual):
         """
         if self._editor is None:
             can_continue = self._foot is not None and self._is_last and not self._why_not_continued
-            editor = MessageEditor(self._theme, self._message, can_continue=can_continue)
+            editor = MessageEditor(self._kit, self._message, can_continue=can_continue)
             editor.refuse(self._why_not_saved)
             editor.saved.connect(self._on_edited)
             editor.left.connect(self.end_edit)
-            editor.paused.connect(lambda text: self.edit_paused.emit(self._message.id, text))
-            editor.larger_clicked.connect(self.larger_clicked)
-            editor.policy_clicked.connect(self.policy_clicked)
+            editor.paused.connect(self._on_paused)
             self._inner.insertWidget(self._inner.indexOf(self._body), editor)
             self._editor = editor
             self._show_parts()
             editor.show()  # now, so that it can get the focus
         if text is None:
             self._editor.begin()
-        else:
+            self._owner.editing_changed()
+        else:  # the view is just making this widget
             self._editor.edit.setPlainText(text)
-        self.editing_changed.emit()
 
     @Slot()
     def end_edit(self) -> None:
@@ -400,7 +401,7 @@ class MessageWidget(Gradual):
             self._show_parts()
             if had_focus:
                 self.show_arrival()
-            self.editing_changed.emit()
+            self._owner.editing_changed()
 
     @property
     def editor(self) -> MessageEditor | None:
@@ -416,8 +417,18 @@ class MessageWidget(Gradual):
     @Slot(str, bool)
     def _on_edited(self, text: str, go_on: bool) -> None:
         self.end_edit()
-        if text != self._message.text or go_on:
-            self.edited.emit(self._message.id, text, go_on)
+        message, commands = self._message, self._kit.commands
+        if self._kit.store.is_answering or (text == message.text and not go_on):
+            return
+        if message.role == "assistant":
+            commands.edit_answer(message.conversation, message.id, text, go_on=go_on)
+        else:
+            commands.edit_question(message.conversation, message.id, text)
+
+    @Slot(str)
+    def _on_paused(self, text: str) -> None:
+        """What it would cost is answered by `TurnPreview`."""
+        self._kit.commands.preview(self._message.conversation, text, self._message.id)
 
     def set_can_edit(self, can: bool) -> None:
         """Whether an edited message could be sent."""
@@ -427,32 +438,35 @@ class MessageWidget(Gradual):
     @Slot(int, int)
     def _on_selected(self, first: int, last: int) -> None:
         before = len(attached_text(self._message.attachments))
-        self.text_selected.emit(self._message.id, before + first, before + last)
+        self._owner.select_text(self._message.id, before + first, before + last)
 
     def show_arrival(self) -> None:
         """Somebody was led here: the keyboard goes on from here."""
         self._more.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    @Slot()
-    def _on_copy_clicked(self) -> None:
+    def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._message.text)
         if self._foot is not None:
             self._foot.show_copied()
 
     @Slot()
+    def _on_unpin_clicked(self) -> None:
+        self._kit.commands.pin_message(self._message.conversation, self._message.id, pinned=False)
+
+    @Slot()
     def _on_more_clicked(self) -> None:
-        self.menu_requested.emit(self._message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
+        self._owner.open_menu(self._message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
 
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)
-        self.hovered.emit(self._message.id, True)
+        self._owner.hover(self._message.id, over=True)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self.hovered.emit(self._message.id, False)
+        self._owner.hover(self._message.id, over=False)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        self.menu_requested.emit(self._message.id, event.globalPos())
+        self._owner.open_menu(self._message.id, event.globalPos())
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         """The line over the text: the author, and the buttons."""
@@ -462,12 +476,12 @@ class MessageWidget(Gradual):
         row.addWidget(self._who, 1)
         row.addWidget(self._retention)
         self._pin = IconButton(theme, "pin", tr("Unpin this message"))
-        self._pin.clicked.connect(lambda: self.unpin_clicked.emit(self._message.id))
+        self._pin.clicked.connect(self._on_unpin_clicked)
         row.addWidget(self._pin)
         if self._message.role == "user":
             tip = tr("Edit it here, and have that answered in a new branch; this one stays")
             self._edit = IconButton(theme, "edit", tr("Edit this message"), tip)
-            self._edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
+            self._edit.clicked.connect(self.ask_for_edit)
             row.addWidget(self._edit)
         row.addWidget(self._more)
         return row

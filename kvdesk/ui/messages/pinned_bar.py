@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from kvdesk.chat import Message
+from kvdesk.chat import Message, MessageId
 from kvdesk.graphemes import cut
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedButton, IconButton, plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 
 MOST_LISTED: Final = 3  # the others are in a menu
 _TEXT: Final = 160  # characters of a message that can stand on a line
@@ -21,15 +21,12 @@ _IN_MENU: Final = 60
 
 
 class PinnedBar(QWidget):
-    """Hidden where nothing is pinned."""
+    """Hidden where nothing is pinned. `go`: to a message."""
 
-    chosen = Signal(str)  # message
-    unpin_clicked = Signal(str)  # message
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit, go: Callable[[MessageId], None]) -> None:
         super().__init__()
-        self._theme = theme
-        self._shown: tuple[tuple[str, str], ...] = ()
+        self._kit, self._theme, self._go = kit, kit.theme, go
+        self._shown: tuple[tuple[MessageId, str], ...] = ()
         self.setAccessibleName(tr("Pinned messages"))
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(12, 0, 12, 4)
@@ -64,7 +61,7 @@ class PinnedBar(QWidget):
             self._column.addWidget(row)
         self.setVisible(bool(shown))
 
-    def _row(self, name: str, text: str) -> QWidget:
+    def _row(self, name: MessageId, text: str) -> QWidget:
         row = QWidget()
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
@@ -77,15 +74,19 @@ class PinnedBar(QWidget):
         go.setToolTip(
             plain_tip(text + "\n\n" + tr("Pinned: a click goes there. A pin does not keep it in the context."))
         )
-        go.clicked.connect(partial(self.chosen.emit, name))
+        go.clicked.connect(lambda: self._go(name))
         unpin = IconButton(self._theme, "close", tr("Unpin: {text}").format(text=text), tr("Unpin"))
-        unpin.clicked.connect(partial(self.unpin_clicked.emit, name))
+        unpin.clicked.connect(lambda: self._unpin(name))
         line.addWidget(go)
         line.addStretch(1)
         line.addWidget(unpin)
         return row
 
-    def _more(self, rest: Sequence[tuple[str, str]]) -> QWidget:
+    def _unpin(self, name: MessageId) -> None:
+        if (selected := self._kit.store.selected) is not None:
+            self._kit.commands.pin_message(selected, name, pinned=False)
+
+    def _more(self, rest: Sequence[tuple[MessageId, str]]) -> QWidget:
         button = QToolButton()
         button.setText(tr("%n more pinned", len(rest)))
         button.setProperty("link", "true")
@@ -95,7 +96,7 @@ class PinnedBar(QWidget):
         button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         menu = QMenu(button)
         for name, text in rest:
-            menu.addAction(cut(text, _IN_MENU).replace("&", "&&"), partial(self.chosen.emit, name))
+            menu.addAction(cut(text, _IN_MENU).replace("&", "&&"), partial(self._go, name))
         button.setMenu(menu)
         return button
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from collections.abc import Callable
+
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QToolButton, QWidget
 
 from kvdesk.policies.forecast import in_seconds
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.marks import utf16
+from kvdesk.ui.widgets.kit import Kit
 
 
 def room_words(preview: TurnPreview) -> tuple[str, str]:
@@ -62,38 +64,34 @@ def select_excess(field: QPlainTextEdit, n_fitting: int) -> None:
 
 
 class RoomHelp(QWidget):
-    """Remedies for a context that is too small, each a link."""
+    """Remedies for a context that is too small, each a link. `shorten`: what the first one does."""
 
-    shorten_clicked = Signal()
-    larger_clicked = Signal()
-    policy_clicked = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, kit: Kit, shorten: Callable[[], None]) -> None:
         super().__init__()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
         links = (
-            (tr("Shorten"), tr("Selects the part of the text that does not fit"), self.shorten_clicked),
+            (tr("Shorten"), tr("Selects the part of the text that does not fit"), shorten),
             (
                 tr("Larger context…"),
                 tr("Opens the settings at n_ctx and shows what a larger one takes"),
-                self.larger_clicked,
+                kit.act("settings.context"),
             ),
             (
                 tr("When full…"),
                 tr("What happens then: the oldest messages can be removed from the context"),
-                self.policy_clicked,
+                kit.act("chat.overflow"),
             ),
         )
         self.links: list[QToolButton] = []
-        for text, tip, clicked in links:
+        for text, tip, remedy in links:
             link = QToolButton()
             link.setText(text)
             link.setToolTip(tip)
             link.setProperty("link", "true")
             link.setProperty("scale", "small")
-            link.clicked.connect(clicked)
+            link.clicked.connect(remedy)
             row.addWidget(link)
             self.links.append(link)
         row.addStretch(1)

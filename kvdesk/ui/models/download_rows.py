@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from kvdesk.library.download_queue import Download, State
+from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedLabel, ThinProgress, set_tone
 from kvdesk.ui.widgets.theme import Theme
@@ -20,13 +21,9 @@ _BUTTON_PX: Final = 84
 class DownloadRow(QWidget):
     """One of them."""
 
-    pause_clicked = Signal(str)
-    resume_clicked = Signal(str)
-    cancel_clicked = Signal(str)
-    open_clicked = Signal(str)
-
-    def __init__(self, theme: Theme, download: Download) -> None:
+    def __init__(self, theme: Theme, download: Download, commands: Commands) -> None:
         super().__init__()
+        self._commands = commands
         self._key = download.key
         self._state: State | None = None
         self.name = ElidedLabel(download.title)
@@ -76,27 +73,23 @@ class DownloadRow(QWidget):
     def _on_main(self) -> None:
         match self._state:
             case State.WAITING | State.RUNNING:
-                self.pause_clicked.emit(self._key)
+                self._commands.hub.pause(self._key)
             case State.DONE:
-                self.open_clicked.emit(self._key)
+                self._commands.hub.open(self._key)
             case _:
-                self.resume_clicked.emit(self._key)
+                self._commands.hub.resume(self._key)
 
     @Slot()
     def _on_cancel(self) -> None:
-        self.cancel_clicked.emit(self._key)
+        self._commands.hub.drop(self._key)
 
 
 class DownloadRows(QScrollArea):
     """All of them; hidden while there is none."""
 
-    pause_clicked = Signal(str)
-    resume_clicked = Signal(str)
-    cancel_clicked = Signal(str)
-    open_clicked = Signal(str)
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
+        self._commands = commands
         self._theme = theme
         self.rows: dict[str, DownloadRow] = {}
         self.setAccessibleName(tr("Downloads"))
@@ -122,11 +115,7 @@ class DownloadRows(QScrollArea):
             if download.key in self.rows:
                 self.rows[download.key].show_download(download)
                 continue
-            row = self.rows[download.key] = DownloadRow(self._theme, download)
-            row.pause_clicked.connect(self.pause_clicked)
-            row.resume_clicked.connect(self.resume_clicked)
-            row.cancel_clicked.connect(self.cancel_clicked)
-            row.open_clicked.connect(self.open_clicked)
+            row = self.rows[download.key] = DownloadRow(self._theme, download, self._commands)
             self._column.addWidget(row)
         height = sum(row.sizeHint().height() for row in self.rows.values())
         self.setFixedHeight(min(height, self._theme.px(_MOST_PX)))

@@ -1,20 +1,11 @@
-"""Models to download: those that are recommended, or what a search of the hub found; and the downloads.
-
-Signals (intents)
-    shown()                        the person has come here: only now the network may be asked
-    search_requested(str)          words or owner/name; answer with `show_repos` or `show_problem`
-    files_requested(str)           of a repository; answer with `show_files` or `show_problem`
-    download_requested(Offer)
-    pause_clicked(str), resume_clicked(str), cancel_clicked(str), open_clicked(str)    of a download, by its key
-    access_changed(str, str)       address of the hub, token; None for a token that stays
-"""
+"""Models to download: those that are recommended, or what a search of the hub found; and the downloads."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QFontMetrics, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -28,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.library.download_queue import Download
 from kvdesk.library.hub import Repo
+from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.models.download_rows import DownloadRows
 from kvdesk.ui.widgets.controls import Banner, label, plain_tip
@@ -45,21 +37,11 @@ _ROLE: Final = Qt.ItemDataRole.UserRole
 
 
 class GetModels(QWidget):
-    """Shows what it is told; says what a person wants."""
+    """Shows what it is told."""
 
-    shown = Signal()
-    search_requested = Signal(str)
-    files_requested = Signal(str)
-    download_requested = Signal(object)
-    pause_clicked = Signal(str)
-    resume_clicked = Signal(str)
-    cancel_clicked = Signal(str)
-    open_clicked = Signal(str)
-    access_changed = Signal(str, object)
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
-        self._theme = theme
+        self._theme, self._commands = theme, commands
         self._machine: Machine | None = None
         self._recommended: tuple[Offer, ...] = ()
         self.banner = Banner(theme)
@@ -83,11 +65,7 @@ class GetModels(QWidget):
         self.download = QPushButton(tr("Download"))
         self.download.setProperty("primary", True)
         self.download.clicked.connect(self._on_download)
-        self.downloads = DownloadRows(theme)
-        self.downloads.pause_clicked.connect(self.pause_clicked)
-        self.downloads.resume_clicked.connect(self.resume_clicked)
-        self.downloads.cancel_clicked.connect(self.cancel_clicked)
-        self.downloads.open_clicked.connect(self.open_clicked)
+        self.downloads = DownloadRows(theme, commands)
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(self.search, 1)
@@ -186,7 +164,7 @@ class GetModels(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.shown.emit()
+        self._commands.hub.fill()
 
     # --- making -------------------------------------------------------------------------------------------------------
 
@@ -263,7 +241,7 @@ class GetModels(QWidget):
     @Slot()
     def _on_search(self) -> None:
         if words := self.search.text().strip():
-            self.search_requested.emit(words)
+            self._commands.hub.search(words)
 
     @Slot(str)
     def _on_text(self, text: str) -> None:
@@ -279,7 +257,7 @@ class GetModels(QWidget):
     def _on_expanded(self, item: QTreeWidgetItem) -> None:
         repo = item.data(0, _ROLE)
         if isinstance(repo, str) and not item.childCount():
-            self.files_requested.emit(repo)
+            self._commands.hub.list_files(repo)
 
     @Slot(QTreeWidgetItem, int)
     def _on_activated(self, item: QTreeWidgetItem) -> None:
@@ -290,7 +268,7 @@ class GetModels(QWidget):
     def _on_download(self) -> None:
         if (offer := self.chosen) is not None:
             self.banner.hide()
-            self.download_requested.emit(offer)
+            self._commands.hub.get(offer)
 
     @Slot(bool)
     def _on_access_toggled(self, shown: bool) -> None:
@@ -303,12 +281,12 @@ class GetModels(QWidget):
         token = self._token.text().strip()
         self._token.clear()
         self._access_button.setChecked(False)
-        self.access_changed.emit(self._endpoint.text().strip(), token or None)
+        self._commands.hub.set_access(self._endpoint.text().strip(), token or None)
 
     @Slot()
     def _on_forget(self) -> None:
         self._token.clear()
-        self.access_changed.emit(self._endpoint.text().strip(), "")
+        self._commands.hub.set_access(self._endpoint.text().strip(), "")
 
     def _show_choice(self) -> None:
         self.download.setEnabled(self.chosen is not None)

@@ -1,13 +1,5 @@
 """The page of models: a table of what other applications downloaded and what was opened, with what each can do here;
 and the part where one gets more of them.
-
-Signals (intents)
-    back_clicked()               show the conversations again
-    refresh_clicked()            look through the folders again; answer with `show_searching` and `show_rows`
-    open_requested(Path)         open a model
-    favourite_changed(Path, bool)
-    delete_requested(Path)       delete its files: the person has said yes
-    file_clicked()               choose a file
 """
 
 from __future__ import annotations
@@ -34,6 +26,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.models.get_models import GetModels
 from kvdesk.ui.models.table import ModelTable, SortedModels
 from kvdesk.ui.widgets.controls import Banner, IconButton, label
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.models import Machine, ModelRow, summary
@@ -86,17 +79,11 @@ class ModelView(QTableView):
 
 
 class ModelsPage(QWidget):
-    """Shows what it is told; says what a person wants."""
+    """Shows what it is told."""
 
-    back_clicked = Signal()
-    refresh_clicked = Signal()
-    open_requested = Signal(object)
-    favourite_changed = Signal(object, bool)
-    delete_requested = Signal(object)
-    file_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        self._kit, theme = kit, kit.theme
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.banner = Banner(theme)
@@ -123,7 +110,7 @@ class ModelsPage(QWidget):
         self._yes.clicked.connect(self._on_yes)
         self._no.clicked.connect(self._end_question)
         self._asked: ModelRow | None = None
-        self.get_models = GetModels(theme)
+        self.get_models = GetModels(theme, kit.commands)
         here = QWidget()
         there = QVBoxLayout(here)
         there.setContentsMargins(0, 0, 0, 0)
@@ -226,11 +213,11 @@ class ModelsPage(QWidget):
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         back = IconButton(theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Esc)"))
-        back.clicked.connect(self.back_clicked)
+        back.clicked.connect(self._kit.act("chat.write"))
         refresh = QPushButton(tr("Look again"))
-        refresh.clicked.connect(self.refresh_clicked)
+        refresh.clicked.connect(self._on_refresh)
         file = QPushButton(tr("Open a file…"))
-        file.clicked.connect(self.file_clicked)
+        file.clicked.connect(self._kit.act("model.open"))
         self._here_button, self._get_button = QToolButton(), QToolButton()
         choice = QButtonGroup(self)
         for button, caption in ((self._here_button, tr("On this computer")), (self._get_button, tr("Get models"))):
@@ -278,14 +265,18 @@ class ModelsPage(QWidget):
         self._show_choice()
 
     @Slot()
+    def _on_refresh(self) -> None:
+        self._kit.commands.models.refresh()
+
+    @Slot()
     def _on_open(self) -> None:
         if (row := self.chosen) is not None and row.can_open:
-            self.open_requested.emit(row.path)
+            self._kit.commands.open_model(row.path)
 
     @Slot()
     def _on_favourite(self) -> None:
         if (row := self.chosen) is not None:
-            self.favourite_changed.emit(row.path, not row.favourite)
+            self._kit.commands.models.mark(row.path, favourite=not row.favourite)
 
     @Slot()
     def _on_delete(self) -> None:
@@ -302,7 +293,7 @@ class ModelsPage(QWidget):
         row = self._asked
         self._end_question()
         if row is not None:
-            self.delete_requested.emit(row.path)
+            self._kit.commands.models.delete(row.path)
 
     @Slot()
     def _end_question(self) -> None:

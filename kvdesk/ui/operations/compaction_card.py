@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QHBoxLayout, QPushButton, QRadioButton, QVBoxLayout
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.protocol.operations import Compact, CompactionPreview, PreviewCompaction
+from kvdesk.session.operation_specs import COMPACT, Chosen, refusal
+from kvdesk.session.state import State
 from kvdesk.translation import marked, tr
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.widgets.controls import label, set_tone
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cell_metrics import HIGH_WATER, READ
-from kvdesk.viewmodel.operation_specs import COMPACT, Chosen, refusal
 
 _LAYOUTS = {
     Layout.KEEP_ORDER: (marked("Keep order"), marked("the same order without gaps")),
@@ -32,15 +32,12 @@ _MAP_PX: Final = 72
 class CompactionCard(QFrame):
     """Hidden until `ask`; asks for previews while it is shown. The map of the page shows the cells as they are now."""
 
-    asked = Signal(object)  # PreviewCompaction
-    operated = Signal(object)  # Compact
-    cancelled = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        theme = kit.theme
         self.setProperty("card", "ask")
         self.setAccessibleName(tr("Compact the cache"))
-        self._state = CacheState()
+        self._kit, self._state = kit, kit.store
         self._asked_for: tuple[object, ...] = ()
         self._layouts = QButtonGroup(self)
         self._after = SmallMap(theme, tr("Map of the cache after a compaction"), _MAP_PX)
@@ -86,9 +83,8 @@ class CompactionCard(QFrame):
     def choose(self, layout: Layout) -> None:
         self._layouts.button(list(_LAYOUTS).index(layout)).setChecked(True)
 
-    def ask(self, state: CacheState) -> None:
-        """Show what each order of the cells would change in this state."""
-        self._state = state
+    def ask(self) -> None:
+        """Show what each order of the cells would change."""
         self.compact_button.setEnabled(False)
         self._call.setText(Compact(self.layout_chosen).call())
         self._figures.setText("\n\n")  # their room, so that all of the card is in sight
@@ -107,7 +103,7 @@ class CompactionCard(QFrame):
     def refuse(self) -> None:
         """Everything stays as it is."""
         self.forget()
-        self.cancelled.emit()
+        self._kit.actions.run("chat.write")
 
     def show_state(self) -> None:
         """The cells or their owners have changed."""
@@ -145,7 +141,7 @@ class CompactionCard(QFrame):
     def _ask(self) -> None:
         if not self.isHidden() and not refusal(COMPACT, Chosen(None), self._state):
             self._asked_for = self._wanted()
-            self.asked.emit(PreviewCompaction(self.layout_chosen, self._hot()))
+            self._kit.commands.submit(PreviewCompaction(self.layout_chosen, self._hot()))
 
     @Slot(int, bool)
     def _on_layout_toggled(self, _id: int, is_chosen: bool) -> None:
@@ -156,7 +152,7 @@ class CompactionCard(QFrame):
     @Slot()
     def _on_compact_clicked(self) -> None:
         self.forget()
-        self.operated.emit(Compact(self.layout_chosen, self._hot()))
+        self._kit.commands.operate(Compact(self.layout_chosen, self._hot()))
 
     def _hot(self) -> tuple[int, ...]:
         """Sequences in the order in which their conversations were used, last first; only where it matters."""
@@ -184,12 +180,12 @@ class CompactionCard(QFrame):
         return grid
 
 
-def _title(state: CacheState, seq_id: int) -> str:
+def _title(state: State, seq_id: int) -> str:
     operation = state.view.snapshot.operation if state.view else 0
     return state.title_in(state.history.leases_at(operation), seq_id)
 
 
-def _pieces(plan: CompactionPlan, state: CacheState) -> list[str]:
+def _pieces(plan: CompactionPlan, state: State) -> list[str]:
     """In how many pieces the cells of each conversation are, before and after, where that changes."""
     if plan.changes_nothing:
         return []

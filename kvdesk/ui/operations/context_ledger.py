@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout
 
 from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.readout import megabytes, seconds
 
 _ASK_MS: Final = 200  # after the last keystroke
@@ -26,10 +26,9 @@ _ROWS: Final = ("K", "V", marked("recurrent"), marked("compute"), marked("in all
 class ContextLedger(QFrame):
     """Asks for a preview shortly after the settings have changed."""
 
-    asked = Signal(object)  # PreviewContext
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        self._commands, theme = kit.commands, kit.theme
         self.setProperty("card", "effect")
         self._wanted: ContextSettings | None = None
         self._now: ContextInfo | None = None
@@ -135,7 +134,7 @@ class ContextLedger(QFrame):
     @Slot()
     def _on_asking(self) -> None:
         if self._wanted is not None:
-            self.asked.emit(PreviewContext(self._wanted))
+            self._commands.submit(PreviewContext(self._wanted))
 
     @Slot()
     def _show_cost(self) -> None:

@@ -14,6 +14,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushBut
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone, SpeedSample
+from kvdesk.protocol.operations import Undo
+from kvdesk.session import Commands
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, plain_tip, set_tone
 from kvdesk.ui.widgets.theme import Theme
@@ -28,11 +30,11 @@ _MEASURED_TOKENS: Final = 16  # decode speed is the mean of this many tokens
 class EffectView(QFrame):
     """A card. Hidden while there is nothing to show."""
 
-    undo_clicked = Signal(int)  # number of the operation
     dismissed = Signal()
 
-    def __init__(self, theme: Theme, closable: bool = True) -> None:
+    def __init__(self, theme: Theme, commands: Commands, closable: bool = True) -> None:
         super().__init__()
+        self._commands = commands
         self.setProperty("card", "effect")
         self.setAccessibleName(tr("What did that do?"))
         self._done: OperationDone | None = None
@@ -205,7 +207,7 @@ class EffectView(QFrame):
     @Slot()
     def _on_undo_clicked(self) -> None:
         if self._done is not None:
-            self.undo_clicked.emit(self._done.operation)
+            self._commands.operate(Undo(self._done.operation))
 
 
 def _rate(samples: list[tuple[int, float]]) -> str:

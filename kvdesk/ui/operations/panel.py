@@ -13,13 +13,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.operations import BatchRefused
-from kvdesk.translation import tr
-from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import Choice, label, set_tone
-from kvdesk.ui.widgets.number_fields import WholeField
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cache_state import CacheState, Target
-from kvdesk.viewmodel.operation_specs import (
+from kvdesk.session.operation_specs import (
     CLEAR,
     OPERATIONS,
     REMOVE,
@@ -32,24 +26,31 @@ from kvdesk.viewmodel.operation_specs import (
     refusal,
     remark,
 )
+from kvdesk.session.state import Target
+from kvdesk.translation import tr
+from kvdesk.ui.operations.request import request
+from kvdesk.ui.widgets.collapsible import Collapsible
+from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.number_fields import WholeField
 
 _COLUMNS: Final = 4
 _MAX_POS: Final = 2**31 - 1
 
 
 class OperationsPanel(QWidget):
-    """Says which operation was asked for; what it did is shown elsewhere."""
+    """Asks for operations; what they did is shown elsewhere."""
 
-    pressed = Signal(object, object)  # an OperationSpec that is not refused, and Chosen
     toggled = Signal(bool)  # unfolded, or folded again
     range_chosen = Signal(int, int, int)  # seq_id, p0, p1: by hand in this form
 
-    def __init__(self, theme: Theme, *beside: QWidget) -> None:
+    def __init__(self, kit: Kit, *beside: QWidget) -> None:
         super().__init__()
-        self._state = CacheState()
+        theme = kit.theme
+        self._kit, self._state = kit, kit.store
         self._is_behind = False  # the form does not show the state yet
         self._targets: tuple[Target, ...] = ()
-        self._selected: ConversationId | None = None
+        self._for: ConversationId | None = None  # the conversation for which the target is chosen
         self._is_chosen = False  # a target was, by hand or with its cells
         self._spec = REMOVE  # its call is shown
         self._buttons: dict[OperationSpec, QPushButton] = {}
@@ -116,9 +117,9 @@ class OperationsPanel(QWidget):
         self._catch_up()
         return self._buttons[spec]
 
-    def show_state(self, state: CacheState) -> None:
-        """Show the targets of this state, at once when the form is open, else when it is opened."""
-        self._state, self._is_behind = state, True
+    def show_state(self) -> None:
+        """Other targets: shown at once when the form is open, else when it is opened."""
+        self._is_behind = True
         if self.is_open:
             self._catch_up()
 
@@ -128,8 +129,8 @@ class OperationsPanel(QWidget):
             return
         self._is_behind = False
         state, before = self._state, self.chosen.target
-        if state.selected != self._selected:
-            self._selected, self._is_chosen = state.selected, False
+        if state.selected != self._for:
+            self._for, self._is_chosen = state.selected, False
         targets = state.targets()
         names = [_name(target) for target in targets]
         if names != [self._target.itemText(i) for i in range(self._target.count())]:
@@ -221,7 +222,7 @@ class OperationsPanel(QWidget):
         chosen = self.chosen
         spec = alternative(spec, chosen.target)
         if not self._refusal(spec, chosen):
-            self.pressed.emit(spec, chosen)
+            request(self._kit, spec, chosen)
 
     def _refusal(self, spec: OperationSpec, chosen: Chosen) -> str:
         """Why the operation cannot be done; also a number that cannot be read."""

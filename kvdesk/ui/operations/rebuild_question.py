@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QVBoxLayout
 
 from kvdesk.protocol import calls
-from kvdesk.protocol.cache import ContextPreview
+from kvdesk.protocol.cache import ContextPreview, PreviewContext
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.ui.operations.request import rebuild
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.kit import Kit
 
 _NAMED: Final = 3  # conversations; the others are counted
 _CHOICES: Final = (
@@ -32,15 +33,11 @@ _CHOICES: Final = (
 
 
 class RebuildQuestion(QFrame):
-    """Under the button that was pressed. Hidden until `ask`; the answer is `chosen` or `cancelled`."""
+    """Under the button that was pressed. Hidden until `ask`; the answer is a rebuild, or nothing."""
 
-    asked = Signal(object)  # ContextSettings: what would a context with these cost?
-    chosen = Signal(object, str)  # ContextSettings, what becomes of the conversations (`RebuildContext.keep`)
-
-    cancelled = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        self._kit = kit
         self.setProperty("card", "ask")
         self.setAccessibleName(tr("Rebuild the context?"))
         self._settings: ContextSettings | None = None
@@ -94,7 +91,7 @@ class RebuildQuestion(QFrame):
         self._buttons["state"].setEnabled(False)
         self.show()
         self._buttons["tokens"].setFocus()
-        self.asked.emit(settings)
+        self._kit.commands.submit(PreviewContext(settings))
 
     def show_preview(self, preview: ContextPreview) -> None:
         """Show the cost that the engine gave; ignored when it is that of other settings."""
@@ -131,6 +128,6 @@ class RebuildQuestion(QFrame):
         settings = self._settings
         self.forget()
         if not keep:
-            self.cancelled.emit()
+            self._kit.actions.run("chat.write")
         elif settings is not None:
-            self.chosen.emit(settings, keep)
+            rebuild(self._kit, settings, keep)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -20,7 +21,6 @@ from PySide6.QtWidgets import (
 
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.prompt import PromptPreview
-from kvdesk.session import SettingsStore
 from kvdesk.settings import Preset
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.sampling_page import SamplingPage
@@ -29,7 +29,7 @@ from kvdesk.ui.parameters.words import cost, template_prompt
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.values import replace
 
 LEAST_PX: Final = 350
@@ -37,15 +37,14 @@ _ASK_MS: Final = 300  # after the last keystroke
 
 
 class ParametersPanel(QWidget):
-    """Beside the chat. Nothing counts before Apply; what is edited and not applied can be asked for and shown again."""
+    """Beside the chat. Nothing counts before `apply`; what is edited and not applied can be asked for and shown again.
+    `ask`: for the prompt with these parameters; the answer has the same number (`show_preview`).
+    """
 
-    close_clicked = Signal()
-    applied = Signal(object)  # Parameters
-    preview_asked = Signal(object, int)  # Parameters, number: answered by `show_preview`
-    presets_changed = Signal(object)  # the person's own presets are these now
-
-    def __init__(self, theme: Theme, settings: SettingsStore, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, kit: Kit, apply: Callable[[Parameters], None], ask: Callable[[Parameters, int], None]) -> None:
+        super().__init__()
+        theme, settings = kit.theme, kit.store.settings
+        self._kit, self._apply, self._ask_for = kit, apply, ask
         self.setAccessibleName(tr("Parameters of this chat"))
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -73,7 +72,7 @@ class ParametersPanel(QWidget):
         self.template_page.edited.connect(self._on_edited)
         self.presets = PresetBar(theme, lambda: (self.prompt_edit.toPlainText(), self.sampling_page.shown))
         self.presets.chosen.connect(self._on_preset_chosen)
-        self.presets.changed.connect(self.presets_changed)
+        self.presets.changed.connect(lambda presets: settings.change(presets=presets))
         self._tabs = QButtonGroup(self)
         self._pages = QStackedWidget()
         self._cost = label("")
@@ -207,7 +206,7 @@ class ParametersPanel(QWidget):
         if self._asked is None:
             self._asked = self.parameters
             self._n_asked += 1
-            self.preview_asked.emit(self._asked, self._n_asked)
+            self._ask_for(self._asked, self._n_asked)
 
     def _show_state(self) -> None:
         edited, preview = self.parameters, self._preview
@@ -231,7 +230,7 @@ class ParametersPanel(QWidget):
     @Slot()
     def _on_apply_clicked(self) -> None:
         self.tab(self._tabs.checkedId()).setFocus()  # Apply is disabled now
-        self.applied.emit(self.parameters)
+        self._apply(self.parameters)
 
     @Slot(object)
     def _on_preset_chosen(self, preset: Preset) -> None:
@@ -247,7 +246,7 @@ class ParametersPanel(QWidget):
 
     def _make_head(self) -> QHBoxLayout:
         close = IconButton(self._theme, "close", tr("Hide the parameters"), tr("Hide the parameters (Ctrl+J)"))
-        close.clicked.connect(self.close_clicked)
+        close.clicked.connect(self._kit.act("chat.parameters"))
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(label(tr("Parameters"), weight="strong"), 1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.errors import UserError
 from kvdesk.protocol.servers import ServerFound, is_readable_on_the_way, server_url
+from kvdesk.session import Commands
 from kvdesk.settings import KnownServer
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
@@ -30,17 +31,9 @@ from kvdesk.ui.widgets.theme import Theme
 class ConnectSection(QWidget):
     """Passive: shows what its methods are told."""
 
-    test_clicked = Signal(str, object)
-    """(url, key): ask what is there; answered by `show_found` or `show_problem`. None: the key that is known."""
-    connect_clicked = Signal(object, object)
-    """(KnownServer, key); None: the key that is known."""
-    forget_clicked = Signal(str)
-    """(url): it is not to be listed any more, and its key not kept."""
-    chosen = Signal(str)
-    """(url): a known server is shown; its key is asked for (`show_key`)."""
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
+        self._commands = commands
         self._servers: tuple[KnownServer, ...] = ()
         self._asked = ""  # the server whose key was asked for
         self._is_alone = False
@@ -205,7 +198,7 @@ class ConnectSection(QWidget):
         if self._is_alone and self.isVisible() and url != self._asked:
             self._asked = url
             if url:
-                self.chosen.emit(url)
+                self._commands.servers.read_key(url)
 
     @Slot()
     def _on_typed(self) -> None:
@@ -222,19 +215,19 @@ class ConnectSection(QWidget):
     def _on_test_clicked(self) -> None:
         if (url := self._address()) is not None:
             self.show_asking()
-            self.test_clicked.emit(url, self._key(url))
+            self._commands.servers.test(url, self._key(url))
 
     @Slot()
     def _on_connect_clicked(self) -> None:
         if (url := self._address()) is not None:
             server = KnownServer(url=url, name=self.name.text().strip(), model=self.model.currentText().strip()[:500])
             key, self._is_typed = self._key(url), False
-            self.connect_clicked.emit(server, key)
+            self._commands.servers.connect_to(server, key)
 
     @Slot()
     def _on_forget_clicked(self) -> None:
         self._is_typed = False
-        self.forget_clicked.emit(self.known.currentData())
+        self._commands.servers.forget(self.known.currentData())
 
     def _key(self, url: str) -> str | None:
         """The key that is shown; None where that of this server was not read yet, and none is typed."""

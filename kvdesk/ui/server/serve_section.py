@@ -13,6 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.agents import AGENTS, Place
+from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.server.request_list import RequestList
 from kvdesk.ui.widgets.controls import Choice, label
@@ -29,13 +30,12 @@ class ServeSection(QWidget):
     """Shows what it is told; what is chosen (`ServeSettings`) is beside it. `requests` stands below that."""
 
     start_clicked = Signal()
-    stop_clicked = Signal()
-    new_key_clicked = Signal()
     switched = Signal(bool)
     """Whether programs are served now."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
+        self._commands = commands
         self._starting = False
         self.serve = QCheckBox(tr("Serve this model to other programs"))
         self.serve.clicked.connect(self._on_serve)
@@ -54,7 +54,7 @@ class ServeSection(QWidget):
         self.key_field.setEchoMode(QLineEdit.EchoMode.Password)
         self._new_key = QPushButton(tr("New key"))
         self._new_key.setToolTip(tr("Programs that have the old one are refused from then on"))
-        self._new_key.clicked.connect(self.new_key_clicked)
+        self._new_key.clicked.connect(self._on_new_key)
         self.curl, self.copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
         self.curl.setToolTip(tr("Paste it into a terminal: it asks this model, with settings that keep the cache warm"))
         self.program = Choice(theme)
@@ -189,4 +189,8 @@ class ServeSection(QWidget):
         elif on:
             self.start_clicked.emit()
         else:
-            self.stop_clicked.emit()
+            self._commands.serving.end()
+
+    @Slot()
+    def _on_new_key(self) -> None:
+        self._commands.serving.renew_key()

@@ -13,7 +13,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.operations.context_ledger import ContextLedger
 from kvdesk.ui.settings.rows import texts_of
 from kvdesk.ui.widgets.controls import label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 
 
 class ContextBar(QFrame):
@@ -22,14 +22,14 @@ class ContextBar(QFrame):
     apply_clicked = Signal()
     revert_clicked = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
         self.setAccessibleName(tr("The context is made again with these settings"))
         self._what = label("", weight="strong")
         self._what.setWordWrap(True)
         self._problem = label("", tone="danger", scale="small")
         self._problem.setWordWrap(True)
-        self.ledger = ContextLedger(theme)
+        self.ledger = ContextLedger(kit)
         self.revert, self.apply = QPushButton(tr("Revert")), QPushButton(tr("Apply and rebuild"))
         self.apply.setProperty("primary", True)
         self.apply.clicked.connect(self.apply_clicked)

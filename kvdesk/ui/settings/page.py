@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from pydantic import BaseModel
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -24,8 +24,9 @@ from PySide6.QtWidgets import (
 from kvdesk.protocol.cache import ContextPreview, ContextReady, RebuildContext
 from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.messages import CommandFailed, Event
-from kvdesk.session import SettingsStore
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
 from kvdesk.settings import (
     CachePolicy,
     ContextSettings,
@@ -35,6 +36,7 @@ from kvdesk.settings import (
     Settings,
 )
 from kvdesk.translation import tr
+from kvdesk.ui.operations.request import rebuild
 from kvdesk.ui.server.connect_section import ConnectSection
 from kvdesk.ui.server.serve_section import ServeSection
 from kvdesk.ui.settings.appearance import Appearance
@@ -44,10 +46,9 @@ from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows, texts_of
 from kvdesk.ui.widgets.controls import Choice, IconButton, label
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.search_field import SearchField
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cache_state import CacheState
 
 APPLY_MS: Final = 250  # after the last keystroke
 COLUMN_PX: Final = 720  # the widest that settings are: a description is one line or two
@@ -66,19 +67,12 @@ class SettingsPage(QWidget):
     costs. What is edited of it stays while another page is shown.
     """
 
-    back_clicked = Signal()
-    rebuild_clicked = Signal(object, str)  # ContextSettings, and what becomes of the conversations
-    preview_asked = Signal(object)  # PreviewContext
-    serve_requested = Signal()
-    """Serve other programs, with the settings as they are now."""
-    left_unapplied = Signal()
-    """Another page is shown, and a context that was edited is not applied."""
-
-    def __init__(self, theme: Theme, settings: SettingsStore, state: CacheState | None = None) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        theme, settings = kit.theme, kit.store.settings
+        self._kit, self._state = kit, kit.store
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._state = state or CacheState()
         self._for_rebuild = False  # opened to rebuild, even with the same settings
         self._applying = False
         self._theme = theme
@@ -99,10 +93,10 @@ class SettingsPage(QWidget):
         self.presets = PresetBar(theme, self._as_preset)
         self.presets.chosen.connect(self._on_preset_chosen)
         self.presets.changed.connect(self._on_presets_changed)
-        self.serving = ServeSection(theme)
+        self.serving = ServeSection(theme, kit.commands)
         self.serving.switched.connect(self._on_serving_switched)
         self.serving.start_clicked.connect(self._on_start_clicked)
-        self.connecting = ConnectSection(theme)
+        self.connecting = ConnectSection(theme, kit.commands)
         self._fill()
         self.search = SearchField(tr("Search settings"))
         self.search.textChanged.connect(self._on_search_changed)
@@ -111,8 +105,7 @@ class SettingsPage(QWidget):
         self._nothing.hide()
         self._defaults = QPushButton(tr("Restore defaults"))
         self._defaults.clicked.connect(self._on_defaults_clicked)
-        self.bar = ContextBar(theme)
-        self.bar.ledger.asked.connect(self.preview_asked)
+        self.bar = ContextBar(kit)
         self.bar.apply_clicked.connect(self._on_apply_clicked)
         self.bar.revert_clicked.connect(self._on_revert_clicked)
         self._applying_soon = QTimer(self, singleShot=True, interval=APPLY_MS)
@@ -123,6 +116,8 @@ class SettingsPage(QWidget):
         theme.changed.connect(self._fit)
         self._fit()
         self.sections.setCurrentRow(0)
+        self.destroyed.connect(settings.listen(self.show_settings))
+        self.destroyed.connect(kit.store.listen(self._on_changed))
 
     def _lay_out(self) -> None:
         self.sections = QListWidget()
@@ -172,7 +167,7 @@ class SettingsPage(QWidget):
 
     def _make_head(self) -> QHBoxLayout:
         back = IconButton(self._theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Esc)"))
-        back.clicked.connect(self.back_clicked)
+        back.clicked.connect(self._kit.act("chat.write"))
         head = QHBoxLayout()
         head.setContentsMargins(12, 10, 12, 12)
         head.setSpacing(8)
@@ -202,7 +197,7 @@ class SettingsPage(QWidget):
         self._for_rebuild = False
         self._show_bar()
         if self._pending:
-            self.left_unapplied.emit()
+            self._state.notify(tr("The context that you edited in the settings is not applied."), "warning")
 
     # --- parts --------------------------------------------------------------------------------------------------------
 
@@ -291,18 +286,21 @@ class SettingsPage(QWidget):
         (item,) = self.sections.findItems(title, Qt.MatchFlag.MatchExactly)
         self.sections.setCurrentItem(item)
 
-    def apply_event(self, event: Event) -> None:
+    def _on_changed(self, _changed: Changed, update: Update | None) -> None:
         """Answers about the context that is edited."""
-        if isinstance(event, ContextPreview):
-            self.bar.ledger.show_preview(event)
-            self._show_bar()
-        elif isinstance(event, ContextReady):
-            self._show_bar()
-        elif isinstance(event, CommandFailed) and isinstance(event.command, RebuildContext):
-            self._show_table("context", self._settings.current.context)
-            self._show_bar()
-        elif isinstance(event, BackendReady):
-            self._show_features()
+        match update:
+            case ContextPreview():
+                self.bar.ledger.show_preview(update)
+                self._show_bar()
+            case ContextReady():
+                self._show_bar()
+            case CommandFailed(command=RebuildContext()):
+                self._show_table("context", self._settings.current.context)
+                self._show_bar()
+            case BackendReady():
+                self._show_features()
+            case _:
+                pass
 
     def _show_features(self) -> None:
         """Settings that the engine has no use for cannot be changed; why stands over them."""
@@ -322,7 +320,7 @@ class SettingsPage(QWidget):
         if problem := next(filter(None, map(problem_of, self._rows.fields("serve"))), ""):
             self.serving.show_stopped(problem)
         else:
-            self.serve_requested.emit()
+            self._kit.commands.serving.begin()
 
     @Slot(bool)
     def _on_serving_switched(self, on: bool) -> None:
@@ -429,7 +427,7 @@ class SettingsPage(QWidget):
         context = self._settings.current.context.model_copy(update=self._pending)
         self._for_rebuild = False
         self._unedited["context"] = self._rows.values("context")
-        self.rebuild_clicked.emit(context, self.bar.ledger.keep)
+        rebuild(self._kit, context, self.bar.ledger.keep)
 
     @Slot()
     def _on_revert_clicked(self) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QTextCharFormat, QText
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from kvdesk.translation import tr
-from kvdesk.ui.shell.actions import Action, ActionGroup
+from kvdesk.ui.widgets.actions import Action, ActionGroup
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
 from kvdesk.viewmodel.fuzzy import match

@@ -1,11 +1,11 @@
 """The table of all actions of the window.
 
 To add one: a line `Action("group.name", tr("Do something"), what_does_it, "Ctrl+Shift+X", refusal=why_not)` in the
-function of its group below. Keys, command palette, list of shortcuts and menus follow. `what_does_it` takes nothing; it
-is a method of `Intents` (chats, model, cache), of `WindowSettings` (what is shown), or of a part of the window. For
-the main menu add its id to `window_help.menu_names`.
-`there(...)` goes from the laboratory to the conversations first. `refusal` gives the sentence why it cannot be done
-now, or "". Texts go through `tr`: the table is made with the window, after the language is known.
+function of its group below. Keys, command palette, list of shortcuts and menus follow. `what_does_it` takes nothing: a
+method of `Verbs` or `WindowSettings`, of a part of the window, or a command. For the main menu add its id to
+`window_help.menu_names`. A widget runs it by its id: `kit.act("group.name")`.
+`there(...)` goes from another room to the conversations first. `refusal` gives the sentence why it cannot be done now,
+or "". Texts go through `tr`: the table is made with the window, after the language is known.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from functools import partial
 from typing import Final
 
 from kvdesk.chat import ConversationId
+from kvdesk.protocol.cache import AuditCache
+from kvdesk.session.operation_specs import CLEAR, COMPACT, OPERATIONS, UNDO, OperationSpec, alternative
 from kvdesk.settings import ThemeChoice
 from kvdesk.translation import tr
 from kvdesk.ui.chat.parameters_button import KEYS as PARAMETERS_KEYS
-from kvdesk.ui.shell.actions import Action, ActionGroup
+from kvdesk.ui.chat_list.chat_files import ask_for_import
+from kvdesk.ui.operations.request import ask, why_not_done
 from kvdesk.ui.shell.inspector import LABELS, shown_name
-from kvdesk.ui.shell.intents import Intents
 from kvdesk.ui.shell.refusals import Refusals
+from kvdesk.ui.shell.verbs import Verbs, escape
+from kvdesk.ui.shell.window import Window
 from kvdesk.ui.shell.window_help import WindowHelp
-from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_settings import WindowSettings
-from kvdesk.viewmodel.operation_specs import CLEAR, COMPACT, OPERATIONS, UNDO, OperationSpec, alternative
+from kvdesk.ui.widgets.actions import Action, ActionGroup
 
 There = Callable[[Callable[[], object]], Callable[[], None]]
 
@@ -40,10 +43,10 @@ BUTTONS: Final = {
 
 
 def window_actions(
-    parts: WindowParts, intents: Intents, settings: WindowSettings, helps: WindowHelp
+    window: Window, verbs: Verbs, settings: WindowSettings, helps: WindowHelp
 ) -> tuple[ActionGroup, ...]:
     """All actions, in the order in which they are listed."""
-    there, why_not = parts.rooms.in_chats, Refusals(parts, intents)
+    there, why_not = window.rooms.in_chats, Refusals(window)
 
     def in_chat(act: Callable[[], object]) -> Callable[[], None]:
         """The same, and where the inspector stands in the chat's place, the chat."""
@@ -55,35 +58,34 @@ def window_actions(
         return there(go)
 
     return (
-        ActionGroup(tr("Chat"), _chat(parts, intents, helps, in_chat, why_not)),
-        ActionGroup(tr("Cache"), _cache(parts, intents, there, why_not)),
-        ActionGroup(tr("View"), _view(parts, settings, there)),
-        ActionGroup(tr("Application"), _program(parts, intents, settings, helps, why_not)),
+        ActionGroup(tr("Chat"), _chat(window, verbs, helps, in_chat, why_not)),
+        ActionGroup(tr("Cache"), _cache(window, verbs, settings, there, why_not)),
+        ActionGroup(tr("View"), _view(window, settings, there)),
+        ActionGroup(tr("Application"), _program(window, verbs, helps, why_not)),
     )
 
 
-def _chat(
-    parts: WindowParts, intents: Intents, helps: WindowHelp, there: There, why_not: Refusals
-) -> tuple[Action, ...]:
+def _chat(window: Window, verbs: Verbs, helps: WindowHelp, there: There, why_not: Refusals) -> tuple[Action, ...]:
+    chat = window.chat
     return (
-        Action("chat.new", tr("New chat"), there(intents.new_chat), "Ctrl+N"),
-        Action("chat.find", tr("Find in this chat"), there(intents.find), "Ctrl+F", refusal=why_not.find),
-        Action("chat.search", tr("Search the chats"), there(intents.focus_search), "Ctrl+K"),
-        Action("chat.next_hit", tr("Next search result"), there(partial(intents.step_hit, 1)), "F3"),
-        Action("chat.previous_hit", tr("Previous search result"), there(partial(intents.step_hit, -1)), "Shift+F3"),
-        Action("chat.write", tr("Write a message"), there(parts.chat.composer.focus_edit), "Ctrl+L"),
+        Action("chat.new", tr("New chat"), there(verbs.new_chat), "Ctrl+N"),
+        Action("chat.find", tr("Find in this chat"), there(chat.find_text), "Ctrl+F", refusal=why_not.find),
+        Action("chat.search", tr("Search the chats"), there(verbs.search), "Ctrl+K"),
+        Action("chat.next_hit", tr("Next search result"), there(partial(verbs.step_hit, 1)), "F3"),
+        Action("chat.previous_hit", tr("Previous search result"), there(partial(verbs.step_hit, -1)), "Shift+F3"),
+        Action("chat.write", tr("Write a message"), there(chat.composer.focus_edit), "Ctrl+L"),
         Action(
             "chat.edit",
             tr("Edit the last question"),
-            there(intents.messages.edit),
+            there(chat.edit_last),
             "Ctrl+E",
             tr("Edit it here, and have that answered in a new branch; this one stays"),
-            lambda: intents.messages.why_not_edited,
+            why_not.edit,
         ),
         Action(
             "chat.regenerate",
             tr("Answer again"),
-            there(intents.regenerate),
+            there(verbs.regenerate),
             "Ctrl+R",
             tr("The new answer becomes a branch beside the one that is there"),
             why_not.regenerate,
@@ -91,14 +93,14 @@ def _chat(
         Action(
             "chat.regenerate_three",
             tr("Three more answers at once"),
-            there(partial(intents.regenerate, 3)),
+            there(partial(verbs.regenerate, 3)),
             tip=tr("Each answer becomes a branch; the question is prefilled only once"),
             refusal=why_not.regenerate,
         ),
         Action(
             "chat.parameters",
             tr("Parameters of this chat"),
-            there(parts.chat.parameters_clicked.emit),
+            there(verbs.toggle_parameters),
             PARAMETERS_KEYS,
             tr("System prompt, sampling and template of this chat, and what changing them costs"),
             why_not.chat,
@@ -106,70 +108,77 @@ def _chat(
         Action(
             "chat.overflow",
             tr("When the context is full…"),
-            there(parts.chat.overflow.choose),
+            there(chat.overflow.choose),
             tip=tr("Stop, or let the oldest messages of this chat go"),
             refusal=why_not.overflow,
         ),
         Action(
             "chat.continue",
             tr("Continue the answer"),
-            there(intents.messages.go_on),
+            there(verbs.go_on),
             "Ctrl+Shift+R",
             tr("Continue where it ended: only new tokens are computed"),
-            lambda: intents.messages.why_not_continued,
+            why_not.go_on,
         ),
         Action(
             "chat.attach",
             tr("Attach files…"),
-            there(parts.chat.attachments.choose),
+            there(chat.attachments.choose),
             "Ctrl+Shift+A",
             tr("Text, code, PDF, DOCX and RTF files, as text"),
         ),
-        Action("chat.stop", tr("Stop the answer"), intents.stop, refusal=why_not.stop),
+        Action("chat.stop", tr("Stop the answer"), verbs.stop, refusal=why_not.stop),
         Action(
             "chat.export",
             tr("Export the chat…"),
-            intents.files.export_selected,
+            partial(verbs.export, everything=False),
             tip=tr("Saves it as Markdown, HTML, or JSON with everything"),
             refusal=why_not.chat,
         ),
-        Action("chat.export_all", tr("Export all chats…"), intents.files.export_all, refusal=why_not.chat),
+        Action(
+            "chat.export_all", tr("Export all chats…"), partial(verbs.export, everything=True), refusal=why_not.chat
+        ),
         Action(
             "chat.import",
             tr("Import chats…"),
-            intents.files.import_chats,
+            partial(ask_for_import, window, window.kit),
             tip=tr("From kvdesk's own JSON, or from ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI"),
         ),
         Action(
             "chat.branches",
             tr("Show or hide the branches"),
-            there(parts.chat.toggle_branches),
+            there(chat.toggle_branches),
             "Ctrl+Shift+B",
             refusal=why_not.branches,
         ),
-        Action("chat.compare", tr("Compare the answers side by side"), there(intents.compare), refusal=why_not.compare),
-        *_arrangement(intents, there, why_not),
+        Action("chat.compare", tr("Compare the answers side by side"), there(verbs.compare), refusal=why_not.compare),
+        *_arrangement(verbs, there, why_not),
         Action(
             "chat.escape",
             tr("Leave what is open, stop the answer, or dismiss the newest notice"),
-            lambda: helps.leave_tour() or intents.escape(),
+            partial(_escape, window, helps),
             "Esc",
         ),
     )
 
 
-def _arrangement(intents: Intents, there: There, why_not: Refusals) -> tuple[Action, ...]:
+def _escape(window: Window, helps: WindowHelp) -> None:
+    if not helps.leave_tour():
+        escape(window)
+
+
+def _arrangement(verbs: Verbs, there: There, why_not: Refusals) -> tuple[Action, ...]:
     """Where the chat that is shown stands in the list."""
     return (
-        Action("chat.rename", tr("Rename the chat"), there(intents.rename), refusal=why_not.chat),
-        Action("chat.pin", tr("Pin or unpin the chat"), there(intents.pin), "Ctrl+Shift+T", refusal=why_not.chat),
-        Action("chat.move", tr("Move the chat to a folder"), there(intents.move), "Ctrl+Shift+M", refusal=why_not.chat),
-        Action("chat.archive", tr("Archive the chat, or take it out"), there(intents.archive), refusal=why_not.chat),
-        Action("chat.delete", tr("Delete the chat"), there(intents.delete), refusal=why_not.chat),
+        Action("chat.rename", tr("Rename the chat"), there(verbs.rename), refusal=why_not.chat),
+        Action("chat.pin", tr("Pin or unpin the chat"), there(verbs.pin), "Ctrl+Shift+T", refusal=why_not.chat),
+        Action("chat.move", tr("Move the chat to a folder"), there(verbs.move), "Ctrl+Shift+M", refusal=why_not.chat),
+        Action("chat.archive", tr("Archive the chat, or take it out"), there(verbs.archive), refusal=why_not.chat),
+        Action("chat.delete", tr("Delete the chat"), there(verbs.delete), refusal=why_not.chat),
         Action(
             "chat.undo",
             tr("Undo the deletion"),
-            there(intents.undo_delete),
+            there(verbs.undo_delete),
             "Ctrl+Z",
             tr("Of messages of this chat until kvdesk is closed, of a chat for a few seconds"),
             why_not.undo_delete,
@@ -177,46 +186,65 @@ def _arrangement(intents: Intents, there: There, why_not: Refusals) -> tuple[Act
     )
 
 
-def _cache(parts: WindowParts, intents: Intents, there: There, why_not: Refusals) -> tuple[Action, ...]:
-    window = parts.window
+def _cache(
+    window: Window, verbs: Verbs, settings: WindowSettings, there: There, why_not: Refusals
+) -> tuple[Action, ...]:
+    cache = window.inspector.cache
+
+    def in_page(act: Callable[[], object]) -> Callable[[], None]:
+        """The same, with the page of the cache in sight."""
+
+        def go() -> None:
+            settings.show_page("Cache")
+            act()
+
+        return there(go)
+
     return (
-        *_operations(parts, there),
-        Action("cache.forget", tr("This chat: forget its cells"), there(intents.forget), refusal=why_not.forget),
-        Action("cache.rebuild", tr("Rebuild the context"), there(intents.ask_rebuild), refusal=why_not.rebuild),
-        Action("cache.audit", tr("Audit the cell map"), window.audit_requested.emit, refusal=why_not.audit),
+        *_operations(window, there, in_page),
+        Action("cache.form", tr("Operations by hand"), in_page(lambda: cache.instruments.operations.set_open(True))),
+        Action("cache.forget", tr("This chat: forget its cells"), there(verbs.forget), refusal=why_not.forget),
+        Action("cache.rebuild", tr("Rebuild the context"), there(verbs.ask_rebuild), refusal=why_not.rebuild),
+        Action(
+            "cache.audit",
+            tr("Audit the cell map"),
+            partial(window.commands.submit, AuditCache()),
+            refusal=why_not.audit,
+        ),
         Action(
             "cache.overlay",
             tr("Show or hide the drawing times of the cell map"),
-            parts.inspector.cell_map.toggle_overlay,
+            window.inspector.cell_map.toggle_overlay,
             "Ctrl+Shift+D",
         ),
     )
 
 
-def _operations(parts: WindowParts, there: There) -> Iterator[Action]:
+def _operations(window: Window, there: There, in_page: There) -> Iterator[Action]:
     """Operations by hand on the conversation that is shown, and on the whole cache."""
-    operations, state = parts.operations, parts.state
+    kit, store = window.kit, window.store
 
     def current(spec: OperationSpec) -> OperationSpec:
-        return alternative(spec, state.target_of(state.selected))
+        return alternative(spec, store.target_of(store.selected))
 
-    def run(spec: OperationSpec) -> None:
-        operations.request(spec, state.selected or ConversationId(""))
+    def run_on_shown(spec: OperationSpec) -> None:
+        ask(kit, spec, store.selected or ConversationId(""))
 
     def refusal(spec: OperationSpec) -> str:
         other = tr("This chat is not swapped out.") if current(spec) is not spec else ""
-        return other or operations.refusal(spec, state.selected or ConversationId(""))
+        return other or why_not_done(kit, spec, store.selected or ConversationId(""))
 
     whole = ((COMPACT, tr("Compact the cache…")), (CLEAR, tr("Clear the cache")), (UNDO, tr("Undo the last operation")))
     own = [(spec, tr("This chat: {operation}").format(operation=tr(spec.menu))) for spec in OPERATIONS if spec.menu]
     for spec, label in (*own, *whole):
         name = spec.label.rstrip("…").lower().replace(" ", "_")
-        yield Action(
-            f"cache.{name}", label, there(partial(run, spec)), tip=tr(spec.tip), refusal=partial(refusal, spec)
-        )
+        run = there(partial(run_on_shown, spec))
+        if spec is COMPACT:
+            run = in_page(window.inspector.cache.answers.open_compaction)
+        yield Action(f"cache.{name}", label, run, tip=tr(spec.tip), refusal=partial(refusal, spec))
 
 
-def _view(parts: WindowParts, settings: WindowSettings, there: There) -> tuple[Action, ...]:
+def _view(window: Window, settings: WindowSettings, there: There) -> tuple[Action, ...]:
     return (
         Action("view.sidebar", tr("Show or hide the chats"), there(settings.toggle_sidebar), "Ctrl+B"),
         Action("view.inspector", tr("Show or hide the cache inspector"), there(settings.toggle_inspector), "Ctrl+I"),
@@ -246,59 +274,58 @@ def _view(parts: WindowParts, settings: WindowSettings, there: There) -> tuple[A
         Action(
             "view.lab",
             tr("Show the laboratory, or the chats"),
-            parts.rooms.toggle_lab,
+            partial(window.rooms.toggle, "lab"),
             "Ctrl+Shift+L",
             tr("Questions about the cache, answered by experiments"),
         ),
     )
 
 
-def _program(
-    parts: WindowParts, intents: Intents, settings: WindowSettings, helps: WindowHelp, why_not: Refusals
-) -> tuple[Action, ...]:
-    window = parts.window
+def _program(window: Window, verbs: Verbs, helps: WindowHelp, why_not: Refusals) -> tuple[Action, ...]:
+    rooms = window.rooms
     return (
-        Action("model.open", tr("Open a model…"), intents.open_model, "Ctrl+O", refusal=why_not.model),
+        Action("model.open", tr("Open a model…"), verbs.open_model, "Ctrl+O", refusal=why_not.model),
         Action(
             "state.open",
             tr("Open a saved cache…"),
-            intents.open_state,
+            verbs.open_state,
             tip=tr("A slot of llama-server, a session of llama.cpp or another saved KV cache: what is in it"),
         ),
         Action(
             "model.list",
             tr("Models on this computer"),
-            parts.rooms.toggle_models,
+            partial(rooms.toggle, "models"),
             "Ctrl+Shift+O",
             tr("What other applications downloaded, whether it fits, and how fast it should be"),
         ),
+        Action("model.get", tr("Get models…"), partial(rooms.show_models, get=True)),
         Action(
             "model.server",
             tr("Connect to a server…"),
-            intents.connect_server,
+            lambda: rooms.show_settings().show_connecting(),
             tip=tr("Chat with a model that llama-server, vLLM, another kvdesk or the like runs"),
             refusal=why_not.model,
         ),
         Action(
             "model.embedded",
             tr("Open the embedded model"),
-            window.embedded_model_requested.emit,
+            window.commands.open_embedded,
             refusal=why_not.embedded,
         ),
         Action(
             "app.serve",
             tr("Serve on this computer…"),
-            settings.open_serving,
+            lambda: rooms.show_settings().show_serving(),
             "Ctrl+Shift+S",
             tr("Other programs ask this model over HTTP, on this cache; you see what they reuse, and why"),
         ),
-        Action("settings.open", tr("Settings"), settings.open, "Ctrl+,"),
-        Action("settings.context", tr("Settings of the context"), settings.open_context),
+        Action("settings.open", tr("Settings"), rooms.show_settings, "Ctrl+,"),
+        Action("settings.context", tr("Settings of the context"), lambda: rooms.show_settings().show_context()),
         Action("help.palette", tr("Command palette"), helps.open_palette, "Ctrl+Shift+P"),
         Action("help.shortcuts", tr("Shortcuts"), helps.open_shortcuts, "F1"),
         Action("help.tour", tr("Tour"), helps.open_tour, tip=tr("Six steps through the window")),
         Action("help.report", tr("Report a problem…"), helps.open_report),
-        Action("help.about", tr("About kvdesk"), parts.window.about_requested.emit),
+        Action("help.about", tr("About kvdesk"), window.commands.show_about),
         Action("app.quit", tr("Quit"), window.close, "Ctrl+Q", everywhere=True),
     )
 

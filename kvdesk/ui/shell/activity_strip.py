@@ -10,6 +10,8 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.protocol.chat import Working
+from kvdesk.session import Changed, Commands, Store
+from kvdesk.session.changed import Notice, Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import IconButton, ThinProgress, label, set_tone
@@ -24,11 +26,10 @@ LONGEST: Final = 400  # characters of a sentence that are shown; a screen reader
 class ActivityStrip(QWidget):
     """A column of notices, the newest at the bottom. Hidden while there is nothing to say."""
 
-    cancel_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, store: Store, commands: Commands) -> None:
         super().__init__()
-        self._theme = theme
+        self._theme, self._commands = theme, commands
+        self.destroyed.connect(store.listen(self._on_changed))
         self.setAccessibleName(tr("Notices"))
         self._work = _Work(theme)
         self._work.cancel.clicked.connect(self._on_cancel_clicked)
@@ -66,6 +67,15 @@ class ActivityStrip(QWidget):
     @property
     def cancel_button(self) -> QPushButton:
         return self._work.cancel
+
+    def _on_changed(self, _changed: Changed, update: Update | None) -> None:
+        match update:
+            case Notice():
+                self.show_result(update.sentence, update.tone, update.file)
+            case Working():
+                self.show_working(update)
+            case _:
+                pass
 
     def show_working(self, event: Working) -> None:
         """How far it is; `total` 0 ends the display."""
@@ -128,7 +138,7 @@ class ActivityStrip(QWidget):
     @Slot()
     def _on_cancel_clicked(self) -> None:
         self._work.cancel.setEnabled(False)
-        self.cancel_clicked.emit()
+        self._commands.cancel_work()
 
 
 class _Work(QFrame):

@@ -10,22 +10,23 @@ from typing import Final
 from kvdesk.chat import MessageState
 from kvdesk.graphemes import cut
 from kvdesk.protocol.chat import TurnEnded, TurnStarted
-from kvdesk.protocol.messages import Event
+from kvdesk.session import Changed, Store
+from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.viewmodel.cache_state import CacheState
 
 _LONGEST: Final = 600  # characters of an answer that are said; the message itself has all of it
 
 
 class Announcer:
-    """Looks at each event after the window has shown it."""
+    """Made after what shows the events it looks at."""
 
-    def __init__(self, state: CacheState, chat: ChatPane) -> None:
-        self._state, self._chat = state, chat
+    def __init__(self, store: Store, chat: ChatPane) -> None:
+        self._state, self._chat = store, chat
+        chat.destroyed.connect(store.listen(self._on_changed))
 
-    def apply(self, event: Event) -> None:
+    def _on_changed(self, _changed: Changed, event: Update | None) -> None:
         match event:
             case TurnStarted() if event.conversation == self._state.selected:
                 announce(self._chat, tr("The answer begins."))

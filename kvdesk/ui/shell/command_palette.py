@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QListView, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.shell.action_list import ActionDelegate, ActionModel, nothing_found, rows_of
-from kvdesk.ui.shell.actions import Action, ActionGroup, ActionSet
+from kvdesk.ui.widgets.actions import Action, ActionGroup, ActionSet
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.input_method import composes

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.protocol.blocks import BlockMapView
-from kvdesk.protocol.cache import CacheView, LoadSample, MemoryLedger, OperationDone, TokenTexts
-from kvdesk.protocol.chat import LogLine
+from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.operations import BatchRefused
-from kvdesk.translation import tr
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
+from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.cache_page import CachePage
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.widgets.controls import IconButton, label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.cache_state import CacheState
-from kvdesk.viewmodel.measurements import Measurements
 
 if TYPE_CHECKING:
     from kvdesk.ui.blocks.page import BlocksPage
@@ -35,16 +32,14 @@ PageT = TypeVar("PageT", bound=QWidget)
 
 ALL_PX: Final = 350  # the narrowest it can be
 CALM_PX: Final = 288
-_COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
 
 
-class PageParts(NamedTuple):
-    """The data that pages show. `texts`: of token ids that are known."""
+@runtime_checkable
+class HasRoom(Protocol):
+    """A page whose map takes a part of the height of the whole pane."""
 
-    theme: Theme
-    state: CacheState
-    measured: Measurements
-    texts: dict[int, str]
+    def set_room(self, height: int) -> None:
+        """The height of the pane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,46 +50,46 @@ class Page:
     needs       the feature of the back end without which it has nothing to show; None: it always has
     make        makes its widget
     late        made, and its modules imported, when it is first shown or has something to keep
-    instead_of  the page whose place it takes where the back end has what it needs; else it has no tab
+    replaces    the page whose place it takes where the back end has what it needs; else it has no tab
     """
 
     label: str
     needs: Feature | None
-    make: Callable[[PageParts], QWidget]
+    make: Callable[[Kit], QWidget]
     late: bool = False
-    instead_of: str = ""
+    replaces: str = ""
 
 
-def _make_graphs(parts: PageParts) -> QWidget:
+def _make_graphs(kit: Kit) -> QWidget:
     from kvdesk.ui.graphs.graphs_page import GraphsPage
 
-    return GraphsPage(parts.theme, parts.measured)
+    return GraphsPage(kit.theme, kit.store.measured)
 
 
-def _make_blocks(parts: PageParts) -> QWidget:
+def _make_blocks(kit: Kit) -> QWidget:
     from kvdesk.ui.blocks.page import BlocksPage
 
-    return BlocksPage(parts.theme)
+    return BlocksPage(kit.theme)
 
 
-def _make_timeline(parts: PageParts) -> QWidget:
+def _make_timeline(kit: Kit) -> QWidget:
     from kvdesk.ui.timeline.page import TimelinePage
 
-    return TimelinePage(parts.theme, parts.state, parts.texts)
+    return TimelinePage(kit.theme, kit.store, kit.commands)
 
 
-def _make_log(parts: PageParts) -> QWidget:
+def _make_log(kit: Kit) -> QWidget:
     from kvdesk.ui.shell.log_panel import LogPanel
 
-    return LogPanel(parts.theme)
+    return LogPanel(kit.theme)
 
 
 PAGES: Final = (
-    Page("Cache", Feature.CACHE_VIEW, lambda parts: CachePage(parts.theme, parts.measured)),
-    Page("Blocks", Feature.BLOCK_MAP, _make_blocks, late=True, instead_of="Cache"),
-    Page("Graphs", Feature.CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
-    Page("Timeline", Feature.CACHE_VIEW, _make_timeline, late=True),
-    Page("Log", None, _make_log, late=True),
+    Page(marked("Cache"), Feature.CACHE_VIEW, CachePage),
+    Page(marked("Blocks"), Feature.BLOCK_MAP, _make_blocks, late=True, replaces="Cache"),
+    Page(marked("Graphs"), Feature.CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
+    Page(marked("Timeline"), Feature.CACHE_VIEW, _make_timeline, late=True),
+    Page(marked("Log"), None, _make_log, late=True),
 )
 """In the order of the tabs; the first is shown at first."""
 LABELS: Final = tuple(page.label for page in PAGES)
@@ -102,54 +97,21 @@ LABELS: Final = tuple(page.label for page in PAGES)
 
 def shown_name(label: str) -> str:
     """The label of a page in the person's language."""
-    names = {
-        "Cache": tr("Cache"),
-        "Graphs": tr("Graphs"),
-        "Timeline": tr("Timeline"),
-        "Blocks": tr("Blocks"),
-        "Log": tr("Log"),
-    }
-    return names.get(label, label)
+    return tr(label)
 
 
 class Inspector(QWidget):
-    """Shows what the cache state says; says which button was pressed."""
+    """Shows the cache in pages, which read the store themselves."""
 
-    forget_clicked = Signal()
-    rebuild_clicked = Signal()
-    close_clicked = Signal()
     tab_shown = Signal(str)
-    all_wanted = Signal(bool)  # all of it, or only the map and four numbers
-    undo_clicked = Signal(int)  # on the time line, as the next two
-    recording_wanted = Signal()
-    export_requested = Signal(str, object)  # path, Recording
 
-    def __init__(
-        self,
-        theme: Theme,
-        state: CacheState,
-        measured: Measurements | None = None,
-        texts: dict[int, str] | None = None,
-    ) -> None:
-        """measured, texts: those of an inspector before it, which go on."""
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._theme = theme
-        self._state = state
-        self._operation: int | None = None
-        self._counted_s = 0.0
-        self._texts = {} if texts is None else texts
-        self.measured = Measurements() if measured is None else measured
-        self._parts = PageParts(theme, state, self.measured, self._texts)
-        self._made = [None if page.late else page.make(self._parts) for page in PAGES]
+        self._kit, self._theme, self._store = kit, kit.theme, kit.store
+        self._made = [None if page.late else page.make(kit) for page in PAGES]
         self._cache = self._page(CachePage)
-        self._timeline: TimelinePage | None = None
-        self._cache.map.show_token_texts(self._texts)
-        self._cache.forget_clicked.connect(self.forget_clicked)
-        self._cache.rebuild_clicked.connect(self.rebuild_clicked)
-        self._cache.all_clicked.connect(lambda: self.all_wanted.emit(True))
-        self._cache.less_clicked.connect(lambda: self.all_wanted.emit(False))
         self._shows_all = False
         self._tabs = QButtonGroup(self)
         self._stack = QStackedWidget()
@@ -164,18 +126,23 @@ class Inspector(QWidget):
         column.setSpacing(8)
         column.addLayout(self._make_tabs())
         column.addWidget(self._stack, 1)
-        self.set_can(forget=False, rebuild=False)
         self._show_all(False)
-        theme.changed.connect(self._fit)
+        self._theme.changed.connect(self._fit)
+        self.destroyed.connect(kit.store.listen(self._on_changed))
+
+    def _on_changed(self, changed: Changed, update: Update | None) -> None:
+        if changed & Changed.FEATURES or isinstance(update, ModelLoaded):
+            self.show_features()
+        match update:
+            case LogLine():
+                self.log.append(update)
+            case BlockMapView():
+                self.blocks.show_view(update)
+            case _:
+                pass
 
     def show_features(self) -> None:
         """What the back end has is known: say what is missing where it would be."""
-        for button, feature in (
-            (self._cache.forget, Feature.CACHE_OPERATIONS),
-            (self._cache.rebuild, Feature.REBUILD),
-        ):
-            if missing := self._state.missing(feature):
-                button.setToolTip(missing)
         if not self._has(self._tabs.checkedId()):
             self.show_tab(self._first)
         self._show_tabs()
@@ -185,7 +152,7 @@ class Inspector(QWidget):
         """Tabs and everything on them; else the cell map and four numbers."""
         if shows_all != self._shows_all:
             self._show_all(shows_all)
-            self.show_numbers()
+            self._cache.show_numbers()
 
     def _show_all(self, shows_all: bool) -> None:
         self._shows_all = shows_all
@@ -202,27 +169,22 @@ class Inspector(QWidget):
             self._tabs.button(i).setVisible(self._shows_all and self._has(i))
 
     def _has(self, index: int) -> bool:
-        """Whether the page with this number has a tab."""
+        """Whether the page with this number has a tab: one that replaces another where it can be shown, the other one
+        where nothing replaces it.
+        """
         page = PAGES[index]
-        return (
-            self._can_show(page)
-            if page.instead_of
-            else all(other.instead_of != page.label or not self._can_show(other) for other in PAGES)
-        )
+        if page.replaces:
+            return self._can_show(page)
+        return not any(other.replaces == page.label and self._can_show(other) for other in PAGES)
 
     def _can_show(self, page: Page) -> bool:
         """Whether the back end has what the page needs."""
-        return page.needs is None or not self._state.missing(page.needs)
+        return page.needs is None or not self._store.missing(page.needs)
 
     @property
     def _first(self) -> str:
         """The page that is shown at first."""
         return next(label for i, label in enumerate(LABELS) if self._has(i))
-
-    def reveal_all(self) -> None:
-        """Something is to be shown that is not in the map and the four numbers."""
-        if not self._shows_all:
-            self.all_wanted.emit(True)
 
     @property
     def shows_all(self) -> bool:
@@ -253,14 +215,10 @@ class Inspector(QWidget):
 
     @property
     def timeline(self) -> TimelinePage:
-        self._make(LABELS.index("Timeline"))
-        assert self._timeline is not None
-        return self._timeline
+        from kvdesk.ui.timeline.page import TimelinePage
 
-    @property
-    def made_timeline(self) -> TimelinePage | None:
-        """The time line if it has been made: it need not be for what it would only forget."""
-        return self._timeline
+        self._make(LABELS.index("Timeline"))
+        return self._page(TimelinePage)
 
     @property
     def log(self) -> LogPanel:
@@ -282,11 +240,6 @@ class Inspector(QWidget):
         return self._cache.readout
 
     @property
-    def texts(self) -> dict[int, str]:
-        """The texts of token ids that are known."""
-        return self._texts
-
-    @property
     def tab(self) -> str:
         return LABELS[self._tabs.checkedId()]
 
@@ -303,70 +256,11 @@ class Inspector(QWidget):
     def show_tab(self, name: str) -> None:
         self._tabs.button(LABELS.index(name)).click()
 
-    def show_names(self) -> None:
-        """The conversations have changed: titles, colours, which one is selected."""
-        self._cache.show_map(self._state)
-
-    def show_view(self) -> None:
-        """A new view of the cache is in the state."""
-        view = self._state.view
-        if view is None:
-            return
-        self._cache.show_map(self._state)
-        if view.snapshot.operation != self._operation:
-            self._operation = view.snapshot.operation
-            self._count(view)
-
-    def show_numbers(self) -> None:
-        """Write what need not follow every view."""
-        self._cache.show_numbers(self._state)
-
-    def _count(self, view: CacheView) -> None:
-        """Add the view to the measurements."""
-        now = time.monotonic()
-        if not self._state.running or now - self._counted_s >= _COUNT_S:
-            self._counted_s = now
-            self.measured.add_view(view, self._state.context)
-
-    def forget_model(self) -> None:
-        """Another model is open: readings and token texts of the one before are not its own."""
-        self.measured.forget()
-        self._texts.clear()
-
-    def add_operation(self, operation: OperationDone) -> None:
-        name = operation.conversation
-        conversation = self._state.conversations.get(name) if name else None
-        self.measured.add_operation(operation, conversation.colour if conversation else None)
-
-    def note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts | BlockMapView) -> None:
-        """Something that one part alone shows."""
-        match event:
-            case MemoryLedger():
-                self.measured.set_ledger(event)
-            case LoadSample():
-                self.measured.add_load(event)
-            case BatchRefused():
-                self.rulers.show_refused(event)
-            case LogLine():
-                self.log.append(event)
-            case BlockMapView():
-                self.blocks.show_view(event)
-            case TokenTexts():
-                self._texts.update(event.texts)
-
-    def set_can(self, *, forget: bool, rebuild: bool) -> None:
-        self._cache.forget.setEnabled(forget)
-        self._cache.rebuild.setEnabled(rebuild)
-        self._cache.show_possible(self._state)
-
-    def set_rebuilding(self, rebuilding: bool) -> None:
-        self._cache.rebuild.setText(tr("Rebuilding…") if rebuilding else tr("Rebuild context"))
-
     @Slot(int)
     def _on_tab(self, index: int) -> None:
         needs = PAGES[index].needs
-        missing = self._state.missing(needs) if needs is not None else ""
-        self._missing.setText("\n".join(filter(None, (missing, self._state.limit))) if missing else "")
+        missing = self._store.missing(needs) if needs is not None else ""
+        self._missing.setText("\n".join(filter(None, (missing, self._store.limit))) if missing else "")
         if self.missing:
             self._stack.setCurrentWidget(self._missing)
         else:
@@ -380,21 +274,13 @@ class Inspector(QWidget):
     def _make(self, index: int) -> None:
         """Make the page with this number if that has not been done."""
         if self._made[index] is None:
-            self._made[index] = made = PAGES[index].make(self._parts)
+            self._made[index] = made = PAGES[index].make(self._kit)
             if (empty := self._stack.widget(index)) is not None:
                 self._stack.removeWidget(empty)
                 empty.deleteLater()
             self._stack.insertWidget(index, made)
-            if PAGES[index].label == "Timeline":
-                self._connect_timeline(cast("TimelinePage", made))
+            self._share_room()
             QTimer.singleShot(0, self, self._fit)  # when it has its fonts and its numbers
-
-    def _connect_timeline(self, timeline: TimelinePage) -> None:
-        self._timeline = timeline
-        timeline.undo_clicked.connect(self.undo_clicked)
-        timeline.recording_wanted.connect(self.recording_wanted)
-        timeline.export_requested.connect(self.export_requested)
-        timeline.set_room(self.height())
 
     def _page(self, kind: type[PageT]) -> PageT:
         """The page of this class, which has been made."""
@@ -420,15 +306,13 @@ class Inspector(QWidget):
         row.addWidget(self._title)
         row.addStretch(1)
         close = IconButton(self._theme, "close", tr("Hide the inspector"), tr("Hide the inspector (Ctrl+I)"))
-        close.clicked.connect(self.close_clicked)
+        close.clicked.connect(self._kit.act("view.inspector"))
         row.addWidget(close)
         return row
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._share_room()
-        if self._timeline is not None:
-            self._timeline.set_room(self.height())
 
     @Slot()
     def _fit(self) -> None:
@@ -437,7 +321,10 @@ class Inspector(QWidget):
         self.setMinimumWidth(max(least, self.minimumSizeHint().width()) if self._shows_all else least)
 
     def _share_room(self) -> None:
-        self._cache.map.set_room(round(self.height() / 2))
+        """Each page has a part of the height for its map."""
+        for page in self._made:
+            if isinstance(page, HasRoom):
+                page.set_room(self.height())
 
 
 def _being_made() -> QWidget:

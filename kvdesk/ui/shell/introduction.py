@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal, SignalInstance, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, SignalInstance, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.shell.window_parts import WindowParts
+from kvdesk.ui.shell.window import Window
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
@@ -38,9 +38,9 @@ class Step:
     can_show: Callable[[], bool] = lambda: True
 
 
-def steps(parts: WindowParts) -> tuple[Step, ...]:
+def steps(window: Window) -> tuple[Step, ...]:
     """The six steps."""
-    window, chat = parts.window, parts.chat
+    chat = window.chat
 
     def named(name: str) -> QWidget | None:
         """The last widget of that object name that is seen: of answers the newest."""
@@ -52,7 +52,7 @@ def steps(parts: WindowParts) -> tuple[Step, ...]:
             tr("Write a message"),
             tr("A model is open already: type here and press Enter. Everything is computed on this computer."),
             lambda: (chat.composer,),
-            chat.sent,
+            chat.composer.sent,
         ),
         Step(
             tr("What an answer cost"),
@@ -92,12 +92,10 @@ def steps(parts: WindowParts) -> tuple[Step, ...]:
 class Introduction(QFrame):
     """The card, and a frame around the part it is about."""
 
-    left = Signal()
-
     def __init__(
         self, window: QWidget, theme: Theme, steps: Sequence[Step], composer: QPlainTextEdit | None = None
     ) -> None:
-        """`composer`: Enter in it goes on while it is empty."""
+        """`composer`: Enter in it goes on while it is empty; after the tour one types there."""
         super().__init__(window)
         self._composer = composer
         self.setProperty("card", "palette")
@@ -171,7 +169,8 @@ class Introduction(QFrame):
             self._following.stop()
             self._ring.hide()
             self.hide()
-            self.left.emit()
+            if self._composer is not None:
+                self._composer.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _on_done(self, step: int, *_values: object) -> None:
         """What a step asks for was done."""

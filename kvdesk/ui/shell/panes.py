@@ -10,12 +10,11 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QWidget
 
-from kvdesk.session import SettingsStore
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.controls import FRAME
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 
 SIDEBAR_PX: Final = 160  # the narrowest it can be; the inspector says so itself
 CHAT_PX: Final = 408  # a model's name, how full the context is and what happens then, in one line
@@ -31,16 +30,15 @@ class Panes(QSplitter):
 
     def __init__(
         self,
-        theme: Theme,
-        settings: SettingsStore,
+        kit: Kit,
         sidebar: ConversationList,
         chat: ChatPane,
         inspector: Inspector,
     ) -> None:
         super().__init__(Qt.Orientation.Horizontal)
         self._sidebar, self._chat, self._inspector = sidebar, chat, inspector
-        self._theme = theme
-        self._settings = settings
+        theme = self._theme = kit.theme
+        self._settings = kit.store.settings
         self._fitted = 3
         self._parameters: QWidget | None = None
         self._shows_parameters = False

@@ -5,74 +5,88 @@ from __future__ import annotations
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.features import Feature
 from kvdesk.translation import tr
-from kvdesk.ui.shell.intents import Intents
-from kvdesk.ui.shell.window_parts import WindowParts
+from kvdesk.ui.messages.message_menu import why_not_continued
+from kvdesk.ui.shell.window import Window
 
 
 class Refusals:
     """Looks at the state each time it is asked."""
 
-    def __init__(self, parts: WindowParts, intents: Intents) -> None:
-        self._parts, self._intents = parts, intents
+    def __init__(self, window: Window) -> None:
+        self._window, self._store = window, window.store
 
     def chat(self) -> str:
         """No conversation is shown."""
-        return "" if self._intents.selected is not None else tr("No chat is open.")
+        return "" if self._store.selected is not None else tr("No chat is open.")
 
     def find(self) -> str:
         """There is nothing to look through."""
-        return "" if self._parts.chat.view.last is not None else tr("This chat has no messages.")
+        return "" if self._window.chat.view.last is not None else tr("This chat has no messages.")
 
     def overflow(self) -> str:
         return self.chat() or self._context()
 
     def branches(self) -> str:
-        return "" if self._parts.chat.view.has_branches else tr("This chat has one branch only.")
+        return "" if self._store.forks else tr("This chat has one branch only.")
 
     def compare(self) -> str:
-        there = self._parts.chat.view.comparable is not None
+        there = self._window.chat.view.comparable is not None
         return "" if there else tr("No question of this chat has several answers. “Answer again” makes another one.")
 
     def undo_delete(self) -> str:
-        if self._parts.conversations.undo.text:
+        if self._store.deleted:
             return ""
-        if not self._parts.chat.can_undelete:
+        if self._store.selected not in self._store.undeletable:
             return tr("No message of this chat was deleted, and no chat in the last seconds.")
-        return tr("An answer is being written; stop it first.") if self._intents.is_answering else ""
+        return tr("An answer is being written; stop it first.") if self._store.is_answering else ""
+
+    def edit(self) -> str:
+        """There is no question that can be edited now."""
+        if self._window.chat.last_question is None:
+            return tr("This chat has no question to edit.")
+        if self._store.is_answering:
+            return tr("An answer is being written; stop it first.")
+        return "" if self._store.can_chat else tr(NO_TOKENIZER)
+
+    def go_on(self) -> str:
+        """The last answer cannot be continued now."""
+        view = self._window.chat.view
+        widget = view.widget_of(view.last) if view.last is not None else None
+        return why_not_continued(self._store, widget.message if widget is not None else None)
 
     def stop(self) -> str:
-        return "" if self._intents.is_answering else tr("No answer is being written in this chat.")
+        return "" if self._store.is_answering else tr("No answer is being written in this chat.")
 
     def regenerate(self) -> str:
-        if not self._parts.chat.can_chat:
+        if not self._store.can_chat:
             return tr(NO_TOKENIZER)
-        if self._intents.is_answering:
+        if self._store.is_answering:
             return tr("An answer is being written; stop it first.")
-        has_messages = bool(self._parts.chat.view.widgets)
+        has_messages = bool(self._window.chat.view.widgets)
         return self.model() or self.chat() or ("" if has_messages else tr("This chat has no messages."))
 
     def model(self) -> str:
         """The engine is gone: no model can be opened, and none answers."""
-        return tr("The engine has stopped. Restart kvdesk.") if self._parts.events.is_dead else ""
+        return tr("The engine has stopped. Restart kvdesk.") if self._store.dead else ""
 
     def embedded(self) -> str:
-        return self.model() or ("" if self._intents.has_embedded else tr("The embedded model is not installed."))
+        return self.model() or ("" if self._store.has_embedded else tr("The embedded model is not installed."))
 
     def audit(self) -> str:
-        return self.model() or self._parts.state.missing(Feature.AUDIT) or self._context()
+        return self.model() or self._store.missing(Feature.AUDIT) or self._context()
 
     def forget(self) -> str:
-        state, selected = self._parts.state, self._intents.selected
+        state, selected = self._store, self._store.selected
         if why := self.model() or state.missing(Feature.CACHE_OPERATIONS) or self.chat():
             return why
-        if self._intents.is_answering:
+        if self._store.is_answering:
             return tr("An answer is being written; stop it first.")
         return "" if selected and state.cells.get(selected, 0) else tr("This chat has no cells in the cache.")
 
     def rebuild(self) -> str:
-        if why := self.model() or self._parts.state.missing(Feature.REBUILD) or self._context():
+        if why := self.model() or self._store.missing(Feature.REBUILD) or self._context():
             return why
-        return tr("An answer is being written; stop it first.") if self._parts.state.running else ""
+        return tr("An answer is being written; stop it first.") if self._store.running else ""
 
     def _context(self) -> str:
-        return "" if self._parts.state.context is not None else tr("No model is open.")
+        return "" if self._store.context is not None else tr("No model is open.")

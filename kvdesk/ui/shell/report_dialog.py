@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
+from kvdesk.session.commands import Commands, ReportChoice
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import fit_to_screen, label
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
-from kvdesk.values import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class ReportChoice:
-    """What a person lets into a report beside versions, settings without texts and what the model's cache can do.
-
-    texts    the chat that is open, and the texts that are otherwise left out of logs, settings and journal
-    folders  whole paths
-    """
-
-    logs: bool = True
-    journal: bool = True
-    texts: bool = False
-    folders: bool = False
 
 
 class ReportDialog(QDialog):
-    """Not modal. `wanted` gives the file and the choice."""
+    """Not modal."""
 
-    wanted = Signal(str, object)
-
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, commands: Commands) -> None:
         super().__init__(parent)
+        self._commands = commands
         self.setWindowTitle(tr("Report a problem"))
         self._boxes: dict[str, QCheckBox] = {}
         inside = QWidget()
@@ -133,7 +118,7 @@ class ReportDialog(QDialog):
     @Slot()
     def _on_save_clicked(self) -> None:
         if file := ask_where_to_save(self, tr("Save the report"), "kvdesk-report.zip", tr("Zip files (*.zip)")):
-            self.wanted.emit(str(file), self.choice)
+            self._commands.report_problem(file, self.choice)
             self.close()
 
 

@@ -1,162 +1,157 @@
-"""The rooms of the window: the conversations with their cache, the laboratory, the models, and the settings."""
+"""The rooms of the window: the conversations with their cache, the laboratory, the models, and the settings.
+
+To add one: a line in `ROOMS`, with what makes its widget. `Rooms.show_room(name)` shows it; for keys and menus an
+action of `action_table` does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from kvdesk.session import SettingsStore
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.ui.widgets.kit import Kit
+from kvdesk.values import dataclass
 
 if TYPE_CHECKING:
     from kvdesk.ui.lab.page import LabPage
     from kvdesk.ui.models.page import ModelsPage
     from kvdesk.ui.settings.page import SettingsPage
 
+RoomT = TypeVar("RoomT", bound=QWidget)
 
-class Rooms(QStackedWidget):
-    """Each but the first is made when it is first shown: importing the laboratory's plots takes 0.4 s.
 
-    Signals: `lab_made` with the LabPage, `models_made` with the ModelsPage and `settings_made` with the SettingsPage,
-    once; `switched` after another room is shown.
+def _make_lab(kit: Kit) -> LabPage:
+    from kvdesk.ui.lab.page import LabPage
+
+    return LabPage(kit)
+
+
+def _make_models(kit: Kit) -> ModelsPage:
+    from kvdesk.ui.models.page import ModelsPage
+
+    return ModelsPage(kit)
+
+
+def _make_settings(kit: Kit) -> SettingsPage:
+    from kvdesk.ui.settings.page import SettingsPage
+
+    return SettingsPage(kit)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Something in the place of the conversations.
+
+    make    makes its widget, when it is first shown: importing the laboratory's plots takes 0.4 s
+    first   the part of it where the keys go when it is shown
+    leave   Esc: whether a question of the room was answered with no, so that it stays; None: Esc does nothing, since
+            a result that one reads is not to be lost by a key that closes other things
     """
 
-    lab_made = Signal(object)
-    models_made = Signal(object)
-    settings_made = Signal(object)
-    switched = Signal()
+    make: Callable[[Kit], QWidget]
+    first: Callable[[Any], QWidget]
+    leave: Callable[[Any], bool] | None = lambda _: False
 
-    def __init__(self, theme: Theme, chats: QWidget, store: SettingsStore, state: CacheState) -> None:
+
+ROOMS: Final = {
+    "lab": Room(_make_lab, lambda page: page.list, leave=None),
+    "models": Room(_make_models, lambda page: page.view, lambda page: page.leave()),
+    "settings": Room(_make_settings, lambda page: page.sections),
+}
+
+
+class Rooms(QStackedWidget):
+    """`switched` is sent after another room is shown."""
+
+    switched = Signal()
+    made = Signal(str)
+    """(name): the widget of a room was made."""
+
+    def __init__(self, kit: Kit, chats: QWidget) -> None:
         super().__init__()
-        self._theme, self._store, self._state = theme, store, state
-        self._lab: LabPage | None = None
-        self._models: ModelsPage | None = None
-        self._settings: SettingsPage | None = None
-        self._first: QWidget = chats
+        self._kit = kit
+        self._made: dict[str, Any] = {}
         self.addWidget(chats)
 
     @property
     def lab(self) -> LabPage | None:
         """None until it was shown."""
-        return self._lab
+        return self._made.get("lab")
 
     @property
     def models(self) -> ModelsPage | None:
         """None until it was shown."""
-        return self._models
+        return self._made.get("models")
 
     @property
     def settings(self) -> SettingsPage | None:
         """None until it was shown."""
-        return self._settings
+        return self._made.get("settings")
 
     @property
-    def shows_lab(self) -> bool:
-        return self._lab is not None and self.currentWidget() is self._lab
-
-    @property
-    def shows_models(self) -> bool:
-        return self._models is not None and self.currentWidget() is self._models
-
-    @property
-    def shows_settings(self) -> bool:
-        return self._settings is not None and self.currentWidget() is self._settings
+    def shown(self) -> str:
+        """The name of the room that is shown; "" for the conversations."""
+        return next((name for name, room in self._made.items() if self.currentWidget() is room), "")
 
     @property
     def shows_chats(self) -> bool:
         return self.currentIndex() == 0
 
-    @Slot()
-    def toggle_lab(self) -> None:
-        if self.shows_lab:
+    def toggle(self, name: str) -> None:
+        """Show a room, or the conversations."""
+        if self.shown == name:
             self.show_chats()
         else:
-            self.show_lab()
+            self.show_room(name)
 
-    @Slot()
+    def show_room(self, name: str) -> QWidget:
+        """Show a room, its first part with the keys unless it is shown already."""
+        if name not in self._made:
+            self._made[name] = ROOMS[name].make(self._kit)
+            self.addWidget(self._made[name])
+            self.made.emit(name)
+        page: QWidget = self._made[name]
+        if self.currentWidget() is not page:
+            self.setCurrentWidget(page)
+            self.focus_first()
+            self.switched.emit()
+        return page
+
     def show_lab(self) -> None:
-        if self._lab is None:
-            from kvdesk.ui.lab.page import LabPage
+        self.show_room("lab")
 
-            self._lab = LabPage(self._theme)
-            self._lab.back_clicked.connect(self.show_chats)
-            self.addWidget(self._lab)
-            self.lab_made.emit(self._lab)
-        self._show(self._lab, self._lab.list)
-
-    @Slot()
-    def toggle_models(self) -> None:
-        if self.shows_models:
-            self.show_chats()
-        else:
-            self.show_models()
-
-    @Slot()
-    def show_models(self) -> None:
-        if self._models is None:
-            from kvdesk.ui.models.page import ModelsPage
-
-            self._models = ModelsPage(self._theme)
-            self._models.back_clicked.connect(self.show_chats)
-            self.addWidget(self._models)
-            self.models_made.emit(self._models)
-        self._show(self._models, self._models.view)
-
-    @Slot()
-    def show_get_models(self) -> None:
-        """Where models are downloaded."""
-        self.show_models()
-        assert self._models is not None
-        self._models.show_part(get=True)
-
-    def when_lab(self, hear: Callable[[LabPage], object]) -> None:
-        """Give it the page when it is made, or at once where it is already."""
-        if self._lab is not None:
-            hear(self._lab)
-        self.lab_made.connect(hear)
-
-    def when_models(self, hear: Callable[[ModelsPage], object]) -> None:
-        """The same of the models."""
-        if self._models is not None:
-            hear(self._models)
-        self.models_made.connect(hear)
+    def show_models(self, *, get: bool = False) -> None:
+        """`get`: where they are downloaded."""
+        self.show_room("models")
+        assert self.models is not None
+        if get:
+            self.models.show_part(get=True)
 
     def show_settings(self) -> SettingsPage:
         """The page, which shows one of its sections."""
-        if self._settings is None:
-            from kvdesk.ui.settings.page import SettingsPage
+        self.show_room("settings")
+        assert self.settings is not None
+        return self.settings
 
-            self._settings = SettingsPage(self._theme, self._store, self._state)
-            self._settings.back_clicked.connect(self.show_chats)
-            self.addWidget(self._settings)
-            self.settings_made.emit(self._settings)
-        self._show(self._settings, self._settings.sections)
-        return self._settings
-
-    def _show(self, room: QWidget, first: QWidget) -> None:
-        """`first` has the keys, unless the room is shown already."""
-        if self.currentWidget() is not room:
-            self.setCurrentWidget(room)
-            self._first = first
-            self.focus_first()
-            self.switched.emit()
+    def when_made(self, name: str, hear: Callable[[], object]) -> None:
+        """Call it when a room is made, or at once where it is already."""
+        if name in self._made:
+            hear()
+        self.made.connect(lambda made: hear() if made == name else None)
 
     def focus_first(self) -> None:
         """Where one begins in a room other than the conversations."""
-        self._first.setFocus()
+        if name := self.shown:
+            ROOMS[name].first(self._made[name]).setFocus()
 
     @Slot()
     def leave(self) -> None:
-        """Esc: a question of the room is answered with no, else the conversations are shown again. In the laboratory it
-        does nothing: a result that one reads is not to be lost by a key that closes other things.
-        """
-        if self.shows_lab:
-            return
-        if not (self._models is not None and self.shows_models and self._models.leave()):
+        """Esc."""
+        leave = ROOMS[self.shown].leave if self.shown else None
+        if leave is not None and not leave(self._made[self.shown]):
             self.show_chats()
 
     @Slot()

@@ -11,12 +11,12 @@ from PySide6.QtCore import QObject, Slot
 
 from kvdesk.cache.metrics import holders
 from kvdesk.chat import MessageId, as_read
+from kvdesk.session import Store
 from kvdesk.translation import tr
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.throttle import Throttle
-from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.links import CellRun, cells_of_positions, cells_of_text, positions_of_text, text_of_cells
 
 _INTERVAL_MS = 50  # a selection that is drawn with the mouse
@@ -25,7 +25,7 @@ _INTERVAL_MS = 50  # a selection that is drawn with the mouse
 class SelectionLinks(QObject):
     """Between the messages of the shown conversation and the map of the cache as it is now."""
 
-    def __init__(self, parent: QObject, state: CacheState, chat: ChatView, inspector: Inspector) -> None:
+    def __init__(self, parent: QObject, state: Store, chat: ChatView, inspector: Inspector) -> None:
         super().__init__(parent)
         self._state, self._chat, self._inspector = state, chat, inspector
         self._wanted: tuple[MessageId, int, int] | None = None
@@ -56,7 +56,7 @@ class SelectionLinks(QObject):
         self._inspector.cell_map.show_selection(cells_of_text(spans, view.snapshot, message, first, last))
         span = next((span for span in spans.spans if span.message == message), None)
         if span is not None and first < last:
-            self._inspector.cache.instruments.operations.set_range(spans.seq_id, *positions_of_text(span, first, last))
+            self._state.choose_range(spans.seq_id, *positions_of_text(span, first, last))
 
     @Slot(str, bool)
     def _on_looked_at(self, message: str, by_keyboard: bool) -> None:
@@ -131,9 +131,7 @@ class SelectionLinks(QObject):
             best = max(best, (n, own is not None and own.seq_id == sequence.seq_id, int(sequence.seq_id)))
         if best[0]:
             positions = cells.pos[first:last][holders(cells, best[2])[first:last]]
-            self._inspector.cache.instruments.operations.set_range(
-                best[2], int(np.min(positions)), int(np.max(positions)) + 1
-            )
+            self._state.choose_range(best[2], int(np.min(positions)), int(np.max(positions)) + 1)
 
 
 def _words(runs: Sequence[CellRun]) -> str:

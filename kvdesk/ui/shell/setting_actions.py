@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, ServeSettings, Settings, llama_name
 from kvdesk.translation import tr
-from kvdesk.ui.shell.actions import Action, ActionGroup
+from kvdesk.ui.widgets.actions import Action, ActionGroup
 
 _OWN = ("theme", "zoom", "font_px", "language", "safe_mode")
 

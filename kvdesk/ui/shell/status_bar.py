@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from kvdesk.cache.snapshot import Verification
 from kvdesk.protocol import calls
-from kvdesk.protocol.cache import ContextInfo
+from kvdesk.protocol.cache import AuditCache, Audited, ContextInfo, LoadSample, SaveReport
+from kvdesk.protocol.chat import TurnEnded
+from kvdesk.protocol.features import Feature
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
 from kvdesk.translation import tr
+from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, NumberLabel, label, set_tone
-from kvdesk.viewmodel.readout import kv_used_bytes, megabytes, verification_line
+from kvdesk.ui.widgets.kit import Kit
+from kvdesk.viewmodel.readout import kv_used_bytes, megabytes, totals, verification_line
 
 
 class StatusBar(QWidget):
     """Fields of fixed width, so that nothing jumps while the numbers change."""
 
-    audit_clicked = Signal()
-    save_clicked = Signal()
-    serving_clicked = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        self._kit, self._store = kit, kit.store
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._context: ContextInfo | None = None
         self._verification: Verification | None = None
         self._audited = ""
         self._threads = _field(tr("No context"), tr("Threads used to decode"))
@@ -46,25 +48,70 @@ class StatusBar(QWidget):
             self._serving.setProperty(name, value)
         self._serving.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._serving.setAccessibleDescription(tr("Opens “Serve on this computer”"))
-        self._serving.clicked.connect(self.serving_clicked)
+        self._serving.clicked.connect(kit.act("app.serve"))
         self._serving.setText(tr("Serve on this computer"))
         self._serving.hide()
         row.insertWidget(0, self._serving)  # where it stays, whatever the engine says
         row.addWidget(self._trust, 1)
         self._save = _action(tr("Save report…"), tr("Saves the differences between the map and the engine as JSON"))
-        self._save.clicked.connect(self.save_clicked)
+        self._save.clicked.connect(self._on_save_clicked)
         self._save.hide()
         self._audit = _action(tr("Audit"), _audit_tip())
-        self._audit.clicked.connect(self.audit_clicked)
+        self._audit.clicked.connect(lambda: kit.commands.submit(AuditCache()))
         self._audit.setEnabled(False)
         row.addWidget(self._save)
         row.addWidget(self._audit)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
+        self.show_all()
 
-    def show_engine(self, shown: bool) -> None:
-        """Whether threads, types and memory of K and V are shown: words of the engine, for who asked for more."""
-        for part in (self._threads, self._bytes, self._types):
-            part.setVisible(shown)
+    def show_all(self) -> None:
+        """Everything as the store has it."""
+        self._on_settings_changed(frozenset(("all_instruments",)))
+        self._on_changed(~Changed.NOTHING, None)
+
+    def _on_settings_changed(self, changed: frozenset[str]) -> None:
+        """Threads, types and memory of K and V are words of the engine, for who asked for more."""
+        if "all_instruments" in changed:
+            for part in (self._threads, self._bytes, self._types):
+                part.setVisible(self._store.settings.current.all_instruments)
+
+    def _on_changed(self, changed: Changed, update: Update | None) -> None:
+        store = self._store
+        if changed & Changed.CONTEXT:
+            self._show_context()
+        if changed & (Changed.FEATURES | Changed.MODEL):
+            self._show_missing()
+        if changed & (Changed.NUMBERS | Changed.RUNNING):
+            self._show_speed()
+        if changed & Changed.NUMBERS and store.view is not None:
+            numbers = totals(store.view.snapshot)
+            self._show_used(numbers.used, numbers.capacity)
+            self._save.setVisible(store.view.has_report)
+            self._verification = store.view.snapshot.verification
+            self._show_trust()
+        if changed & Changed.SERVED:
+            self._show_served()
+        if store.dead:  # nothing can be compared with it
+            self._audit.setEnabled(False)
+            self._save.setEnabled(False)
+        match update:
+            case TurnEnded() if store.view is None and store.context is not None:
+                self._show_used(update.stats.cells_used, store.context.n_ctx)  # the newest that are known
+            case Audited():
+                self._audited = tr(", audited {at}").format(at=update.at) if update.state == "verified" else ""
+                self._show_trust()
+            case LoadSample():
+                self._show_threads(update.n_threads)
+            case _:
+                pass
+
+    @Slot()
+    def _on_save_clicked(self) -> None:
+        """Save the differences between the map and the engine."""
+        if file := ask_where_to_save(self, tr("Save the report"), "kvdesk-mismatch.json", tr("JSON (*.json)")):
+            self._kit.commands.submit(SaveReport(file))
 
     @property
     def text(self) -> str:
@@ -73,27 +120,31 @@ class StatusBar(QWidget):
         shown = [part.text() for part in parts if part.text() and not part.isHidden()]
         return "  ·  ".join([*shown, self._trust.full_text])
 
-    def show_context(self, context: ContextInfo | None) -> None:
-        self._context = context
-        self._audited = ""
+    @property
+    def _context(self) -> ContextInfo | None:
+        return self._store.context
+
+    def _show_context(self) -> None:
+        context, self._audited = self._store.context, ""
         self._audit.setEnabled(context is not None)
         if context is None:
             self._threads.setText(tr("No context"))
             self._bytes.setText("")
             self._types.setText("")
             return
-        self.show_threads(context.n_threads)
+        self._show_threads(context.n_threads)
         same = context.type_k == context.type_v
         types = context.type_k if same else f"{context.type_k}/{context.type_v}"
         said = "  ·  " + tr("flash attention") if context.flash_attn else ""
         self._types.setText(f"K/V {types}{said}")
-        self.show_used(1, 1)  # the widest
-        self.show_used(0, 1)
+        self._show_used(1, 1)  # the widest
+        self._show_used(0, 1)
 
-    def show_missing(self, view: str, audit: str) -> None:
-        """What to say where the cache is not shown, and where it cannot be audited; empty where it is, and can."""
+    def _show_missing(self) -> None:
+        """What to say where the cache is not shown, and where it cannot be audited."""
+        view, audit = self._store.missing(Feature.CACHE_VIEW), self._store.missing(Feature.AUDIT)
         if view:
-            self.show_context(None)
+            self._show_context()
             self._verification = None
             self._save.hide()
             self._threads.setText("")
@@ -101,13 +152,9 @@ class StatusBar(QWidget):
         self._trust.setText(view)
         self._audit.setToolTip(audit or _audit_tip())
 
-    def set_dead(self) -> None:
-        """The engine has stopped for good: nothing can be compared with it."""
-        self._audit.setEnabled(False)
-        self._save.setEnabled(False)
-
-    def show_serving(self, address: str, n_running: int) -> None:
-        """Other programs are served there, so many requests of them now; an empty address: none are."""
+    def _show_served(self) -> None:
+        """Where other programs are served, and how many of their requests run."""
+        address, n_running = self._store.served
         self._serving.setVisible(bool(address))
         if not address:
             return
@@ -121,28 +168,20 @@ class StatusBar(QWidget):
             tr("Other programs use this model at {address}. Click for their requests.").format(address=address)
         )
 
-    def show_threads(self, n: int) -> None:
+    def _show_threads(self, n: int) -> None:
         """How many threads decode now: they follow the load of the machine."""
         most = self._context.n_threads if self._context is not None else n
         all_of_them = tr("1 thread") if n == 1 else tr("{n} threads").format(n=n)
         self._threads.setText(all_of_them if n == most else tr("{n} of {most} threads").format(n=n, most=most))
 
-    def show_speed(self, tok_s: float | None) -> None:
+    def _show_speed(self) -> None:
+        """Of the answers that are written now; each shows its own afterwards."""
+        tok_s = self._store.measured.decode.series.last if self._store.running else None
         self._speed.setText("" if tok_s is None else tr("{n} tok/s").format(n=f"{tok_s:,.0f}"))
 
-    def show_used(self, used: int, capacity: int) -> None:
+    def _show_used(self, used: int, capacity: int) -> None:
         if self._context is not None:
             self._bytes.setText(self._bytes_text(used, capacity))
-
-    def show_audit(self, at: str, *, agreed: bool) -> None:
-        """Every cell was compared at this time of day: where all agreed, that is said from now on."""
-        self._audited = tr(", audited {at}").format(at=at) if agreed else ""
-        self._show_trust()
-
-    def show_verification(self, verification: Verification, has_report: bool) -> None:
-        self._save.setVisible(has_report)
-        self._verification = verification
-        self._show_trust()
 
     def _show_trust(self) -> None:
         if self._verification is not None:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMessageBox, QPushButton, QWidget
 
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.kit import Kit
 
 
 class UnsavedStrip(QFrame):
     """Cannot be dismissed: it goes when everything is saved."""
 
-    save_requested = Signal(str)
-    """A file was chosen that what is not saved is to be written to as well."""
-
-    def __init__(self) -> None:
+    def __init__(self, kit: Kit) -> None:
         super().__init__()
+        self._kit = kit
+        self.destroyed.connect(kit.store.listen(self._on_changed))
         self.setProperty("card", "banner")
         self._sentence = label("", tone="danger")
         self._sentence.setWordWrap(True)
@@ -38,8 +40,11 @@ class UnsavedStrip(QFrame):
         """The sentence shown, empty while everything is saved."""
         return "" if self.isHidden() else self._sentence.text()
 
-    def show_unsaved(self, sentence: str) -> None:
-        """Say what is not saved; an empty sentence: all is."""
+    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
+        """Say what is not saved."""
+        if not changed & Changed.UNSAVED:
+            return
+        sentence = self._kit.store.unsaved
         self._sentence.setText(sentence)
         if sentence and sentence != self.sentence:
             announce(self, sentence, urgent=True)
@@ -63,4 +68,4 @@ class UnsavedStrip(QFrame):
     @Slot()
     def _on_save_clicked(self) -> None:
         if file := ask_where_to_save(self, tr("Save elsewhere"), tr("kvdesk chats.md"), tr("Markdown (*.md)")):
-            self.save_requested.emit(str(file))
+            self._kit.commands.save_unsaved(file)

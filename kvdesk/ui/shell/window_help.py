@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint, Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QMenu
+from PySide6.QtCore import QObject, QPoint, Slot
+from PySide6.QtWidgets import QMenu
 
 from kvdesk.translation import tr
-from kvdesk.ui.shell.actions import ActionGroup, ActionSet, Submenu
-from kvdesk.ui.shell.window_parts import WindowParts
+from kvdesk.ui.shell.setting_actions import setting_actions
+from kvdesk.ui.shell.window import Window
+from kvdesk.ui.widgets.actions import ActionGroup, Submenu
+from kvdesk.ui.widgets.dialogs import open_dialog
 
 if TYPE_CHECKING:
     from kvdesk.ui.shell.about_dialog import AboutDialog, AboutFacts
@@ -35,36 +37,26 @@ def menu_names() -> tuple[str | Submenu, ...]:
 
 
 class WindowHelp(QObject):
-    """Makes everything when it is first asked for. `connect_actions` comes before that."""
+    """Makes everything when it is first asked for. `widget_keys`: of parts of the window, to be listed."""
 
-    tour_started = Signal()
-
-    def __init__(self, parts: WindowParts) -> None:
-        super().__init__(parts.window)
-        self._parts = parts
+    def __init__(self, window: Window, widget_keys: Callable[[], tuple[ActionGroup, ...]]) -> None:
+        super().__init__(window)
+        self._window, self._actions, self._widget_keys = window, window.kit.actions, widget_keys
         self._palette: CommandPalette | None = None
         self.introduction: Introduction | None = None
         self.about: AboutDialog | None = None
         self.report: ReportDialog | None = None
-        parts.chat.menu_clicked.connect(self.show_menu)
-        parts.chat.empty.tour_clicked.connect(self.open_tour)
-
-    def connect_actions(
-        self,
-        actions: ActionSet,
-        widget_keys: Callable[[], tuple[ActionGroup, ...]],
-        settings: Callable[[], ActionGroup],
-    ) -> None:
-        """The actions to list, the keys of parts of the window, and the settings to find."""
-        self._actions, self._widget_keys, self._settings = actions, widget_keys, settings
+        window.chat.header.menu_clicked.connect(self.show_menu)
 
     @property
     def palette(self) -> CommandPalette:
         if self._palette is None:
             from kvdesk.ui.shell.command_palette import CommandPalette
 
-            window, theme = self._parts.window, self._parts.theme
-            self._palette = CommandPalette(window, theme, self._actions, self._widget_keys(), self._settings())
+            settings = setting_actions(lambda words: self._window.rooms.show_settings().search_for(words))
+            self._palette = CommandPalette(
+                self._window, self._window.theme, self._actions, self._widget_keys(), settings
+            )
         return self._palette
 
     @Slot()
@@ -75,7 +67,7 @@ class WindowHelp(QObject):
     @Slot()
     def open_tour(self) -> None:
         """The tour, because a person asked for it."""
-        self._parts.rooms.show_chats()
+        self._window.rooms.show_chats()
         self.start_tour(focus=True)
 
     def start_tour(self, *, focus: bool = False) -> None:
@@ -84,11 +76,10 @@ class WindowHelp(QObject):
             from kvdesk.ui.shell.introduction import Introduction, steps
 
             self.introduction = Introduction(
-                self._parts.window, self._parts.theme, steps(self._parts), self._parts.chat.composer.edit
+                self._window, self._window.theme, steps(self._window), self._window.chat.composer.edit
             )
-            self.introduction.left.connect(self._parts.chat.composer.focus_edit)
         self.introduction.start(focus=focus)
-        self.tour_started.emit()
+        self._window.store.settings.change(tour_seen=True)  # an empty chat offers it no more
 
     def leave_tour(self) -> bool:
         """Esc. False where there is no tour to leave."""
@@ -101,17 +92,14 @@ class WindowHelp(QObject):
         """Versions and licences."""
         from kvdesk.ui.shell.about_dialog import AboutDialog
 
-        self.about = AboutDialog(self._parts.theme, self._parts.window, facts)
-        _open(self.about)
+        self.about = open_dialog(AboutDialog(self._window.theme, self._window, facts))
 
     @Slot()
     def open_report(self) -> None:
         """Choose what a report of a problem holds, and where it is written."""
         from kvdesk.ui.shell.report_dialog import ReportDialog
 
-        self.report = ReportDialog(self._parts.window)
-        self.report.wanted.connect(self._parts.window.problem_report_requested)
-        _open(self.report)
+        self.report = open_dialog(ReportDialog(self._window, self._window.commands))
 
     @Slot()
     def open_shortcuts(self) -> None:
@@ -120,7 +108,7 @@ class WindowHelp(QObject):
 
     def menu(self) -> QMenu:
         """The main menu with the actions as they are now."""
-        menu = QMenu(self._parts.window)
+        menu = QMenu(self._window)
         self._actions.fill_menu(menu, *menu_names())
         return menu
 
@@ -129,10 +117,3 @@ class WindowHelp(QObject):
         menu = self.menu()
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(at)
-
-
-def _open(dialog: QDialog) -> None:
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.show()
-    dialog.raise_()
-    dialog.activateWindow()

@@ -18,18 +18,14 @@ KEEP_MS: Final = 500  # after the last move or change of size
 
 
 class WindowPlacement(QObject):
-    """Keeps in the settings where a person puts the window and its panes. `use` comes before `restore`."""
+    """Keeps in the settings where a person puts the window and its panes."""
 
-    def __init__(self, window: QMainWindow, settings: SettingsStore) -> None:
+    def __init__(self, window: QMainWindow, panes: QSplitter, settings: SettingsStore) -> None:
         super().__init__(window)
-        self._window, self._settings = window, settings
+        self._window, self._panes, self._settings = window, panes, settings
         self._soon = QTimer(self, singleShot=True, interval=KEEP_MS)
         self._soon.timeout.connect(self.keep)
         window.installEventFilter(self)
-
-    def use(self, panes: QSplitter) -> None:
-        """These are the panes from now on."""
-        self._panes = panes
         panes.splitterMoved.connect(lambda *_: self._soon.start())
 
     def restore(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
+from PySide6.QtCore import QModelIndex, Qt, Slot
 from PySide6.QtGui import QFontMetrics, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -28,6 +28,11 @@ from PySide6.QtWidgets import (
 
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import UserError
+from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone, RecordingTaken, SpeedSample, TakeRecording
+from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.session import Changed, Commands, Store
+from kvdesk.session.changed import Update
+from kvdesk.session.state import History
 from kvdesk.translation import tr
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.operations.effect_view import EffectView
@@ -39,7 +44,6 @@ from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.ui.widgets.typing import passes_typing_on
-from kvdesk.viewmodel.cache_state import CacheState, History
 from kvdesk.viewmodel.effect_text import took
 from kvdesk.viewmodel.palette import N_COLOURS
 
@@ -53,23 +57,18 @@ class TimelinePage(QWidget):
     context before it can be chosen instead.
     """
 
-    recording_wanted = Signal()
-    export_requested = Signal(str, object)  # path, Recording
-    undo_clicked = Signal(int)
-
-    def __init__(self, theme: Theme, state: CacheState, texts: dict[int, str], live: bool = True) -> None:
+    def __init__(self, theme: Theme, store: Store, commands: Commands, live: bool = True) -> None:
         super().__init__()
         self._theme = theme
-        self._state, self._texts, self._live = state, texts, live
+        self._state, self._commands, self._live = store, commands, live
         self._recording: Recording | None = None  # that is shown
         self._newest: Recording | None = None
-        self._past: tuple[Recording, History] | None = None  # of the context before
         self._at: int | None = None  # None: follow what happens
         self._stale = True
         self._choosing = True  # the row becomes current by hand
         self._model = TimelineModel(self)
         self._map = SmallMap(theme, tr("Map of the cache after the operation that is shown"), 80)
-        self._map.show_token_texts(texts)
+        self._map.show_token_texts(store.texts)
         self._band = QFrame()
         self._band.setProperty("card", "history")
         self._band_text = label("")
@@ -116,12 +115,30 @@ class TimelinePage(QWidget):
         self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._about = label("", tone="secondary", scale="small")
         self._about.setWordWrap(True)
-        self._effect = EffectView(theme, closable=False)
-        self._effect.undo_clicked.connect(self.undo_clicked)
+        self._effect = EffectView(theme, commands, closable=False)
         self._lay_out()
         self._asking = Throttle(self, ASK_MS, self._ask)
         self._drawing = Throttle(self, _DRAW_MS, self._draw)
         self._show_position()
+        self._which.setVisible(store.past is not None)
+        self.destroyed.connect(store.listen(self._on_changed))
+
+    def _on_changed(self, _changed: Changed, update: Update | None) -> None:
+        match update:
+            case SpeedSample() | CacheView() | OperationDone():
+                self.note_change()
+            case ContextReady():
+                self._reset()
+            case ModelLoaded():  # what the tokens of the one before were is not known any more
+                self._which.setCurrentIndex(0)
+                self._which.hide()
+            case RecordingTaken():
+                if update.is_over:
+                    self._which.setVisible(self._state.past is not None)
+                else:
+                    self.show_recording(update.recording)
+            case _:
+                pass
 
     @property
     def at(self) -> int | None:
@@ -131,7 +148,7 @@ class TimelinePage(QWidget):
     @property
     def is_past(self) -> bool:
         """Whether the context before this one is shown."""
-        return self._past is not None and self._which.currentIndex() == 1
+        return self._state.past is not None and self._which.currentIndex() == 1
 
     @property
     def which(self) -> Choice:
@@ -172,24 +189,12 @@ class TimelinePage(QWidget):
         if self._live and self.isVisible():
             self._asking.request()
 
-    def reset(self) -> None:
+    def _reset(self) -> None:
         """Another context: the journal begins anew."""
         self._newest = None
         self._which.setCurrentIndex(0)
         self._change_recording(None)
         self.note_change()
-
-    def keep_past(self, recording: Recording, history: History) -> None:
-        """A context is freed: its journal can be looked at until the next one is."""
-        if len(recording):
-            self._past = recording, history
-            self._which.show()
-
-    def forget_past(self) -> None:
-        """Another model: what its tokens were is not known any more."""
-        self._which.setCurrentIndex(0)
-        self._which.hide()
-        self._past = None
 
     def show_recording(self, recording: Recording) -> None:
         """The recording shown now."""
@@ -246,7 +251,7 @@ class TimelinePage(QWidget):
 
     @Slot()
     def _on_which_changed(self) -> None:
-        past = self._past[0] if self._past is not None and self.is_past else None
+        past = self._state.past[0] if self._state.past is not None and self.is_past else None
         self._change_recording(past or self._newest)
         if past is not None:
             self.show_operation(past.last)
@@ -263,7 +268,8 @@ class TimelinePage(QWidget):
 
     @property
     def _history(self) -> History:
-        return self._past[1] if self._past is not None and self.is_past else self._state.history
+        past = self._state.past
+        return past[1] if past is not None and self.is_past else self._state.history
 
     @Slot(int)
     def _on_stepped(self, by: int) -> None:
@@ -295,12 +301,12 @@ class TimelinePage(QWidget):
         if file := ask_where_to_save(
             self, tr("Export the journal"), "kvdesk-journal.jsonl", tr("JSON lines (*.jsonl)")
         ):
-            self.export_requested.emit(str(file), self._recording)
+            self._commands.save_recording(file, self._recording)
 
     def _ask(self) -> None:
         if self._live and self._stale and self.isVisible():
             self._stale = False
-            self.recording_wanted.emit()
+            self._commands.submit(TakeRecording())
 
     def _draw(self) -> None:
         """The map after the operation that is shown."""
@@ -370,7 +376,7 @@ class TimelinePage(QWidget):
             self._effect.hide()
             return
         leases = self._history.leases_at(number)
-        self._effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), self._texts)
+        self._effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), self._state.texts)
         self._effect.show_undoable(() if self.is_past else self._state.undoable)
 
     def _difference(self, number: int) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Signal, Slot
+from collections.abc import Callable
+
+from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton
 
 from kvdesk.translation import tr
@@ -12,14 +14,15 @@ from kvdesk.ui.widgets.theme import Theme
 
 
 class UndoNotice(QFrame):
-    """Hidden while it says nothing. `shown_ms`: it goes after so long, but not under the pointer or while it has the
-    keyboard, and can be dismissed; 0: whoever shows it takes it away.
+    """Hidden while it says nothing. `undo` brings it back.
+
+    `shown_ms`: it goes after so long, but not under the pointer or while it has the keyboard, and can be dismissed; 0:
+    whoever shows it takes it away.
     """
 
-    undo_clicked = Signal()
-
-    def __init__(self, theme: Theme, shown_ms: int = 0) -> None:
+    def __init__(self, theme: Theme, undo: Callable[[], None], shown_ms: int = 0) -> None:
         super().__init__()
+        self._undo = undo
         self.setProperty("card", "ask")
         self._text = ElidedLabel(n_lines=2)
         self._text.setProperty("scale", "small")
@@ -58,7 +61,7 @@ class UndoNotice(QFrame):
     @Slot()
     def _on_undo_clicked(self) -> None:
         self.hide()
-        self.undo_clicked.emit()
+        self._undo()
 
     @Slot()
     def _on_leaving(self) -> None:

@@ -19,6 +19,7 @@ from kvdesk.protocol.experiment import Figure, at_most
 from kvdesk.store.store import Store
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.benchmarks.ui.frames import percentile
+from tests.ui.samples import append_message
 
 OPEN_MS = 200.0
 FRAME_MS = 16.0
@@ -120,7 +121,7 @@ def _opening_ms(window: MainWindow, conversation: Conversation) -> float:
     """From choosing it to its last message on the screen."""
     view = window.chat.view
     begun = time.perf_counter()
-    window.conversation_selected.emit(conversation.id)
+    window.commands.select(conversation.id)
     painted = _Painted(view.viewport())
     while view.last != conversation.leaf or not painted.at_s:
         painted.at_s = 0.0 if view.last != conversation.leaf else painted.at_s
@@ -159,8 +160,8 @@ def _typing_ms(
     """From the time at which each key is due to the painting of what was typed, and each rendering of the answer, while
     an answer of `LONG_CHARS` characters grows at the end of the conversation."""
     answer = Message(new_message_id(), conversation.id, conversation.leaf, "assistant", "", state="streaming")
-    window.append_message(answer)
-    window.apply_event(TextDelta(conversation.id, answer.id, _prose(LONG_CHARS // 5), (1,)))
+    append_message(window, answer)
+    window.store.apply(TextDelta(conversation.id, answer.id, _prose(LONG_CHARS // 5), (1,)))
     window.chat.view.verticalScrollBar().setValue(window.chat.view.verticalScrollBar().maximum())
     settle(1.5)
     edit = window.chat.composer.edit
@@ -172,7 +173,7 @@ def _typing_ms(
 
     def stream() -> None:
         begun = time.perf_counter()
-        window.apply_event(TextDelta(conversation.id, answer.id, next(words) + " ", (1,)))
+        window.store.apply(TextDelta(conversation.id, answer.id, next(words) + " ", (1,)))
         if (ms := (time.perf_counter() - begun) * 1e3) > 0.5:  # the others only add to the text
             drawn.append(ms)
 

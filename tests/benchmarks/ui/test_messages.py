@@ -8,10 +8,13 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk import session
+from kvdesk.chat import ConversationId
+from kvdesk.session import Commands
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.store.store import Store
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.benchmarks.ui import messages
+from tests.ui.samples import show_messages
 
 
 def test_every_figure_is_measured(
@@ -26,18 +29,19 @@ def test_every_figure_is_measured(
     assert sorted(known.title for known in store.conversations()) == ["10 messages", "20 messages"]
     store.close()
     assert sum(len(message.text) for message in trees[texts.id]) >= 9_000
-    window = MainWindow(qapp, session.Store(Settings(theme=ThemeChoice.DARK)))
+
+    class Selecting(Commands):
+        """Shows a chat, and does nothing else."""
+
+        def select(self, conversation: ConversationId) -> None:
+            (known,) = (one for one in (long, texts) if one.id == conversation)
+            window.store.show_conversations((long, texts), known.id)
+            show_messages(window, known.id, trees[known.id])
+
+    window = MainWindow(qapp, session.Store(Settings(theme=ThemeChoice.DARK)), Selecting())
     qtbot.addWidget(window)
-    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
     window.show()
     qtbot.waitExposed(window)
-
-    def select(conversation: str) -> None:
-        (known,) = (one for one in (long, texts) if one.id == conversation)
-        window.show_conversations((long, texts), known.id)
-        window.show_messages(known.id, trees[known.id])
-
-    window.conversation_selected.connect(select)
     said: list[str] = []
     figures, values = messages.measure(window, long, texts, lambda s: qtbot.wait(round(s * 50)), said.append)
     judged = {"open_500_messages_ms", "scroll_p95_ms", "idle_share_of_a_core", "typing_p99_ms", "rendering_p95_ms"}

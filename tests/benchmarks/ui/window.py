@@ -108,14 +108,14 @@ class _DrivenWindow(QObject):
         if context == self.controller.settings.context:
             return
         self._ready = None
-        self.window.rebuild_requested.emit(context, "nothing")
+        self.window.commands.rebuild(context, "nothing")
         self.wait_for_context()
 
     def answer(self, *, on_lab: bool = False, heart: Heartbeat | None = None) -> TurnStats:
         """One answer in a new conversation, which is deleted afterwards. `on_lab`: the laboratory is looked at. `heart`
         beats until the deletion, which opens a chat of 500 messages (`messages` judges how long that takes).
         """
-        self.window.new_chat_requested.emit()
+        self.window.commands.new_chat()
         if on_lab:
             self.window.rooms.show_lab()
         self.settle(0.1)  # a person types for longer

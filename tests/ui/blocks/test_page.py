@@ -108,16 +108,16 @@ def test_blocks_take_the_place_of_cells(window: MainWindow) -> None:
     inspector.show_all(True)
     tabs = {tab.text(): tab for tab in inspector._tabs.buttons()}
     assert tabs["Blocks"].isHidden()
-    window.apply_event(BackendReady(frozenset({Feature.CHAT, Feature.BLOCK_MAP})))
+    window.store.apply(BackendReady(frozenset({Feature.CHAT, Feature.BLOCK_MAP})))
     assert not tabs["Blocks"].isHidden()
     assert tabs["Cache"].isHidden(), "it has no cells, and its place is taken"
     assert inspector.tab == "Blocks"
-    window.apply_event(view())
+    window.store.apply(view())
     inspector.show_tab("Blocks")
     assert inspector.tab == "Blocks"
     assert not inspector.missing
     assert inspector._page(BlocksPage).numbers["Blocks"] == "6"
-    window.apply_event(BackendReady(frozenset({Feature.CHAT})))
+    window.store.apply(BackendReady(frozenset({Feature.CHAT})))
     assert tabs["Blocks"].isHidden()
     assert not tabs["Cache"].isHidden()
     assert inspector.tab == "Cache"

@@ -122,11 +122,11 @@ def test_rulers_are_reached_by_key_and_gone_when_empty(rulers: Rulers) -> None:
 def test_the_ruler_of_a_request_names_its_program(window: MainWindow, qtbot: QtBot) -> None:
     view = cache_view()
     asked = replace(view.leases[1], conversation=ConversationId("request"), client="editor/2.1")
-    window.apply_event(replace(view, leases=(view.leases[0], asked)))
+    window.store.apply(replace(view, leases=(view.leases[0], asked)))
     qtbot.waitUntil(lambda: [row.name for row in window.inspector.rulers.rows][1:] == ["request of editor/2.1"])
 
 
 def test_the_window_leads_the_event_to_the_rulers(window: MainWindow) -> None:
-    window.apply_event(cache_view())
-    window.apply_event(BatchRefused(0, 179, 200, "It must begin at 180."))
+    window.store.apply(cache_view())
+    window.store.apply(BatchRefused(0, 179, 200, "It must begin at 180."))
     assert [note.sentence for note in window.inspector.rulers.notes] == ["It must begin at 180."]

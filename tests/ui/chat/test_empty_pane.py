@@ -17,7 +17,7 @@ from kvdesk.values import replace
 from kvdesk.viewmodel.downloads import Offer
 from kvdesk.viewmodel.palette import contrast
 from kvdesk.viewmodel.starters import STARTERS
-from tests.ui.samples import MODEL, ONE, message
+from tests.ui.samples import MODEL, ONE, append_message, message, show_messages
 
 OFFER = Offer("Qwen/Qwen3-1.7B-GGUF", "Qwen3-1.7B-Q8_0.gguf", "Qwen3-1.7B-Q8_0", 1_834_000_000, "", licence="mit")
 
@@ -37,7 +37,7 @@ def test_a_starter_is_asked_by_pointer_and_keys(
     record: Callable[[object], list[tuple[object, ...]]],
     key: Qt.Key | None,
 ) -> None:
-    asked = record(window.starter_requested)
+    asked = record(window.commands.ask_starter)
     for card in pane.cards:
         assert card.isVisible()
         if key is None:
@@ -59,31 +59,31 @@ def test_tab_reaches_every_card(window: MainWindow, pane: EmptyPane, qtbot: QtBo
 
 
 def test_the_cards_go_with_the_first_message(window: MainWindow, pane: EmptyPane) -> None:
-    window.append_message(message("q", "user", "Hello"))
+    append_message(window, message("q", "user", "Hello"))
     assert not any(card.isVisible() for card in pane.cards)
-    window.show_messages(ONE, ())
+    show_messages(window, ONE, ())
     assert all(card.isVisible() for card in pane.cards)
 
 
 @pytest.mark.usefixtures("fresh")
 def test_only_of_the_embedded_model_it_is_said_that_it_is_a_toy(window: MainWindow, pane: EmptyPane) -> None:
     assert not pane.toy.isVisible()
-    window.show_better(True)
-    window.apply_event(ModelLoaded(replace(MODEL, n_params=135_000_000)))
+    window.store.show_embedded(is_open=True)
+    window.store.apply(ModelLoaded(replace(MODEL, n_params=135_000_000)))
     assert pane.toy.isVisible()
     assert "toy of 135 M parameters" in pane.toy.text()
     assert "only English" in pane.toy.text()
-    window.show_better(False)
+    window.store.show_embedded(is_open=False)
     assert not pane.toy.isVisible()
 
 
 def test_one_model_is_offered_in_place_of_a_toy(
     window: MainWindow, pane: EmptyPane, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
 ) -> None:
-    wanted, opened = record(window.offer_requested), record(window.model_open_requested)
+    wanted, opened = record(window.commands.download), record(window.commands.open_model)
     pane.offer.show_offer(OFFER, "1.83 GB", None)
     assert not pane.offer.isVisible(), "a real model is open"
-    window.show_better(True)
+    window.store.show_embedded(is_open=True)
     assert pane.offer.isVisible()
     assert "Qwen3-1.7B-Q8_0" in pane.offer.text
     assert "1.83 GB" in pane.offer.text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import EvictedMessages, MessageId
 from kvdesk.policies.overflow import policy_of
@@ -13,7 +12,8 @@ from kvdesk.protocol.operations import Capability
 from kvdesk.settings import CachePolicy, Overflow, Settings
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, STATS, TWO, message
+from tests.ui.recording import record
+from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, STATS, TWO, message, show_messages
 
 ANSWER = MessageId("a2")
 CANNOT = "No part of a recurrent state can be removed."
@@ -34,36 +34,39 @@ def shown(window: MainWindow) -> list[str]:
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
-def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow, qtbot: QtBot) -> None:
+def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow) -> None:
     choice = window.chat.overflow
     window.action_set.run("chat.overflow")
     assert choice.isVisible()
     for overflow in Overflow:
         assert choice.reason(overflow) == policy_of(overflow).description
-    with qtbot.waitSignal(window.overflow_chosen) as sent:
-        choice.button(Overflow.SLIDE).click()
-    assert sent.args == [ONE, Overflow.SLIDE]
+    sent = record(window.commands.set_overflow)
+    choice.button(Overflow.SLIDE).click()
+    assert sent[-1] == (
+        ONE,
+        Overflow.SLIDE,
+    )
     assert not choice.isVisible()
 
 
 def test_what_the_model_cannot_do_says_why(window: MainWindow) -> None:
     rows = (Capability("partial seq_rm", "no", CANNOT), Capability("seq_add", "yes", "It can."))
-    window.apply_event(ContextReady(CONTEXT, rebuilt=False, possible=rows))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=False, possible=rows))
     choice = window.chat.overflow
     enabled = [overflow for overflow in Overflow if choice.button(overflow).isEnabled()]
     assert enabled == [Overflow.STOP, Overflow.RECOMPUTE]
     assert CANNOT in choice.reason(Overflow.SINKS)
-    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=True))
     assert choice.button(Overflow.SINKS).isEnabled()
 
 
 def test_each_conversation_has_its_own(window: MainWindow) -> None:
     conversations = (replace(CONVERSATIONS[0], overflow="sinks"), CONVERSATIONS[1])
-    window.show_conversations(conversations, ONE)
+    window.store.show_conversations(conversations, ONE)
     assert window.chat.overflow.button(Overflow.SINKS).isChecked()
-    window.show_conversations(conversations, TWO)
+    window.store.show_conversations(conversations, TWO)
     assert window.chat.overflow.button(Overflow.STOP).isChecked()
-    window.session.settings.change(**dict(Settings(cache=CachePolicy(overflow=Overflow.RECOMPUTE))))
+    window.store.settings.change(**dict(Settings(cache=CachePolicy(overflow=Overflow.RECOMPUTE))))
     assert "Recompute" in window.chat.overflow.accessibleName(), "nothing was chosen: as the settings say"
 
 
@@ -72,40 +75,40 @@ def test_the_menu_offers_it_where_a_context_exists(empty_window: MainWindow) -> 
         lines = empty_window.help.menu().actions()
         return any(line.text() == "When the context is full…" and line.isEnabled() for line in lines)
 
-    empty_window.show_conversations(CONVERSATIONS, ONE)
+    empty_window.store.show_conversations(CONVERSATIONS, ONE)
     assert not offered()
-    empty_window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+    empty_window.store.apply(ContextReady(CONTEXT, rebuilt=False))
     assert offered()
 
 
 def test_messages_that_are_evicted_are_faint_and_say_so(window: MainWindow) -> None:
-    window.show_messages(ONE, MESSAGES)
-    window.apply_event(retention("evicted", "evicted", "next", "in the cache"))
+    show_messages(window, ONE, MESSAGES)
+    window.store.apply(retention("evicted", "evicted", "next", "in the cache"))
     words = ["not in context", "not in context", "removed next", ""]
     assert shown(window) == words
-    window.show_conversations(CONVERSATIONS, TWO)
-    window.show_messages(TWO, ())
-    window.show_conversations(CONVERSATIONS, ONE)
-    window.show_messages(ONE, MESSAGES)
+    window.store.show_conversations(CONVERSATIONS, TWO)
+    show_messages(window, TWO, ())
+    window.store.show_conversations(CONVERSATIONS, ONE)
+    show_messages(window, ONE, MESSAGES)
     assert shown(window) == words
-    window.apply_event(retention(*["in the cache"] * 4))
+    window.store.apply(retention(*["in the cache"] * 4))
     assert shown(window) == [""] * 4
 
 
 def test_the_policy_is_announced_where_it_acts(window: MainWindow) -> None:
-    window.show_messages(ONE, MESSAGES)
+    show_messages(window, ONE, MESSAGES)
     widget = window.chat.view.widgets[-1]
     sentence = "The context of 256 tokens was full: the oldest message was removed."
-    window.apply_event(Overflowed(ONE, ANSWER, Overflow.SLIDE, sentence, (MESSAGES[0].id,)))
+    window.store.apply(Overflowed(ONE, ANSWER, Overflow.SLIDE, sentence, (MESSAGES[0].id,)))
     assert widget.note == sentence
-    window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS, f"{sentence} Ended."))
+    window.store.apply(TurnEnded(ONE, ANSWER, "complete", STATS, f"{sentence} Ended."))
     assert widget.note == f"{sentence} Ended."
 
 
 def test_what_was_evicted_before_a_restart_is_faint_from_the_start(window: MainWindow) -> None:
     evicted = EvictedMessages(frozenset({MESSAGES[0].id, MESSAGES[1].id}))
-    window.show_conversations((replace(CONVERSATIONS[0], evicted=evicted), CONVERSATIONS[1]), ONE)
-    window.show_messages(ONE, MESSAGES)
+    window.store.show_conversations((replace(CONVERSATIONS[0], evicted=evicted), CONVERSATIONS[1]), ONE)
+    show_messages(window, ONE, MESSAGES)
     assert shown(window) == ["not in context", "not in context", "", ""]
-    window.apply_event(retention(*["in the cache"] * 4))
+    window.store.apply(retention(*["in the cache"] * 4))
     assert shown(window) == [""] * 4

@@ -26,29 +26,29 @@ def test_neither_title_nor_model_is_cut(
 ) -> None:
     assert len(TITLE) >= 40, "as long as a usual title is"
     now = Settings(theme=ThemeChoice.DARK, inspector_visible=inspector, sidebar_visible=True)
-    window.session.settings.change(**dict(now))
-    window.apply_event(ModelLoaded(replace(MODEL, name=NAME)))
+    window.store.settings.change(**dict(now))
+    window.store.apply(ModelLoaded(replace(MODEL, name=NAME)))
     title = TITLE if width == 1280 else TITLE[:32]
-    window.show_conversations((Conversation(ONE, title, 0),), ONE)
+    window.store.show_conversations((Conversation(ONE, title, 0),), ONE)
     window.resize(width, height)
-    header = window.chat._header
+    header = window.chat.header
     qtbot.waitUntil(lambda: header.model.text() == NAME and not header._title.is_elided)
 
 
 def test_the_title_comes_first(window: MainWindow) -> None:
-    header = window.chat._header
+    header = window.chat.header
     model, title = header.model.mapTo(header, QPoint()), header._title.mapTo(header, QPoint())
     assert title.x() < model.x() or title.y() < model.y()
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
 def test_the_chip_opens_the_menu_of_models(window: MainWindow, qtbot: QtBot) -> None:
-    chip = window.chat._header.model
+    chip = window.chat.header.model
     with qtbot.waitSignal(chip.menu_of_models.aboutToShow):
         qtbot.keyClick(chip, Qt.Key.Key_Space)
     chip.menu_of_models.hide()
     assert [line.text() for line in chip.menu_of_models.actions()][:2] == ["Models on this computer…", "Get models…"]
-    window.show_better(True)
+    window.store.show_embedded(is_open=True)
     assert "Get a better model…" in [line.text() for line in chip.menu_of_models.actions()]
 
 

@@ -13,14 +13,15 @@ from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import ContextSettings
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from tests.ui.samples import MODEL, ONE, STATS, message
+from tests.ui.recording import record
+from tests.ui.samples import MODEL, ONE, STATS, append_message, message
 
 SERVER = Endpoint("http://bigbox:8080", "tiny", "bigbox")
 
 
 @pytest.fixture(autouse=True)
 def _embedded(window: MainWindow) -> None:
-    window.show_embedded(True)
+    window.store.show_embedded(installed=True)
 
 
 def offered(window: MainWindow) -> list[str]:
@@ -29,40 +30,42 @@ def offered(window: MainWindow) -> list[str]:
 
 @pytest.mark.parametrize("sentence", [UNREACHABLE, SILENT])
 def test_an_answer_that_failed_offers_what_helps(window: MainWindow, qtbot: QtBot, sentence: str) -> None:
-    window.apply_event(ModelLoaded(replace(MODEL, source=SERVER)))
-    window.append_message(message("a", "assistant", "", state="streaming"))
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "failed", STATS, sentence))
+    window.store.apply(ModelLoaded(replace(MODEL, source=SERVER)))
+    append_message(window, message("a", "assistant", "", state="streaming"))
+    window.store.apply(TurnEnded(ONE, MessageId("a"), "failed", STATS, sentence))
     assert window.chat.banner.sentence == sentence
     assert offered(window) == ["Reconnect", "Use the embedded model"]
     _again, embedded = window.chat.banner.buttons
     embedded.setFocus()
-    with qtbot.waitSignal(window.embedded_model_requested):
-        qtbot.keyClick(embedded, Qt.Key.Key_Space)
+    told = record(window.commands.open_embedded)
+    qtbot.keyClick(embedded, Qt.Key.Key_Space)
+    assert told == [()]
     assert window.chat.banner.sentence == "", "one of them was taken"
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "failed", STATS, sentence))
-    with qtbot.waitSignal(window.reconnect_requested):
-        window.chat.banner.buttons[0].click()
+    window.store.apply(TurnEnded(ONE, MessageId("a"), "failed", STATS, sentence))
+    told = record(window.commands.reconnect)
+    window.chat.banner.buttons[0].click()
+    assert told == [()]
 
 
 def test_a_connection_that_failed_offers_it_and_one_that_succeeds_ends_it(window: MainWindow) -> None:
-    window.apply_event(CommandFailed(LoadModel(SERVER, ContextSettings()), UNREACHABLE))
+    window.store.apply(CommandFailed(LoadModel(SERVER, ContextSettings()), UNREACHABLE))
     assert len(offered(window)) == 2
-    window.apply_event(ModelLoaded(replace(MODEL, source=SERVER)))
+    window.store.apply(ModelLoaded(replace(MODEL, source=SERVER)))
     assert window.chat.banner.sentence == ""
 
 
 def test_an_embedded_model_that_is_not_installed_is_not_offered(window: MainWindow) -> None:
-    window.show_embedded(False)
-    window.apply_event(CommandFailed(LoadModel(SERVER, ContextSettings()), UNREACHABLE))
+    window.store.show_embedded(installed=False)
+    window.store.apply(CommandFailed(LoadModel(SERVER, ContextSettings()), UNREACHABLE))
     assert offered(window) == ["Reconnect"]
 
 
 def test_other_failures_offer_nothing_of_it(window: MainWindow, tmp_path_factory: pytest.TempPathFactory) -> None:
-    window.append_message(message("a", "assistant", "", state="streaming"))
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "failed", STATS, "The prompt is too long."))
+    append_message(window, message("a", "assistant", "", state="streaming"))
+    window.store.apply(TurnEnded(ONE, MessageId("a"), "failed", STATS, "The prompt is too long."))
     assert window.chat.banner.isHidden()
-    window.apply_event(CommandFailed(LoadModel(SERVER, ContextSettings()), UNREACHABLE))
+    window.store.apply(CommandFailed(LoadModel(SERVER, ContextSettings()), UNREACHABLE))
     file = LocalFile(tmp_path_factory.mktemp("models") / "a.gguf")
-    window.apply_event(CommandFailed(LoadModel(file, ContextSettings()), "It is no model."))
+    window.store.apply(CommandFailed(LoadModel(file, ContextSettings()), "It is no model."))
     assert window.chat.banner.sentence == "It is no model."
     assert offered(window) == []

@@ -49,9 +49,9 @@ def choose(window: MainWindow, *path: str) -> None:
 
 
 def test_pinned_first_then_folders_then_the_rest(window: MainWindow) -> None:
-    window.show_conversations(ALL, ONE)
+    window.store.show_conversations(ALL, ONE)
     assert names(window) == ["top", "Work", "plan", "budget", "A village far away", "Caches"]
-    window.show_conversations([replace(known, pinned=known.pinned or known.id == "budget") for known in ALL], ONE)
+    window.store.show_conversations([replace(known, pinned=known.pinned or known.id == "budget") for known in ALL], ONE)
     assert names(window)[:4] == ["top", "Work", "budget", "plan"], "a pinned chat stays in its folder"
     assert window.conversations.view.currentIndex().data() == "A village far away"
     accessible = Qt.ItemDataRole.AccessibleTextRole
@@ -59,9 +59,12 @@ def test_pinned_first_then_folders_then_the_rest(window: MainWindow) -> None:
     assert str(go_to(window, "top").data(accessible)).startswith("top, pinned")
 
 
-def test_a_folder_is_collapsed_and_opened_by_keys_and_mouse(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    window.show_conversations(ALL, ONE)
-    view, collapsed = window.conversations.view, record(window.conversations.folders_collapsed)
+def test_a_folder_is_collapsed_and_opened_by_keys_and_mouse(window: MainWindow, qtbot: QtBot) -> None:
+    window.store.show_conversations(ALL, ONE)
+    view = window.conversations.view
+    collapsed: list[tuple[str, ...]] = []
+    settings = window.store.settings
+    window.destroyed.connect(settings.listen(lambda _changed: collapsed.append(settings.current.collapsed_folders)))
     view.setFocus()
     go_to(window, "plan")
     qtbot.keyClick(view, Qt.Key.Key_Left)
@@ -76,21 +79,21 @@ def test_a_folder_is_collapsed_and_opened_by_keys_and_mouse(window: MainWindow, 
     head = view.visualRect(view.model().index(1, 0)).center()
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=head)
     assert "plan" in names(window)
-    assert [sorted(folders[0]) for folders in collapsed] == [["Work"], [], ["Work"], []]  # type: ignore[call-overload]
+    assert collapsed == [("Work",), (), ("Work",), ()]
 
 
 def test_the_folder_of_a_chat_that_is_gone_to_opens(window: MainWindow) -> None:
-    window.show_conversations(ALL, ONE)
-    window.conversations.show_collapsed({"Work"})
+    window.store.show_conversations(ALL, ONE)
+    window.store.settings.change(collapsed_folders=("Work",))
     assert "plan" not in names(window)
-    window.show_conversations(ALL, WORK[0].id)
+    window.store.show_conversations(ALL, WORK[0].id)
     assert window.conversations.view.currentIndex().data() == "plan"
 
 
 def test_a_menu_arranges_the_chat(window: MainWindow, record: Record) -> None:
     listed = window.conversations
-    window.show_conversations(ALL, ONE)
-    pinned, archived, moved = record(listed.pinned), record(listed.archived), record(listed.moved)
+    window.store.show_conversations(ALL, ONE)
+    pinned, archived, moved = record(window.commands.pin), record(window.commands.archive), record(window.commands.move)
     choose(window, "Pin")
     choose(window, "Archive")
     choose(window, "Move to folder", "Work")
@@ -110,8 +113,8 @@ def test_the_menu_of_any_row_comes_from_its_dots_a_right_click_or_the_menu_key(
     window: MainWindow, qtbot: QtBot, record: Record
 ) -> None:
     listed = window.conversations
-    window.show_conversations(ALL, ONE)
-    view, deleted, selected = listed.view, record(listed.deleted), record(listed.selected)
+    window.store.show_conversations(ALL, ONE)
+    view, deleted, selected = listed.view, record(window.commands.delete), record(window.commands.select)
     other = view.model().index(names(window).index("plan"), 0)
     left, right = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
     qtbot.mouseClick(view.viewport(), left, pos=view.more_rect(other).center())
@@ -145,8 +148,8 @@ def menu_of(name: str) -> str:
 
 
 def test_a_new_folder_is_named_in_the_list(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    listed, moved = window.conversations, record(window.conversations.moved)
-    window.show_conversations(ALL, ONE)
+    listed, moved = window.conversations, record(window.commands.move)
+    window.store.show_conversations(ALL, ONE)
     choose(window, "Move to folder", "New folder…")
     assert listed.folder_field.isVisible()
     view, row = listed.view, listed.view.visualRect(listed.view.currentIndex())
@@ -163,8 +166,8 @@ def test_a_new_folder_is_named_in_the_list(window: MainWindow, qtbot: QtBot, rec
 
 
 def test_a_folder_is_renamed_and_removed(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    listed, renamed = window.conversations, record(window.conversations.folder_renamed)
-    window.show_conversations(ALL, ONE)
+    listed, renamed = window.conversations, record(window.commands.rename_folder)
+    window.store.show_conversations(ALL, ONE)
     listed.view.setFocus()
     go_to(window, "Work")
     qtbot.keyClick(listed.view, Qt.Key.Key_F2)
@@ -180,7 +183,7 @@ def test_a_folder_is_renamed_and_removed(window: MainWindow, qtbot: QtBot, recor
 def test_the_archive_is_behind_a_button(window: MainWindow, qtbot: QtBot) -> None:
     button = window.conversations.archive
     assert not button.isVisible()
-    window.show_conversations(ALL, ONE)
+    window.store.show_conversations(ALL, ONE)
     assert button.text() == "Archived (1)"
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert names(window) == ["old"]
@@ -188,13 +191,13 @@ def test_the_archive_is_behind_a_button(window: MainWindow, qtbot: QtBot) -> Non
     menu = window.conversations.menu()
     assert menu is not None
     assert "Take out of the archive" in entries(menu)
-    window.show_conversations((*CONVERSATIONS, replace(OLD, archived=False)), ONE)
+    window.store.show_conversations((*CONVERSATIONS, replace(OLD, archived=False)), ONE)
     assert names(window) == ["A village far away", "Caches", "old"], "an empty archive is left"
 
 
 def test_a_chat_is_dragged_into_a_folder_and_out_of_it(window: MainWindow, record: Record) -> None:
-    window.show_conversations(ALL, ONE)
-    moved, view = record(window.conversations.moved), window.conversations.view
+    window.store.show_conversations(ALL, ONE)
+    moved, view = record(window.commands.move), window.conversations.view
     model = view.model()
     rows = {name: model.index(number, 0) for number, name in enumerate(names(window))}
     move = Qt.DropAction.MoveAction
@@ -209,17 +212,17 @@ def test_a_chat_is_dragged_into_a_folder_and_out_of_it(window: MainWindow, recor
 
 
 def test_undo_is_offered_and_has_a_key(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    listed, undone = window.conversations, record(window.conversations.undo_clicked)
-    listed.show_deleted(["Puffins"])
+    listed, undone = window.conversations, record(window.commands.undo_delete)
+    window.store.show_deleted(["Puffins"])
     assert listed.undo.text == "Deleted: “Puffins”"
-    listed.show_deleted(["Puffins", "Caches"])
+    window.store.show_deleted(["Puffins", "Caches"])
     assert listed.undo.text == "Deleted: “Caches” and 1 more"
     qtbot.mouseClick(listed.undo.button, Qt.MouseButton.LeftButton)
-    listed.show_deleted(["Puffins"])
+    window.store.show_deleted(["Puffins"])
     listed.view.setFocus()
     qtbot.keyClick(listed.view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert len(undone) == 2
-    listed.show_deleted([])
+    window.store.show_deleted([])
     assert listed.undo.text == ""
 
 
@@ -254,16 +257,16 @@ def test_what_a_search_found_takes_the_place_of_the_list(window: MainWindow, qtb
 
 
 def test_hits_are_walked_with_f3_from_anywhere(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    listed, chosen = window.conversations, record(window.conversations.results.chosen)
+    listed, chosen = window.conversations, record(window.commands.open_found)
     search(listed, qtbot)
     qtbot.keyClick(listed.search, Qt.Key.Key_Return)
     window.chat.composer.focus_edit()
     for _ in range(3):
         qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_F3)
-    assert chosen == [(TWO, "m1"), (TWO, "m2"), (ONE, ""), (TWO, "m1")], "a title that has not the word is no hit"
+    assert chosen == [(TWO, "m1"), (TWO, "m2"), (ONE, None), (TWO, "m1")], "a title that has not the word is no hit"
     for _ in range(2):
         qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_F3, Qt.KeyboardModifier.ShiftModifier)
-    assert chosen[-2:] == [(ONE, ""), (TWO, "m2")]
+    assert chosen[-2:] == [(ONE, None), (TWO, "m2")]
     listed.search.clear()
     qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_F3)
     assert listed.search.hasFocus(), "nothing is looked for yet"
@@ -272,7 +275,7 @@ def test_hits_are_walked_with_f3_from_anywhere(window: MainWindow, qtbot: QtBot,
 def test_results_are_walked_with_the_arrows_and_left_with_escape(
     window: MainWindow, qtbot: QtBot, record: Record
 ) -> None:
-    listed, chosen = window.conversations, record(window.conversations.results.chosen)
+    listed, chosen = window.conversations, record(window.commands.open_found)
     search(listed, qtbot)
     qtbot.keyClick(listed.search, Qt.Key.Key_Down)
     assert listed.results.hasFocus()
@@ -286,8 +289,12 @@ def test_results_are_walked_with_the_arrows_and_left_with_escape(
 
 def test_the_chat_that_is_shown_is_arranged_from_the_palette(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     listed = window.conversations
-    window.show_conversations(ALL, ONE)
-    pinned, archived, deleted = record(listed.pinned), record(listed.archived), record(window.conversation_deleted)
+    window.store.show_conversations(ALL, ONE)
+    pinned, archived, deleted = (
+        record(window.commands.pin),
+        record(window.commands.archive),
+        record(window.commands.delete),
+    )
     window.chat.composer.focus_edit()
     keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_T, keys)
@@ -298,14 +305,14 @@ def test_the_chat_that_is_shown_is_arranged_from_the_palette(window: MainWindow,
     assert isinstance(editor, QLineEdit)
     assert editor.text() == "A village far away"
     assert window.action_set["chat.undo"].refusal() != ""
-    listed.show_deleted(["Puffins"])
+    window.store.show_deleted(["Puffins"])
     assert window.action_set["chat.undo"].refusal() == ""
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
 def test_a_folder_is_chosen_by_keys_alone(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    moved = record(window.conversations.moved)
-    window.show_conversations(ALL, ONE)
+    moved = record(window.commands.move)
+    window.store.show_conversations(ALL, ONE)
     keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_M, keys)
     menu = QApplication.activePopupWidget()
@@ -317,8 +324,8 @@ def test_a_folder_is_chosen_by_keys_alone(window: MainWindow, qtbot: QtBot, reco
 
 
 def test_collapsed_folders_are_a_setting(window: MainWindow) -> None:
-    window.show_conversations(ALL, ONE)
-    store = window.session.settings
+    window.store.show_conversations(ALL, ONE)
+    store = window.store.settings
     window.conversations.view.collapsed.emit("Work", True)
     assert store.current.collapsed_folders == ("Work",)
     store.change(collapsed_folders=())

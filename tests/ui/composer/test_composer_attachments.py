@@ -19,7 +19,8 @@ from kvdesk.ui.messages.message_edit import LONG_PASTE
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from kvdesk.viewmodel.attachment_facts import shortened
-from tests.ui.samples import ONE, TWO, message
+from tests.ui.recording import hear
+from tests.ui.samples import ONE, TWO, message, show_messages
 
 Record = Callable[[object], list[tuple[object, ...]]]
 PAPER = Attachment("paper.pdf", "pdf", "All work and no play. " * 60, "3 pages")
@@ -36,13 +37,13 @@ def kept(window: MainWindow) -> list[tuple[Attachment, ...]]:
         assert conversation == ONE
         show(window, *attachments)
 
-    window.chat.attachments.changed.connect(change)
+    hear(window.commands.attach, change)
     return changes
 
 
 def show(window: MainWindow, *attachments: Attachment) -> None:
     one = Conversation(ONE, "A village far away", 0, draft_attachments=attachments)
-    window.show_conversations((one, Conversation(TWO, "Caches", 1)), ONE)
+    window.store.show_conversations((one, Conversation(TWO, "Caches", 1)), ONE)
 
 
 def preview(window: MainWindow, *n_tokens: int, text: str = "", refused: str = "", n_fitting: int = 0) -> None:
@@ -50,7 +51,7 @@ def preview(window: MainWindow, *n_tokens: int, text: str = "", refused: str = "
     chars = tuple(len(attachment_as_read(a)) for a in window.chat.composer.attachments.attachments)
     found = TurnPreview(ONE, 0, sum(n_tokens), 1000.0, "about 1 s", 1024, 100, sum(n_tokens), 128, text=text)
     found = replace(found, n_attached=n_tokens, attached_chars=chars, refused=refused, n_attached_fitting=n_fitting)
-    window.apply_event(found)
+    window.store.apply(found)
 
 
 def test_a_long_paste_becomes_an_attachment_and_text_again(
@@ -78,8 +79,8 @@ def test_files_are_pasted_dropped_and_chosen(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = record(window.chat.attachments.files_given)
-    opened = record(window.model_open_requested)
+    given = record(window.commands.attach_files)
+    opened = record(window.commands.open_model)
     paste(window, files(tmp_path / "a.txt"))
     assert window.chat.composer.text == ""
     for target in (window.chat.composer.edit.viewport(), window.chat):
@@ -138,7 +139,7 @@ def test_a_web_address_is_pasted_as_text(window: MainWindow) -> None:
 def test_the_cost_is_shown_and_what_is_attached_alone_can_be_sent(
     window: MainWindow, kept: list[tuple[Attachment, ...]], record: Record, qtbot: QtBot
 ) -> None:
-    sent, asked = record(window.message_sent), record(window.draft_changed)
+    sent, asked = record(window.commands.send), record(window.commands.preview)
     show(window, PAPER, NOTES)
     composer = window.chat.composer
     assert composer.attachments.cost_texts == ["1.3 kB  ·  3 pages", "5 B"]
@@ -188,20 +189,20 @@ def test_shortening_takes_from_the_end() -> None:
 
 
 def test_files_that_are_read_are_shown_and_can_be_stopped(window: MainWindow, record: Record, qtbot: QtBot) -> None:
-    stopped = record(window.chat.attachments.reading_cancelled)
-    window.chat.attachments.show_reading({ONE: {7: "long.pdf"}, TWO: {8: "other.pdf"}})
+    stopped = record(window.commands.cancel_reading)
+    window.store.show_reading({ONE: {7: "long.pdf"}, TWO: {8: "other.pdf"}}, {})
     rows = window.chat.composer.attachments
     assert rows.isVisible()
     qtbot.mouseClick(rows.button(0, "Stop reading long.pdf"), Qt.MouseButton.LeftButton)
     assert stopped == [(7,)]
-    window.chat.attachments.show_reading({})
+    window.store.show_reading({}, {})
     assert not rows.isVisible()
 
 
 def test_an_edited_message_keeps_what_is_attached_and_the_draft_its_own(window: MainWindow, record: Record) -> None:
-    given = record(window.chat.attachments.files_given)
+    given = record(window.commands.attach_files)
     show(window, NOTES)
-    window.show_messages(ONE, (replace(message("q", "user", "What is it?"), attachments=(PAPER,)),))
+    show_messages(window, ONE, (replace(message("q", "user", "What is it?"), attachments=(PAPER,)),))
     composer = window.chat.composer
     widget = window.chat.view.widgets[0]
     widget.start_edit()
@@ -216,7 +217,7 @@ def test_an_edited_message_keeps_what_is_attached_and_the_draft_its_own(window: 
 
 def test_a_sent_attachment_is_a_card_that_unfolds(window: MainWindow, qtbot: QtBot) -> None:
     asked = replace(message("q", "user", "What is it?"), attachments=(replace(PAPER, n_tokens=300), NOTES))
-    window.show_messages(ONE, (asked,))
+    show_messages(window, ONE, (asked,))
     first, second = window.chat.view.findChildren(AttachmentCard)
     assert first.title.full_text == "paper.pdf  ·  1.3 kB  ·  300 tokens  ·  3 pages"
     assert second.button.accessibleName() == "Show the text of notes & more.txt"
@@ -233,7 +234,7 @@ def test_a_sent_attachment_is_a_card_that_unfolds(window: MainWindow, qtbot: QtB
 
 def test_characters_of_the_text_are_counted_after_what_is_attached(window: MainWindow, record: Record) -> None:
     asked = replace(message("q", "user", "What is it?"), attachments=(NOTES,))
-    window.show_messages(ONE, (asked,))
+    show_messages(window, ONE, (asked,))
     selected = record(window.chat.view.text_selected)
     (widget,) = window.chat.view.widgets
     before = len(attachment_as_read(NOTES))
@@ -242,7 +243,7 @@ def test_characters_of_the_text_are_counted_after_what_is_attached(window: MainW
 
 
 def test_a_search_unfolds_and_marks_what_it_found_in_an_attachment(window: MainWindow) -> None:
-    window.show_messages(ONE, (replace(message("q", "user", "What is it?"), attachments=(PAPER, NOTES)),))
+    show_messages(window, ONE, (replace(message("q", "user", "What is it?"), attachments=(PAPER, NOTES)),))
     first, second = window.chat.view.findChildren(AttachmentCard)
     window.chat.view.mark_found(("short",), MessageId("q"))
     assert (first.is_open, second.is_open) == (False, True)
@@ -258,10 +259,10 @@ def marked(prose: ProseView) -> list[int]:
 
 
 def test_another_encoding_can_be_chosen_beside_the_note(window: MainWindow, record: Record, qtbot: QtBot) -> None:
-    chosen = record(window.chat.attachments.encoding_chosen)
+    chosen = record(window.commands.read_again)
     old = Attachment("old.txt", "text", "Ïðèâåò", "read as Windows-1252")
     show(window, old, NOTES)
-    window.chat.attachments.show_encodings({old: "Windows-1252"})
+    window.store.show_reading({}, {old: "Windows-1252"})
     rows = window.chat.composer.attachments
     choice = rows.encoding(0)
     assert choice is not None

@@ -39,11 +39,11 @@ def test_between_two_counts_a_draft_is_estimated_as_the_last_one_was() -> None:
 def test_it_follows_what_is_typed(window: MainWindow, qtbot: QtBot) -> None:
     meter = window.chat.composer.meter
     assert not meter.isVisible(), "nothing is known yet"
-    window.apply_event(USE)
+    window.store.apply(USE)
     assert (meter.isVisible(), meter.number_text) == (True, "300 / 1,024")
     qtbot.keyClicks(window.chat.composer.edit, "hello")
     assert meter.number_text == "≈ 301 / 1,024", "at once, not after a pause"
-    window.apply_event(PREVIEW)
+    window.store.apply(PREVIEW)
     assert meter.number_text == "352 / 1,024"
     qtbot.keyClicks(window.chat.composer.edit, "!")
     assert meter.number_text.startswith("≈")
@@ -53,7 +53,7 @@ def test_it_follows_what_is_typed(window: MainWindow, qtbot: QtBot) -> None:
 
 def test_the_legend_names_every_part(window: MainWindow, qtbot: QtBot) -> None:
     meter = window.chat.composer.meter
-    window.apply_event(USE)
+    window.store.apply(USE)
     assert meter.legend_text == ""
     meter.bar.setFocus()
     qtbot.keyClick(meter.bar, Qt.Key.Key_Space)
@@ -65,23 +65,23 @@ def test_the_legend_names_every_part(window: MainWindow, qtbot: QtBot) -> None:
     inks = {image.pixel(x, y) for x in range(image.width()) for y in range(image.height())}
     assert accent in inks, "the colour of the draft, in the legend"
     assert "Attachments: 0" in meter.bar.toolTip()
-    window.apply_event(replace(USE, n_tokens=310))
+    window.store.apply(replace(USE, n_tokens=310))
     assert "History: 270" in meter.legend_text, "it goes along"
     qtbot.keyClick(meter.bar, Qt.Key.Key_Space)
     assert meter.legend_text == ""
 
 
 def test_what_is_attached_counts_before_the_engine_has_counted(window: MainWindow) -> None:
-    window.apply_event(USE)
+    window.store.apply(USE)
     paper = Attachment("a.txt", "text", "x" * 383)  # 400 characters as the model reads it
-    window.show_conversations((Conversation(ONE, "A", 0, draft_attachments=(paper,)),), ONE)
+    window.store.show_conversations((Conversation(ONE, "A", 0, draft_attachments=(paper,)),), ONE)
     parts = window.chat.composer.meter.parts
     assert parts is not None
     assert (parts.attachments, parts.is_estimate) == (100, True)
 
 
 def test_every_part_has_its_width(window: MainWindow) -> None:
-    window.apply_event(replace(USE, n_tokens=1024, n_system=512, n_answer=0))
+    window.store.apply(replace(USE, n_tokens=1024, n_system=512, n_answer=0))
     bar = window.chat.composer.meter.bar
     image = bar.grab().toImage()
     middle = image.height() // 2

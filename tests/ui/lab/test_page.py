@@ -31,7 +31,7 @@ from kvdesk.protocol.experiment import (
 from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.ui.lab.page import LabPage
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.values import replace
 from kvdesk.viewmodel.lab import ModelChoice, Needs, PastResult, Question
 
@@ -73,8 +73,8 @@ def past(name: str, key: str = "yes", value: float = 2.0) -> PastResult:
 
 
 @pytest.fixture
-def page(theme: Theme, qtbot: QtBot) -> LabPage:
-    page = LabPage(theme)
+def page(kit: Kit, qtbot: QtBot) -> LabPage:
+    page = LabPage(kit)
     qtbot.addWidget(page)
     page.resize(1280, 760)
     page.show_models([MODEL])
@@ -95,7 +95,7 @@ Recorder = Callable[[object], list[tuple[object, ...]]]
 
 
 def test_a_question_asks_for_its_results_and_its_needs(page: LabPage, record: Recorder) -> None:
-    results, needs = record(page.results_asked), record(page.needs_asked)
+    results, needs = record(page._commands.lab.ask_results), record(page._commands.lab.ask_needs)
     page.choose("two")
     assert results == [("two",)]
     assert needs == [(Request("two", str(MODEL.path), {}, short=True),)]
@@ -110,7 +110,7 @@ def test_parameters_have_their_ranges_and_the_values_of_the_form(page: LabPage, 
 
 
 def test_it_runs_only_when_what_it_takes_has_been_said(page: LabPage, qtbot: QtBot, record: Recorder) -> None:
-    asked = record(page.run_requested)
+    asked = record(page._commands.lab.begin)
     qtbot.mouseClick(page.setup.run_button, Qt.MouseButton.LeftButton)
     assert asked == []
     request = ready(page)
@@ -181,7 +181,7 @@ def test_what_cannot_run_says_why(page: LabPage) -> None:
 
 def test_an_answer_for_other_parameters_is_ignored(page: LabPage, record: Recorder) -> None:
     request = ready(page)
-    asked = record(page.run_requested)
+    asked = record(page._commands.lab.begin)
     page.setup.field("n").setValue(20)
     page.setup.run_button.click()
     page.show_needs(request, NEEDS)
@@ -191,8 +191,8 @@ def test_an_answer_for_other_parameters_is_ignored(page: LabPage, record: Record
     assert changed.values["n"] == 20
 
 
-def test_without_a_model_it_says_what_to_do(theme: Theme, qtbot: QtBot) -> None:
-    page = LabPage(theme)
+def test_without_a_model_it_says_what_to_do(kit: Kit, qtbot: QtBot) -> None:
+    page = LabPage(kit)
     qtbot.addWidget(page)
     page.show_questions([ONE])
     assert page.setup.needs.startswith("Open a model, or choose a file")
@@ -200,7 +200,7 @@ def test_without_a_model_it_says_what_to_do(theme: Theme, qtbot: QtBot) -> None:
 
 
 def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Recorder, qtbot: QtBot) -> None:
-    cancelled = record(page.cancel_requested)
+    cancelled = record(page._commands.lab.cancel)
     page.begin(ready(page))
     assert page.shows_run
     assert not page.setup.run_button.isEnabled()
@@ -273,7 +273,7 @@ def test_an_end_without_a_result_is_one_sentence(page: LabPage) -> None:
 
 
 def test_a_result_has_verdict_figures_plots_and_tables(page: LabPage, qtbot: QtBot, record: Recorder) -> None:
-    wanted = record(page.report_requested)
+    wanted = record(page._commands.lab.open_report)
     new, old = past("new"), past("old")
     page.show_results("one", [new, old], new.folder)
     assert page.result.texts[0] == "It is new.", "the answer comes first"
@@ -320,15 +320,15 @@ def test_the_laboratory_takes_the_place_of_the_conversations(
     window: MainWindow, qtbot: QtBot, record: Recorder
 ) -> None:
     qtbot.waitUntil(lambda: window._watched is not None)
-    watched, stopped = record(window.inspector_watched), record(window.stop_requested)
-    window.rooms.toggle_lab()
-    assert window.rooms.shows_lab
+    watched, stopped = record(window.commands.watch), record(window.commands.stop)
+    window.rooms.toggle("lab")
+    assert window.rooms.shown == "lab"
     assert not window.chat.isVisible()
     assert watched == [(False,)]
-    window.intents.escape()
-    assert window.rooms.shows_lab, "Esc closes other things; a result that one reads stays"
-    window.rooms.toggle_lab()
-    assert not window.rooms.shows_lab
+    window.action_set.run("chat.escape")
+    assert window.rooms.shown == "lab", "Esc closes other things; a result that one reads stays"
+    window.rooms.toggle("lab")
+    assert window.rooms.shown != "lab"
     assert stopped == []
     assert watched == [(False,), (True,)]
     assert window.chat.composer.edit.hasFocus()
@@ -338,7 +338,7 @@ def test_keys_of_the_conversations_show_them(window: MainWindow) -> None:
     window.rooms.show_lab()
     action = next(action for action in window.actions() if action.shortcut().toString() == "Ctrl+K")
     action.trigger()
-    assert not window.rooms.shows_lab
+    assert window.rooms.shown != "lab"
     assert window.conversations.search.hasFocus()
 
 
@@ -362,7 +362,7 @@ def test_results_are_named_by_what_differs(page: LabPage) -> None:
 
 
 def test_results_can_be_deleted(page: LabPage, record: Recorder, qtbot: QtBot) -> None:
-    deleted = record(page.delete_requested)
+    deleted = record(page._commands.lab.delete_results)
     a, b = past("a"), past("b")
     page.show_results("one", [a, b])
     page.past.view.setFocus()

@@ -12,7 +12,7 @@ from kvdesk.chat import MessageId
 from kvdesk.ui.messages.alternatives import AlternativesView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from tests.ui.samples import ONE, STATS, message
+from tests.ui.samples import ONE, STATS, message, show_messages
 
 Record = Callable[[object], list[tuple[object, ...]]]
 FIRST = replace(message("a1", "assistant", "A *horse* walks into a bar."), stats=STATS, model="Tiny")
@@ -24,7 +24,7 @@ def shown(view: AlternativesView) -> str:
 
 
 def compare(window: MainWindow) -> AlternativesView:
-    window.show_messages(ONE, (message("q", "user", "Joke?"), SECOND))
+    show_messages(window, ONE, (message("q", "user", "Joke?"), SECOND))
     window.chat.compare("Joke?", (FIRST, SECOND), SECOND.id)
     return window.chat.alternatives
 
@@ -45,12 +45,12 @@ def test_each_answer_stands_beside_the_other_with_what_it_cost(window: MainWindo
 
 def test_one_is_kept_by_keys(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     view = compare(window)
-    kept = record(view.kept)
+    kept = record(window.commands.show_branch)
     qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Left)
     assert view.keep_buttons[0].hasFocus()
     qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Left)
     qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Return)
-    assert kept == [("a1",)]
+    assert kept == [(ONE, "a1")]
 
 
 def test_escape_leads_back_to_the_chat(window: MainWindow, qtbot: QtBot) -> None:
@@ -74,14 +74,14 @@ def test_answers_grow_side_by_side_and_none_is_kept_before_all_have_ended(window
 
 
 def test_the_switch_of_an_answer_offers_it(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    window.show_messages(ONE, (message("q", "user", "Joke?"), SECOND))
+    show_messages(window, ONE, (message("q", "user", "Joke?"), SECOND))
     assert window.action_set["chat.compare"].refusal() != ""
     both = (FIRST.id, SECOND.id)
     questions = (MessageId("q"), MessageId("q0"))
-    window.show_branches(ONE, {**dict.fromkeys(both, both), **dict.fromkeys(questions, questions)})
-    compared = record(window.chat.view.compare_clicked)
+    window.store.show_forks({**dict.fromkeys(both, both), **dict.fromkeys(questions, questions)})
+    compared = record(window.commands.compare)
     question, answer = window.chat.view.widgets
     assert question.switch.compare.isHidden()
     qtbot.mouseClick(answer.switch.compare, Qt.MouseButton.LeftButton)
     window.action_set.run("chat.compare")
-    assert compared == [("b1",), ("b1",)]
+    assert compared == [(ONE, "b1"), (ONE, "b1")]

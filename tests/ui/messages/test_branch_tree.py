@@ -12,9 +12,9 @@ from kvdesk.conversations.branch_rows import BranchRow
 from kvdesk.protocol.cache import Lease
 from kvdesk.ui.messages.branch_tree import BranchTree
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.values import replace
-from tests.ui.samples import ONE, cache_view, message
+from tests.ui.samples import CONVERSATIONS, ONE, cache_view, message, show_messages
 
 Record = Callable[[object], list[tuple[object, ...]]]
 M = MessageId
@@ -30,8 +30,8 @@ def texts(tree: BranchTree) -> list[str]:
     return [str(item.data(0, Qt.ItemDataRole.AccessibleTextRole)) for item in tree._items]
 
 
-def test_a_row_says_whether_it_is_shown_and_in_the_cache(theme: Theme, qtbot: QtBot) -> None:
-    tree = BranchTree(theme)
+def test_a_row_says_whether_it_is_shown_and_in_the_cache(kit: Kit, qtbot: QtBot) -> None:
+    tree = BranchTree(kit)
     qtbot.addWidget(tree)
     tree.show_rows(ROWS, SHOWN, 0)
     assert texts(tree) == [
@@ -53,10 +53,11 @@ def test_a_row_says_whether_it_is_shown_and_in_the_cache(theme: Theme, qtbot: Qt
     assert current.text(0) == "Answer: Knock, knock."
 
 
-def test_walking_shows_the_branch_on_which_one_stands_still(theme: Theme, qtbot: QtBot, record: Record) -> None:
-    tree = BranchTree(theme)
+def test_walking_shows_the_branch_on_which_one_stands_still(kit: Kit, qtbot: QtBot, record: Record) -> None:
+    tree = BranchTree(kit)
     qtbot.addWidget(tree)
-    chosen = record(tree.chosen)
+    chosen = record(kit.commands.show_branch)
+    kit.store.show_conversations(CONVERSATIONS, ONE)
     tree.show_rows(ROWS, SHOWN, 0)
     tree.open_tree()
     qtbot.keyClick(tree.tree, Qt.Key.Key_Up)
@@ -65,7 +66,7 @@ def test_walking_shows_the_branch_on_which_one_stands_still(theme: Theme, qtbot:
     assert chosen == [], "the question is shown already"
     qtbot.keyClick(tree.tree, Qt.Key.Key_Down)
     qtbot.waitUntil(lambda: bool(chosen))
-    assert chosen == [("a2",)]
+    assert chosen == [(ONE, "a2")]
     tree.show_rows(ROWS, frozenset({M("q"), M("a1"), M("q2"), M("a2")}), 0)
     current = tree.tree.currentItem()
     assert current is not None
@@ -74,18 +75,18 @@ def test_walking_shows_the_branch_on_which_one_stands_still(theme: Theme, qtbot:
 
 
 def test_it_is_opened_from_the_header_by_keys_and_closed_by_escape(window: MainWindow, qtbot: QtBot) -> None:
-    window.show_messages(ONE, (message("q", "user", "Joke?"), message("b1", "assistant", "Knock.")))
+    show_messages(window, ONE, (message("q", "user", "Joke?"), message("b1", "assistant", "Knock.")))
     keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     tree = window.chat.branch_tree
     qtbot.keyClick(window, Qt.Key.Key_B, keys)
     assert not tree.isVisible()
     assert "one branch only" in window.activity.text
-    window.show_branches(ONE, {M("a1"): (M("a1"), M("b1")), M("b1"): (M("a1"), M("b1"))})
+    window.store.show_forks({M("a1"): (M("a1"), M("b1")), M("b1"): (M("a1"), M("b1"))})
     qtbot.keyClick(window, Qt.Key.Key_B, keys)
     assert tree.isVisible()
     tree.show_rows(ROWS, SHOWN, 0)
     view = cache_view()
-    window.apply_event(replace(view, leases=(Lease(ONE, 0, last=M("b1")), *view.leases[1:])))
+    window.store.apply(replace(view, leases=(Lease(ONE, 0, last=M("b1")), *view.leases[1:])))
     qtbot.waitUntil(lambda: texts(tree)[2].endswith(", sequence 0"))
     assert texts(tree)[1].endswith("not in the cache")
     qtbot.keyClick(window, Qt.Key.Key_Escape)

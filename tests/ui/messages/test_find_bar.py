@@ -12,7 +12,7 @@ from kvdesk.ui.messages.find_bar import FindBar
 from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from tests.ui.samples import ONE, message
+from tests.ui.samples import ONE, append_message, message, show_messages, update_message
 
 LONG = "Much about nothing.\n\n" * 60
 CHAT = (
@@ -23,7 +23,7 @@ CHAT = (
 
 
 def found(window: MainWindow, text: str) -> FindBar:
-    window.show_messages(ONE, CHAT)
+    show_messages(window, ONE, CHAT)
     window.action_set.run("chat.find")
     bar = window.chat.find_bar
     bar.field.setText(text)
@@ -79,15 +79,15 @@ def test_what_is_found_changes_with_the_chat_and_the_text(window: MainWindow) ->
     assert not any(button.isEnabled() for button in bar.buttons)
     assert marked(window) == []
     bar.field.setText("sky")
-    window.append_message(message("a2", "assistant", "", "streaming"))
-    window.update_message(message("a2", "assistant", "A black sky."))
+    append_message(window, message("a2", "assistant", "", "streaming"))
+    update_message(window, message("a2", "assistant", "A black sky."))
     assert bar.count == "1 of 2"
-    window.show_messages(ONE, CHAT[:1])
+    show_messages(window, ONE, CHAT[:1])
     assert bar.count == "Nothing found"
 
 
 def test_what_is_selected_is_looked_for(window: MainWindow) -> None:
-    window.show_messages(ONE, CHAT)
+    show_messages(window, ONE, CHAT)
     (prose,) = window.chat.view.widgets[2].findChildren(QTextEdit)
     cursor = prose.textCursor()
     cursor.setPosition(4)
@@ -106,7 +106,7 @@ def test_an_empty_chat_has_nothing_to_look_through(window: MainWindow) -> None:
 
 def test_a_long_answer_is_shown_up_to_the_hit(window: MainWindow) -> None:
     far = replace(CHAT[1], text="A paragraph of words.\n\n" * 2_000 + "The end of the sea.")
-    window.show_messages(ONE, (CHAT[0], far))
+    show_messages(window, ONE, (CHAT[0], far))
     window.action_set.run("chat.find")
     window.chat.find_bar.field.setText("end of the sea")
     assert window.chat.find_bar.count == "1 of 1"

@@ -12,7 +12,7 @@ from kvdesk.chat import MessageId
 from kvdesk.protocol.chat import TextDelta, TurnEnded
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.shell.main_window import MainWindow
-from tests.ui.samples import ONE, STATS, message
+from tests.ui.samples import ONE, STATS, message, show_messages
 
 LOOP = "I am a small model and I say this again. "
 
@@ -20,21 +20,21 @@ LOOP = "I am a small model and I say this again. "
 @pytest.fixture
 def answer(window: MainWindow) -> MessageWidget:
     """An answer that is being written."""
-    window.show_messages(ONE, (message("q", "user", "A story, please"), message("a", "assistant", "", "streaming")))
+    show_messages(window, ONE, (message("q", "user", "A story, please"), message("a", "assistant", "", "streaming")))
     widget = window.chat.view.widget_of(MessageId("a"))
     assert widget is not None
     return widget
 
 
 def write(window: MainWindow, text: str) -> None:
-    window.apply_event(TextDelta(ONE, MessageId("a"), text, ()))
+    window.store.apply(TextDelta(ONE, MessageId("a"), text, ()))
     window.chat.view._render()
 
 
 def test_a_loop_is_noticed_as_it_is_written_and_stop_stops(
     window: MainWindow, answer: MessageWidget, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
 ) -> None:
-    stopped = record(window.stop_requested)
+    stopped = record(window.commands.stop)
     for _ in range(4):
         write(window, LOOP)
         assert answer.loop_notice is None
@@ -57,7 +57,7 @@ def test_the_notice_goes_with_other_words(window: MainWindow, answer: MessageWid
 
 def test_an_answer_that_has_ended_offers_nothing(window: MainWindow, answer: MessageWidget) -> None:
     write(window, LOOP * 6)
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "stopped", STATS))
+    window.store.apply(TurnEnded(ONE, MessageId("a"), "stopped", STATS))
     assert answer.loop_notice is None
-    window.show_messages(ONE, (message("b", "assistant", LOOP * 6),))
+    show_messages(window, ONE, (message("b", "assistant", LOOP * 6),))
     assert window.chat.view.widgets[-1].loop_notice is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -13,7 +14,9 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import FinishReason, Message, MessageId, MessageState
 from kvdesk.protocol.chat import (
     BackendReady,
+    LocalFile,
     ModelLoaded,
+    ModelLoading,
     Overflowed,
     PrefillProgress,
     TextDelta,
@@ -30,7 +33,8 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.values import replace
 from kvdesk.viewmodel.readout import stats_parts, stats_tip
-from tests.ui.samples import MODEL, ONE, STATS, message
+from tests.ui.recording import record
+from tests.ui.samples import MODEL, ONE, STATS, append_message, message, remove_messages, show_messages, update_message
 
 Record = Callable[[object], list[tuple[object, ...]]]
 
@@ -40,8 +44,8 @@ ANSWER = replace(message("a", "assistant", "Because of", stats=STATS), finish="l
 
 def shown(window: MainWindow, *messages: Message) -> MessageWidget:
     """The widget of the last message; a model is open."""
-    window.apply_event(ModelLoaded(MODEL))
-    window.show_messages(ONE, messages or (QUESTION, ANSWER))
+    window.store.apply(ModelLoaded(MODEL))
+    show_messages(window, ONE, messages or (QUESTION, ANSWER))
     return window.chat.view.widgets[-1]
 
 
@@ -51,7 +55,7 @@ def button(widget: MessageWidget, name: str) -> IconButton:
 
 
 def action(window: MainWindow, name: MessageId, text: str) -> QAction:
-    menu = window._menus.message_menu(name)
+    menu = window.chat.view.menu(name)
     assert isinstance(menu, QMenu)
     (found,) = [a for a in menu.actions() if a.text() == text]
     return found
@@ -81,9 +85,9 @@ def test_why_it_ended_is_under_every_answer(window: MainWindow) -> None:
 
 def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtbot: QtBot) -> None:
     widget = shown(window)
-    with qtbot.waitSignal(window.continue_requested) as asked:
-        qtbot.mouseClick(button(widget, "Continue the answer"), Qt.MouseButton.LeftButton)
-    assert asked.args == [ONE, ""]
+    asked = record(window.commands.continue_answer)
+    qtbot.mouseClick(button(widget, "Continue the answer"), Qt.MouseButton.LeftButton)
+    assert asked == [(ONE,)]
     ended = shown(window, QUESTION, replace(ANSWER, finish="end"))
     assert button(ended, "Continue the answer").isHidden()
     why = action(window, ANSWER.id, "Continue the answer")
@@ -94,34 +98,37 @@ def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtb
     first = window.chat.view.widget_of(ANSWER.id)
     assert first is not None
     assert button(first, "Continue the answer").isHidden(), "what follows was said after it"
-    with qtbot.waitSignal(window.continue_requested) as asked:
-        action(window, ANSWER.id, "Continue the answer").trigger()
-    assert asked.args == [ONE, "a"]
+    asked = record(window.commands.continue_answer)
+    action(window, ANSWER.id, "Continue the answer").trigger()
+    assert asked[-1] == (
+        ONE,
+        "a",
+    )
 
 
 def test_an_engine_that_cannot_continue_says_so(window: MainWindow) -> None:
     widget = shown(window)
-    window.apply_event(BackendReady(frozenset({Feature.CHAT})))
+    window.store.apply(BackendReady(frozenset({Feature.CHAT})))
     go_on = button(widget, "Continue the answer")
     assert not go_on.isEnabled()
     assert go_on.toolTip() == MISSING[Feature.CONTINUE]
     assert window.action_set["chat.continue"].refusal() == MISSING[Feature.CONTINUE]
-    window.apply_event(BackendReady(frozenset(Feature)))
+    window.store.apply(BackendReady(frozenset(Feature)))
     assert go_on.isEnabled()
 
 
 def test_a_continued_answer_shows_what_is_read_and_then_its_text(window: MainWindow, qtbot: QtBot) -> None:
     widget = shown(window)
-    window.update_message(replace(ANSWER, state="streaming", finish="", note=""))
+    update_message(window, replace(ANSWER, state="streaming", finish="", note=""))
     assert button(widget, "Continue the answer").isHidden()
-    window.apply_event(TurnStarted(ONE, ANSWER.id, 0, 900, 100))
-    window.apply_event(PrefillProgress(ONE, ANSWER.id, 512, 800, 640.0))
+    window.store.apply(TurnStarted(ONE, ANSWER.id, 0, 900, 100))
+    window.store.apply(PrefillProgress(ONE, ANSWER.id, 512, 800, 640.0))
     assert "512 of 800" in widget.status_text
-    window.apply_event(TextDelta(ONE, ANSWER.id, " the cache", (3,)))
+    window.store.apply(TextDelta(ONE, ANSWER.id, " the cache", (3,)))
     qtbot.waitUntil(lambda: widget.status_text == "")
     after = replace(STATS, earlier_prefilled=12, earlier_generated=40, prefilled_tokens=1)
-    window.update_message(replace(ANSWER, text="Because of the cache", state="complete", finish="", stats=after))
-    window.apply_event(TurnEnded(ONE, ANSWER.id, "complete", STATS))
+    update_message(window, replace(ANSWER, text="Because of the cache", state="complete", finish="", stats=after))
+    window.store.apply(TurnEnded(ONE, ANSWER.id, "complete", STATS))
     assert widget.message.stats == after, "what it cost in all is known better than the event tells"
     assert "in all 80 tokens of it, and 13 computed" in stats_tip(after)
 
@@ -130,13 +137,13 @@ def test_what_helps_against_a_full_context_is_offered_until_the_answer_goes_on(w
     full = replace(ANSWER, state="stopped", finish="context full", note="It is full.")
     widget = shown(window, QUESTION, full)
     assert widget.help is not None, "also of an answer of an earlier run"
-    window.update_message(replace(full, state="streaming", finish="", note=""))
+    update_message(window, replace(full, state="streaming", finish="", note=""))
     assert widget.help is None
-    window.apply_event(Overflowed(ONE, ANSWER.id, Overflow.STOP, "It is full."))
-    window.update_message(full)
+    window.store.apply(Overflowed(ONE, ANSWER.id, Overflow.STOP, "It is full."))
+    update_message(window, full)
     assert widget.help is not None
-    window.update_message(replace(full, state="streaming", finish="", note=""))
-    window.update_message(replace(full, state="complete", finish="end", note=""))
+    update_message(window, replace(full, state="streaming", finish="", note=""))
+    update_message(window, replace(full, state="complete", finish="end", note=""))
     assert widget.help is None
 
 
@@ -148,9 +155,14 @@ def test_an_answer_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> N
     assert editor is not None
     assert editor.edit.toPlainText() == "Because of"
     qtbot.keyClicks(editor.edit, " cells")
-    with qtbot.waitSignal(window.answer_edited) as asked:
-        qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert asked.args == [ONE, "a", "Because of cells", False]
+    asked = record(window.commands.edit_answer)
+    qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert asked[-1] == (
+        ONE,
+        "a",
+        "Because of cells",
+        False,
+    )
     assert widget.editor is None
 
 
@@ -163,21 +175,27 @@ def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) 
     widget.editor.edit.setPlainText(" ")
     assert not save.isEnabled()
     assert not go_on.isEnabled()
-    with qtbot.assertNotEmitted(window.answer_edited):
-        qtbot.keyClick(widget.editor.edit, Qt.Key.Key_Escape)
+    told = record(window.commands.edit_answer)
+    qtbot.keyClick(widget.editor.edit, Qt.Key.Key_Escape)
+    assert told == []
     assert widget.editor is None
     assert cancel is not None
     widget.start_edit()
     _, go_on, _ = widget.editor.buttons
-    with qtbot.waitSignal(window.answer_edited) as asked:
-        qtbot.mouseClick(go_on, Qt.MouseButton.LeftButton)
-    assert asked.args == [ONE, "a", "Because of", True]
+    asked = record(window.commands.edit_answer)
+    qtbot.mouseClick(go_on, Qt.MouseButton.LeftButton)
+    assert asked[-1] == (
+        ONE,
+        "a",
+        "Because of",
+        True,
+    )
 
 
 @pytest.mark.usefixtures("fresh")
 def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> None:
     """As an answer is: later messages are dimmed, and a draft stays where it is."""
-    window.show_messages(ONE, (QUESTION, replace(ANSWER, state="complete"), message("q2", "user", "Go on")))
+    show_messages(window, ONE, (QUESTION, replace(ANSWER, state="complete"), message("q2", "user", "Go on")))
     widgets = list(window.chat.view.widgets)
     window.chat.composer.set_text("a draft")
     window.action_set.run("chat.edit")
@@ -189,12 +207,16 @@ def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> 
     assert editor is not None
     assert editor.edit.hasFocus()
     assert [widget.is_dim for widget in widgets] == [False, True, True]
-    window.update_message(replace(QUESTION, pinned=True))
+    update_message(window, replace(QUESTION, pinned=True))
     assert widgets[0].editor is editor, "whatever else happens to it"
     qtbot.keyClicks(editor.edit, " at all?")
-    with qtbot.waitSignal(window.message_edited) as asked:
-        qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert asked.args == [ONE, QUESTION.id, f"{QUESTION.text} at all?"]
+    asked = record(window.commands.edit_question)
+    qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert asked[-1] == (
+        ONE,
+        QUESTION.id,
+        f"{QUESTION.text} at all?",
+    )
     assert window.chat.composer.text == "a draft"
     assert not any(widget.is_dim for widget in widgets)
 
@@ -205,10 +227,10 @@ def test_no_edit_is_saved_while_the_model_writes(window: MainWindow) -> None:
     widget.start_edit()
     editors = [one.editor for one in window.chat.view.widgets if one.editor is not None]
     assert [editor.buttons[2].isEnabled() for editor in editors] == [True, True]
-    window.chat.show_loading("Another", 0.5)
+    window.store.apply(ModelLoading(LocalFile(Path("/m/another.gguf")), 0.5))
     assert [editor.buttons[2].isEnabled() for editor in editors] == [False, True]
     assert editors[0].cost == "It can be saved when the model is ready"
-    window.chat.set_running(True)
+    append_message(window, message("next", "assistant", "", state="streaming"))
     assert [editor.buttons[2].isEnabled() for editor in editors] == [False, False]
 
 
@@ -227,7 +249,7 @@ def test_the_buttons_under_an_answer_keep_their_places(window: MainWindow, qtbot
     window.resize(width, 800)
     complete, stopped = replace(ANSWER, finish="end"), replace(ANSWER, state="stopped", finish="stopped")
     widget = shown(window, QUESTION, complete)
-    window.show_branches(ONE, {ANSWER.id: (ANSWER.id, MessageId("b"))})
+    window.store.show_forks({ANSWER.id: (ANSWER.id, MessageId("b"))})
 
     def places() -> dict[str, tuple[int, int]]:
         foot = widget.findChild(MessageFoot)
@@ -238,7 +260,7 @@ def test_the_buttons_under_an_answer_keep_their_places(window: MainWindow, qtbot
 
     qtbot.waitUntil(lambda: len(places()) == 5)
     before = places()
-    window.update_message(stopped)
+    update_message(window, stopped)
     qtbot.waitUntil(lambda: "Continue the answer" in places())
     after = places()
     assert {name: after[name][0] for name in before} == {name: x for name, (x, _) in before.items()}
@@ -261,13 +283,17 @@ def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, q
         message(f"m{i}", "user" if i % 2 == 0 else "assistant", f"# Text {i}\n\n" + "word " * 200) for i in range(40)
     ]
     shown(window, *many)
-    with qtbot.waitSignal(window.message_pinned) as asked:
-        action(window, MessageId("m39"), "Pin").trigger()
-    assert asked.args == [ONE, "m39", True]
+    asked = record(window.commands.pin_message)
+    action(window, MessageId("m39"), "Pin").trigger()
+    assert asked[-1] == (
+        ONE,
+        "m39",
+        True,
+    )
     bar = window.chat.pinned
     assert bar.isHidden()
     for i in range(MOST_LISTED + 2):
-        window.update_message(replace(many[i], pinned=True))
+        update_message(window, replace(many[i], pinned=True))
     assert len(bar.texts) == MOST_LISTED + 2
     assert bar.texts[0].startswith("Text 0 word")
     assert len(bar.buttons) == MOST_LISTED
@@ -276,44 +302,56 @@ def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, q
     first = window.chat.view.widget_of(MessageId("m0"))
     assert first is not None
     assert not first.visibleRegion().isEmpty()
-    with qtbot.waitSignal(window.message_pinned) as asked:
-        qtbot.mouseClick(button(first, "Unpin this message"), Qt.MouseButton.LeftButton)
-    assert asked.args == [ONE, "m0", False]
+    asked = record(window.commands.pin_message)
+    qtbot.mouseClick(button(first, "Unpin this message"), Qt.MouseButton.LeftButton)
+    assert asked[-1] == (
+        ONE,
+        "m0",
+        False,
+    )
 
 
 def test_a_deleted_message_goes_and_can_come_back(window: MainWindow, qtbot: QtBot) -> None:
     window.show()
     more = [message("q2", "user", "And?"), message("a2", "assistant", "So.")]
     shown(window, QUESTION, ANSWER, *more)
-    with qtbot.waitSignal(window.message_deleted) as asked:
-        action(window, MessageId("q2"), "Delete this message").trigger()
-    assert asked.args == [ONE, "q2", False]
-    with qtbot.waitSignal(window.message_deleted) as asked:
-        action(window, MessageId("a2"), "Delete question and answer").trigger()
-    assert asked.args == [ONE, "a2", True]
+    asked = record(window.commands.delete_message)
+    action(window, MessageId("q2"), "Delete this message").trigger()
+    assert asked[-1] == (
+        ONE,
+        "q2",
+        False,
+    )
+    asked = record(window.commands.delete_message)
+    action(window, MessageId("a2"), "Delete question and answer").trigger()
+    assert asked[-1] == (
+        ONE,
+        "a2",
+        True,
+    )
     last = window.chat.view.widget_of(MessageId("a2"))
-    window.remove_messages(ONE, [MessageId("q2")], [QUESTION, ANSWER, more[1]])
+    remove_messages(window, ONE, [MessageId("q2")], [QUESTION, ANSWER, more[1]])
     assert [w.message.id for w in window.chat.view.widgets] == ["q", "a", "a2"]
     assert window.chat.view.widget_of(MessageId("a2")) is last, "the others stay as they are"
     assert window.chat.deleted.text == "1 message deleted."
-    with qtbot.waitSignal(window.message_undeleted) as asked:
-        qtbot.mouseClick(window.chat.deleted.button, Qt.MouseButton.LeftButton)
-    assert asked.args == [ONE]
+    asked = record(window.commands.undelete_messages)
+    qtbot.mouseClick(window.chat.deleted.button, Qt.MouseButton.LeftButton)
+    assert asked[-1] == (ONE,)
     assert window.chat.deleted.text == ""
-    assert not window.chat.can_undelete
+    assert not window.store.undeletable
 
 
 @pytest.mark.usefixtures("fresh")
 def test_a_deletion_can_be_undone_after_its_notice_went(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     window.show()
-    back, chats_back = record(window.message_undeleted), record(window.conversations.undo_clicked)
+    back, chats_back = record(window.commands.undelete_messages), record(window.commands.undo_delete)
     shown(window, QUESTION, ANSWER)
     edit = window.chat.composer.edit
     edit.setFocus()
     undo = (Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert window.action_set["chat.undo"].refusal()
     action(window, ANSWER.id, "Delete this message").trigger()
-    window.remove_messages(ONE, [ANSWER.id], [QUESTION])
+    remove_messages(window, ONE, [ANSWER.id], [QUESTION])
     window.chat.deleted.hide()
     qtbot.keyClicks(edit, "word")
     qtbot.keyClick(edit, *undo)
@@ -322,12 +360,11 @@ def test_a_deletion_can_be_undone_after_its_notice_went(window: MainWindow, qtbo
     edit.clear()
     qtbot.keyClick(edit, *undo)
     assert back == [(ONE,)]
-    window.remove_messages(ONE, [ANSWER.id], [QUESTION])
-    window.conversations.show_deleted(["Puffins"])
-    window.conversation_deleted.emit("puffins")
+    remove_messages(window, ONE, [ANSWER.id], [QUESTION])
+    window.store.show_deleted(["Puffins"])
     window.action_set.run("chat.undo")
     assert (len(back), len(chats_back)) == (1, 1), "what was deleted last"
-    action(window, QUESTION.id, "Delete this message").trigger()
+    remove_messages(window, ONE, [QUESTION.id], [])
     window.action_set.run("chat.undo")
     assert (len(back), len(chats_back)) == (2, 1)
     assert any(line.text().startswith("Undo the deletion") for line in window.help.menu().actions())
@@ -335,11 +372,11 @@ def test_a_deletion_can_be_undone_after_its_notice_went(window: MainWindow, qtbo
 
 def test_the_last_one_that_is_left_can_be_made_again(window: MainWindow) -> None:
     shown(window, QUESTION, ANSWER, message("q2", "user", "And?"))
-    window.remove_messages(ONE, [MessageId("q2")], [QUESTION, ANSWER])
+    remove_messages(window, ONE, [MessageId("q2")], [QUESTION, ANSWER])
     widget = window.chat.view.widget_of(ANSWER.id)
     assert widget is not None
     assert not button(widget, "Continue the answer").isHidden()
-    window.remove_messages(ONE, [QUESTION.id, ANSWER.id], [])
+    remove_messages(window, ONE, [QUESTION.id, ANSWER.id], [])
     assert window.chat.view.widgets == ()
 
 
@@ -384,6 +421,6 @@ def test_why_speaks_of_the_time_first_and_esc_closes_it(window: MainWindow) -> N
     (ask,) = [b for b in widget.findChildren(QToolButton) if b.text() == "Why?"]
     ask.click()
     assert widget.why.splitlines() == [stats.time_why, stats.why]
-    window.intents.escape()
+    window.action_set.run("chat.escape")
     assert widget.why == ""
     assert not ask.isChecked()

@@ -11,7 +11,7 @@ from kvdesk.protocol.chat import TextDelta
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.main_window import MainWindow
-from tests.ui.samples import ONE, message
+from tests.ui.samples import ONE, message, show_messages
 
 pytestmark = pytest.mark.usefixtures("styled")  # where messages lie
 N = 300
@@ -22,7 +22,7 @@ def view(window: MainWindow) -> ChatView:
     """The end of a long conversation, its last answer not complete."""
     texts = [f"number {i}\n\n" + "some words of it " * (i % 40) for i in range(N - 1)]
     messages = [message(f"m{i}", "user" if i % 2 == 0 else "assistant", text) for i, text in enumerate(texts)]
-    window.show_messages(ONE, (*messages, message("last", "assistant", "It begins", state="streaming")))
+    show_messages(window, ONE, (*messages, message("last", "assistant", "It begins", state="streaming")))
     return window.chat.view
 
 
@@ -98,11 +98,11 @@ def test_an_answer_that_grows_moves_nothing_for_one_who_reads_above(
     turn_wheel(view, 5)
     before = text_at_top(view)
     for _ in range(5):
-        window.apply_event(TextDelta(ONE, MessageId("last"), "\n\nmore and more " * 30, (1,)))
+        window.store.apply(TextDelta(ONE, MessageId("last"), "\n\nmore and more " * 30, (1,)))
         qtbot.wait(120)
     assert text_at_top(view) == before
     view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
-    window.apply_event(TextDelta(ONE, MessageId("last"), "\n\nthe end " * 30, (1,)))
+    window.store.apply(TextDelta(ONE, MessageId("last"), "\n\nthe end " * 30, (1,)))
     qtbot.wait(200)
     assert view.verticalScrollBar().value() == view.verticalScrollBar().maximum(), "at the end one stays there"
 
@@ -129,7 +129,8 @@ def test_a_message_far_away_can_be_shown_and_marked(view: ChatView) -> None:
 
 
 def test_text_of_an_answer_without_a_widget_is_there_when_one_comes_back(view: ChatView, window: MainWindow) -> None:
-    window.show_messages(
+    show_messages(
+        window,
         ONE,
         (
             message("a", "assistant", "It began", state="streaming"),
@@ -137,7 +138,7 @@ def test_text_of_an_answer_without_a_widget_is_there_when_one_comes_back(view: C
         ),
     )
     assert view.widget_of(MessageId("a")) is None
-    window.apply_event(TextDelta(ONE, MessageId("a"), " and went on", (1,)))
+    window.store.apply(TextDelta(ONE, MessageId("a"), " and went on", (1,)))
     view.verticalScrollBar().setValue(0)
     widget = view.widget_of(MessageId("a"))
     assert widget is not None
@@ -146,7 +147,7 @@ def test_text_of_an_answer_without_a_widget_is_there_when_one_comes_back(view: C
 
 def test_messages_made_step_by_step_are_whole(window: MainWindow, qtbot: QtBot) -> None:
     text = "first\n\n```py\nx = 1\n```\n\nsecond\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nlast"
-    window.show_messages(ONE, tuple(message(f"m{i}", "assistant", text) for i in range(40)))
+    show_messages(window, ONE, tuple(message(f"m{i}", "assistant", text) for i in range(40)))
     view = window.chat.view
     shown = len(view.widgets)
     qtbot.waitUntil(lambda: len(view.widgets) > shown, timeout=5000)

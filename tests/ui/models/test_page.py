@@ -14,7 +14,7 @@ from kvdesk.library.catalogue import Fit, ModelFacts
 from kvdesk.library.find import FoundModel
 from kvdesk.settings import CacheType, UsedModel
 from kvdesk.ui.models.page import ModelsPage
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.models import Machine, ModelRow, in_order, row_of
 
 MACHINE = Machine(20e9, measured=True, available=8_000_000_000, layer_s=0.0)
@@ -29,8 +29,8 @@ def row(name: str, size: int, *, problem: str = "", favourite: bool = False) -> 
 
 
 @pytest.fixture
-def page(theme: Theme, qtbot: QtBot) -> ModelsPage:
-    page = ModelsPage(theme)
+def page(kit: Kit, qtbot: QtBot) -> ModelsPage:
+    page = ModelsPage(kit)
     qtbot.addWidget(page)
     page.resize(1280, 760)
     rows = [row("big", 9 * 10**9), row("small", 10**8), row("broken", 10, problem="Cut off.")]
@@ -49,7 +49,7 @@ def button(page: ModelsPage, text: str) -> QPushButton:
 
 
 def test_enter_opens_the_chosen_model(page: ModelsPage, qtbot: QtBot, record: Recorder) -> None:
-    opened = record(page.open_requested)
+    opened = record(page._kit.commands.open_model)
     assert names(page) == ["big", "small", "broken"]
     qtbot.keyClick(page.view, Qt.Key.Key_Down)
     qtbot.keyClick(page.view, Qt.Key.Key_Return)
@@ -71,7 +71,7 @@ def test_a_column_sorts_by_its_values(page: ModelsPage, qtbot: QtBot) -> None:
 
 
 def test_a_favourite_is_marked(page: ModelsPage, qtbot: QtBot, record: Recorder) -> None:
-    changed = record(page.favourite_changed)
+    changed = record(page._kit.commands.models.mark)
     qtbot.mouseClick(button(page, "Favourite"), Qt.MouseButton.LeftButton)
     assert changed == [(Path("/models/big.gguf"), True)]
     page.show_rows(in_order([row("big", 9 * 10**9), row("small", 10**8, favourite=True)]), MACHINE)
@@ -84,7 +84,7 @@ def test_a_favourite_is_marked(page: ModelsPage, qtbot: QtBot, record: Recorder)
 
 
 def test_deleting_asks_and_esc_is_no(page: ModelsPage, qtbot: QtBot, record: Recorder) -> None:
-    deleted = record(page.delete_requested)
+    deleted = record(page._kit.commands.models.delete)
     qtbot.keyClick(page.view, Qt.Key.Key_Delete)
     assert page.question.startswith("Delete big.gguf (9.0 GB) from the disk?")
     assert page.leave()

@@ -24,7 +24,7 @@ from kvdesk.ui.parameters.panel import ParametersPanel
 from kvdesk.ui.settings.text_field import TextField
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from tests.ui.samples import CONVERSATIONS, ONE, STATS, TWO
+from tests.ui.samples import CONVERSATIONS, ONE, STATS, TWO, show_messages
 
 Record = Callable[[object], list[tuple[object, ...]]]
 TOKENS = (
@@ -45,12 +45,12 @@ def preview(number: int, conversation: ConversationId = ONE, **values: object) -
 
 @pytest.fixture
 def asked(window: MainWindow, record: Record) -> list[tuple[object, ...]]:
-    return record(window.prompt_preview_requested)
+    return record(window.commands.preview_prompt)
 
 
 @pytest.fixture
 def applied(window: MainWindow, record: Record) -> list[tuple[object, ...]]:
-    return record(window.parameters_changed)
+    return record(window.commands.set_parameters)
 
 
 @pytest.fixture
@@ -60,14 +60,14 @@ def dialog(window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot) ->
     dialog = window.chat_parameters.panel
     assert dialog is not None
     qtbot.waitUntil(lambda: bool(asked))
-    window.apply_event(preview(1))
+    window.store.apply(preview(1))
     asked.clear()
     return dialog
 
 
 def test_keys_open_it_on_the_chat_that_is_shown(window: MainWindow, qtbot: QtBot) -> None:
     own = replace(CONVERSATIONS[0], system_prompt="Be brief.", sampling=Sampling(temperature=0.3), template="{{ 1 }}")
-    window.show_conversations((own, CONVERSATIONS[1]), ONE)
+    window.store.show_conversations((own, CONVERSATIONS[1]), ONE)
     assert window.chat.parameters.accessibleName() == "Parameters: system prompt, Temperature 0.3, template"
     assert "Temperature 0.3" in window.chat.parameters.toolTip()
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
@@ -76,7 +76,7 @@ def test_keys_open_it_on_the_chat_that_is_shown(window: MainWindow, qtbot: QtBot
     assert dialog.isVisible()
     assert dialog.parameters == Parameters.of(own)
     assert not dialog.apply_button.isEnabled()
-    window.show_conversations(CONVERSATIONS, ONE)
+    window.store.show_conversations(CONVERSATIONS, ONE)
     assert window.chat.parameters.accessibleName() == "Parameters"
     assert dialog.parameters == Parameters(), "what was not edited follows"
 
@@ -93,7 +93,7 @@ def test_the_cost_is_asked_after_a_pause_and_said_before_apply(
     assert dialog.cost == "Counting the tokens …"
     qtbot.waitUntil(lambda: bool(asked))
     assert asked == [(ONE, Parameters("Be brief."), 2)], "once, not for every key"
-    window.apply_event(preview(2, n_again=5, again_ms=1200.0))
+    window.store.apply(preview(2, n_again=5, again_ms=1200.0))
     assert dialog.cost == "5 tokens are prefilled again with the next answer: about 1.2 s."
     assert applied == []
     QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
@@ -106,19 +106,19 @@ def test_one_question_at_a_time_and_old_answers_say_nothing(
     qtbot.keyClicks(dialog.prompt_edit, "Be")
     qtbot.waitUntil(lambda: bool(asked))
     qtbot.keyClicks(dialog.prompt_edit, " brief.")
-    window.apply_event(preview(1, n_again=99))
+    window.store.apply(preview(1, n_again=99))
     assert dialog.cost == "Counting the tokens …"
-    window.apply_event(preview(2, n_again=99))
+    window.store.apply(preview(2, n_again=99))
     assert dialog.cost == "Counting the tokens …", "of what is not edited any more"
     assert asked[-1] == (ONE, Parameters("Be brief."), 3)
-    window.apply_event(preview(3, n_again=7))
+    window.store.apply(preview(3, n_again=7))
     assert dialog.cost.startswith("7 tokens")
 
 
 def test_sampling_of_its_own_costs_nothing(
     dialog: ParametersPanel, window: MainWindow, applied: list[tuple[object, ...]]
 ) -> None:
-    window.session.settings.change(**dict(Settings(sampling=Sampling(temperature=0.5))))
+    window.store.settings.change(**dict(Settings(sampling=Sampling(temperature=0.5))))
     QTest.mouseClick(dialog.tab(1), Qt.MouseButton.LeftButton)
     field = dialog.sampling_page.rows.field("sampling", "temperature")
     assert isinstance(field, QDoubleSpinBox)
@@ -146,7 +146,7 @@ def test_a_preset_is_chosen_or_kept_with_its_system_prompt(
     assert dialog.cost == "Sampling is no part of the prompt: changing it costs nothing in the cache."
     qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
     bar.save("Mine")
-    (kept,) = window.session.settings.current.presets
+    (kept,) = window.store.settings.current.presets
     assert kept == Preset(name="Mine", system_prompt="Be brief.", sampling=precise.sampling)
     assert bar.choice.findText("Mine") > 0
     QTest.mouseClick(dialog.defaults_button, Qt.MouseButton.LeftButton)
@@ -185,13 +185,13 @@ def test_a_template_counts_once_it_was_checked_on_this_chat(
     qtbot.keyClicks(page.edit, "{{")
     assert not dialog.apply_button.isEnabled()
     qtbot.waitUntil(lambda: bool(asked) and asked[-1][1] == Parameters(template=MODELS + "{{"))
-    window.apply_event(PromptPreview(ONE, int(str(asked[-1][2])), MODELS, problem="It is broken in line 1: so."))
+    window.store.apply(PromptPreview(ONE, int(str(asked[-1][2])), MODELS, problem="It is broken in line 1: so."))
     assert page.problem == "It is broken in line 1: so."
     assert dialog.cost == "This template cannot be used; the one before stays in force."
     assert not dialog.apply_button.isEnabled(), "the old one stays in force"
     qtbot.keyClicks(page.edit, "1 }}")
     qtbot.waitUntil(lambda: asked[-1][1] == Parameters(template=MODELS + "{{1 }}"))
-    window.apply_event(preview(int(str(asked[-1][2])), n_again=2))
+    window.store.apply(preview(int(str(asked[-1][2])), n_again=2))
     assert page.problem == ""
     QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
     assert applied == [(ONE, Parameters(template=MODELS + "{{1 }}"))]
@@ -238,11 +238,11 @@ def test_what_is_edited_is_kept_while_another_chat_is_shown(
     dialog: ParametersPanel, window: MainWindow, applied: list[tuple[object, ...]], qtbot: QtBot
 ) -> None:
     qtbot.keyClicks(dialog.prompt_edit, "Half a")
-    window.show_conversations(CONVERSATIONS, TWO)
+    window.store.show_conversations(CONVERSATIONS, TWO)
     assert dialog.parameters == Parameters()
-    window.apply_event(preview(2, ONE, n_again=99))
+    window.store.apply(preview(2, ONE, n_again=99))
     assert "99" not in dialog.cost
-    window.show_conversations(CONVERSATIONS, ONE)
+    window.store.show_conversations(CONVERSATIONS, ONE)
     assert dialog.parameters == Parameters("Half a")
     assert applied == []
 
@@ -253,10 +253,10 @@ def test_the_prompt_is_asked_for_again_when_it_has_changed(
 ) -> None:
     window.chat.composer.edit.insertPlainText("And then")
     qtbot.waitUntil(lambda: len(asked) == 1)
-    window.apply_event(preview(2))
-    window.apply_event(TurnEnded(ONE, "a", "complete", STATS))  # type: ignore[arg-type]
+    window.store.apply(preview(2))
+    window.store.apply(TurnEnded(ONE, "a", "complete", STATS))  # type: ignore[arg-type]
     qtbot.waitUntil(lambda: len(asked) == 2)
-    window.show_messages(ONE, ())  # another branch; the last question had no answer
+    show_messages(window, ONE, ())  # another branch; the last question had no answer
     qtbot.waitUntil(lambda: len(asked) == 3)
 
 
@@ -268,7 +268,7 @@ def test_an_empty_system_prompt_shows_that_of_the_template(
     qtbot.waitUntil(lambda: bool(asked))
     texts = ("<|im_start|>", "system\nBe kind.", "<|im_end|>", "\n", "<|im_start|>", "user\nHi")
     tokens = tuple(PromptToken(n, text, text.startswith("<|")) for n, text in enumerate(texts))
-    window.apply_event(preview(2, tokens=tokens))
+    window.store.apply(preview(2, tokens=tokens))
     assert dialog.prompt_edit.placeholderText().endswith("\n\nBe kind.")
 
 
@@ -278,7 +278,7 @@ def test_an_engine_that_fails_on_it_is_a_sentence(
     qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
     qtbot.waitUntil(lambda: bool(asked))
     nothing = PreviewTurn(ONE, ())
-    window.apply_event(CommandFailed(PreviewPrompt(nothing, nothing, 2), "Something unexpected went wrong."))
+    window.store.apply(CommandFailed(PreviewPrompt(nothing, nothing, 2), "Something unexpected went wrong."))
     assert dialog.cost == "Something unexpected went wrong."
     assert not dialog.is_counting
 
@@ -286,7 +286,7 @@ def test_an_engine_that_fails_on_it_is_a_sentence(
 def test_an_engine_without_prompts_says_so_and_is_asked_nothing(
     window: MainWindow, asked: list[tuple[object, ...]], applied: list[tuple[object, ...]], qtbot: QtBot
 ) -> None:
-    window.apply_event(BackendReady(frozenset({Feature.CHAT})))
+    window.store.apply(BackendReady(frozenset({Feature.CHAT})))
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
     dialog = window.chat_parameters.panel
     assert dialog is not None
@@ -310,7 +310,7 @@ def test_it_is_beside_the_chat_where_the_inspector_is(dialog: ParametersPanel, w
     window.action_set.run("chat.parameters")
     window.action_set.run("chat.parameters")
     assert (dialog.isVisible(), window.inspector.isVisible()) == (False, True), "as before"
-    window.session.settings.change(inspector_visible=False)
+    window.store.settings.change(inspector_visible=False)
     window.action_set.run("chat.parameters")
     assert (dialog.isVisible(), window.inspector.isVisible()) == (True, False)
     window.action_set.run("chat.parameters")

@@ -13,14 +13,15 @@ from kvdesk.protocol.servers import ServerFound
 from kvdesk.settings import KnownServer
 from kvdesk.ui.server.connect_section import ConnectSection
 from kvdesk.ui.widgets.theme import Theme
+from tests.ui.recording import Recorder
 
-Recorder = Callable[[object], list[tuple[object, ...]]]
+Record = Callable[[object], list[tuple[object, ...]]]
 SERVERS = (KnownServer(url="http://bigbox:8080", name="bigbox", model="llama"), KnownServer(url="https://gpu"))
 
 
 @pytest.fixture
 def section(theme: Theme, qtbot: QtBot) -> ConnectSection:
-    section = ConnectSection(theme)
+    section = ConnectSection(theme, Recorder())
     qtbot.addWidget(section)
     section.show_servers(())
     section.set_alone(True)
@@ -28,8 +29,8 @@ def section(theme: Theme, qtbot: QtBot) -> ConnectSection:
     return section
 
 
-def test_nothing_can_be_asked_without_an_address(section: ConnectSection, qtbot: QtBot, record: Recorder) -> None:
-    connected = record(section.connect_clicked)
+def test_nothing_can_be_asked_without_an_address(section: ConnectSection, qtbot: QtBot, record: Record) -> None:
+    connected = record(section._commands.servers.connect_to)
     assert not section.known.isVisible()
     assert not section.test_button.isEnabled()
     assert not section.connect_button.isEnabled()
@@ -40,8 +41,8 @@ def test_nothing_can_be_asked_without_an_address(section: ConnectSection, qtbot:
     assert connected == [(KnownServer(url="http://bigbox:8080"), "sk-1")]
 
 
-def test_a_key_is_asked_for_when_the_section_is_seen(section: ConnectSection, record: Recorder) -> None:
-    chosen = record(section.chosen)
+def test_a_key_is_asked_for_when_the_section_is_seen(section: ConnectSection, record: Record) -> None:
+    chosen = record(section._commands.servers.read_key)
     section.hide()
     section.show_servers(SERVERS)
     assert chosen == []
@@ -51,10 +52,15 @@ def test_a_key_is_asked_for_when_the_section_is_seen(section: ConnectSection, re
         section.hide()
 
 
-def test_a_search_that_finds_the_section_asks_no_keyring(
-    section: ConnectSection, qtbot: QtBot, record: Recorder
-) -> None:
-    chosen, tested, connected = (record(of) for of in (section.chosen, section.test_clicked, section.connect_clicked))
+def test_a_search_that_finds_the_section_asks_no_keyring(section: ConnectSection, qtbot: QtBot, record: Record) -> None:
+    chosen, tested, connected = (
+        record(of)
+        for of in (
+            section._commands.servers.read_key,
+            section._commands.servers.test,
+            section._commands.servers.connect_to,
+        )
+    )
     section.set_alone(False)
     section.show_servers(SERVERS)
     qtbot.mouseClick(section.test_button, Qt.MouseButton.LeftButton)
@@ -81,8 +87,8 @@ def test_what_is_typed_stays_when_the_list_of_servers_changes(section: ConnectSe
     assert section.url.text() == "http://bigbox:8080"
 
 
-def test_a_known_server_is_chosen_with_its_key(section: ConnectSection, qtbot: QtBot, record: Recorder) -> None:
-    chosen, forgotten = record(section.chosen), record(section.forget_clicked)
+def test_a_known_server_is_chosen_with_its_key(section: ConnectSection, qtbot: QtBot, record: Record) -> None:
+    chosen, forgotten = record(section._commands.servers.read_key), record(section._commands.servers.forget)
     section.show_servers(SERVERS)
     assert (section.url.text(), section.name.text(), section.model.currentText()) == (
         "http://bigbox:8080",

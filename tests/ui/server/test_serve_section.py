@@ -50,12 +50,16 @@ def port_of(page: SettingsPage) -> WholeField:
 
 
 def test_the_switch_asks_with_what_is_chosen(window: MainWindow, page: SettingsPage, record: Record) -> None:
-    asked, stopped, section = record(page.serve_requested), record(page.serving.stop_clicked), page.serving
-    assert window.rooms.shows_settings
+    asked, stopped, section = (
+        record(page._kit.commands.serving.begin),
+        record(page._kit.commands.serving.end),
+        page.serving,
+    )
+    assert window.rooms.shown == "settings"
     assert section.serve.hasFocus()
     port_of(page).setValue(8099)
     section.serve.click()
-    assert window.session.settings.current.serve == ServeSettings(port=8099), "what was typed last counts"
+    assert window.store.settings.current.serve == ServeSettings(port=8099), "what was typed last counts"
     assert asked == [()]
     section.show_starting()
     section.serve.click()
@@ -73,7 +77,7 @@ def test_the_switch_asks_with_what_is_chosen(window: MainWindow, page: SettingsP
 
 
 def test_an_invalid_port_is_not_served(page: SettingsPage, qtbot: QtBot, record: Record) -> None:
-    asked, section, field = record(page.serve_requested), page.serving, port_of(page)
+    asked, section, field = record(page._kit.commands.serving.begin), page.serving, port_of(page)
     for port in ("99999", "80,5", "8o80"):
         field.selectAll()
         qtbot.keyClicks(field.lineEdit(), port)
@@ -129,9 +133,9 @@ def test_the_window_shows_that_it_serves_and_leads_there(window: MainWindow, qtb
     chip = window.status.findChild(QPushButton, "servingChip")
     assert chip is not None
     assert chip.isHidden()
-    window.show_serving("http://127.0.0.1:8099/v1", 0)
+    window.store.show_served("http://127.0.0.1:8099/v1", 0)
     assert (chip.isVisible(), chip.accessibleName()) == (True, "Serving 127.0.0.1:8099")
-    window.show_serving("http://127.0.0.1:8099/v1", 2)
+    window.store.show_served("http://127.0.0.1:8099/v1", 2)
     assert chip.accessibleName() == "Serving 127.0.0.1:8099 · 2 running"
     chip.setFocus(Qt.FocusReason.TabFocusReason)
     assert window.focusWidget() is chip, "Tab leads there"
@@ -139,7 +143,7 @@ def test_the_window_shows_that_it_serves_and_leads_there(window: MainWindow, qtb
     page = window.rooms.settings
     assert page is not None
     assert page.serving.isVisible()
-    window.show_serving("", 0)
+    window.store.show_served("", 0)
     assert chip.isHidden()
 
 

@@ -20,7 +20,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import Feature
-from kvdesk.session import SettingsStore
+from kvdesk.session import Store
 from kvdesk.settings import (
     CachePolicy,
     CacheType,
@@ -38,30 +38,28 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton
 from kvdesk.ui.widgets.number_fields import RealField
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cache_state import CacheState
+from tests.ui.recording import kit_of, record
 
 
 @pytest.fixture
-def store() -> SettingsStore:
-    return SettingsStore(Settings())
+def store() -> Store:
+    return Store(Settings())
 
 
 @pytest.fixture
-def page(theme: Theme, store: SettingsStore, qtbot: QtBot) -> SettingsPage:
-    page = SettingsPage(theme, store)
+def page(theme: Theme, store: Store, qtbot: QtBot) -> SettingsPage:
+    page = SettingsPage(kit_of(theme, store))
     qtbot.addWidget(page)
     return page
 
 
-def test_every_setting_has_a_control_that_keeps_its_value(
-    page: SettingsPage, store: SettingsStore, qtbot: QtBot
-) -> None:
+def test_every_setting_has_a_control_that_keeps_its_value(page: SettingsPage, store: Store) -> None:
     settings = Settings(
         sampling=Sampling(temperature=0.25, top_k=7, seed=4_000_000_000),
         context=ContextSettings(n_ctx=2048, type_v=CacheType.Q8_0, flash_attn=False, n_threads=3),
         system_prompt="Be brief.",
     )
-    store.change(**dict(settings))
+    store.settings.change(**dict(settings))
     page.show_settings(Settings.model_fields)
     assert page.bar.isHidden()
     top_p = page.field("sampling", "top_p")
@@ -71,22 +69,24 @@ def test_every_setting_has_a_control_that_keeps_its_value(
     assert isinstance(check, QCheckBox)
     check.setChecked(not check.isChecked())
     page.apply_now()
-    with qtbot.waitSignal(page.rebuild_clicked) as sent:
-        page.bar.apply.click()
-    assert sent.args[0] == settings.context.model_copy(update={"kv_unified": False})
+    sent = record(page._kit.commands.rebuild)
+    page.bar.apply.click()
+    assert sent[0][0] == settings.context.model_copy(update={"kv_unified": False})
     sampling = settings.sampling.model_copy(update={"top_p": 0.5})
-    assert store.current == settings.model_copy(update={"sampling": sampling}), "the context is kept once it is made"
+    assert store.settings.current == settings.model_copy(update={"sampling": sampling}), (
+        "the context is kept once it is made"
+    )
 
 
 def test_a_value_with_more_digits_than_its_field_shows_is_not_edited(
-    page: SettingsPage, store: SettingsStore, qtbot: QtBot
+    page: SettingsPage, store: Store, qtbot: QtBot
 ) -> None:
-    store.change(sampling=Sampling(top_p=0.123456789))
+    store.settings.change(sampling=Sampling(top_p=0.123456789))
     page.show_settings({"sampling"})
     top_k = page.field("sampling", "top_k")
     assert isinstance(top_k, QSpinBox)
     top_k.setValue(7)
-    qtbot.waitUntil(lambda: store.current.sampling == Sampling(top_p=0.123456789, top_k=7))
+    qtbot.waitUntil(lambda: store.settings.current.sampling == Sampling(top_p=0.123456789, top_k=7))
 
 
 def test_ranges_are_those_of_the_table(page: SettingsPage) -> None:
@@ -97,7 +97,7 @@ def test_ranges_are_those_of_the_table(page: SettingsPage) -> None:
     assert (temperature.minimum(), temperature.maximum()) == (0.0, 5.0)
 
 
-def test_a_seed_is_random_or_a_number(page: SettingsPage, store: SettingsStore) -> None:
+def test_a_seed_is_random_or_a_number(page: SettingsPage, store: Store) -> None:
     page.show()
     page.sections.setCurrentRow(2)
     seed = page.field("sampling", "seed")
@@ -108,10 +108,10 @@ def test_a_seed_is_random_or_a_number(page: SettingsPage, store: SettingsStore) 
     assert seed.number.isVisible()
     seed.number.setValue(12)
     page.apply_now()
-    assert store.current.sampling.seed == 12
+    assert store.settings.current.sampling.seed == 12
     seed.random.click()
     page.apply_now()
-    assert store.current.sampling.seed == Sampling().seed == 0xFFFFFFFF  # LLAMA_DEFAULT_SEED, llama.h
+    assert store.settings.current.sampling.seed == Sampling().seed == 0xFFFFFFFF  # LLAMA_DEFAULT_SEED, llama.h
 
 
 def test_settings_have_plain_titles_and_llama_cpps_names_beside_them(page: SettingsPage) -> None:
@@ -146,46 +146,46 @@ def test_the_theme_that_follows_the_system_says_so(page: SettingsPage) -> None:
 
 
 def test_zoom_and_font_size_change_at_once(window: MainWindow) -> None:
-    window.shown_settings.open()
+    window.rooms.show_settings()
     page = window.rooms.settings
     assert page is not None
     boxes = {box.accessibleName(): box for box in page.findChildren(QComboBox)}
     zoom, font = boxes["Zoom"], boxes["Font size"]
     assert (zoom.currentText(), font.currentText()) == ("100 %", "Follow the system")
     zoom.setCurrentIndex(zoom.findData(125))
-    assert window.session.settings.current.zoom == 125
+    assert window.store.settings.current.zoom == 125
     font.setCurrentIndex(font.findData(20))
-    assert (window.session.settings.current.zoom, window.session.settings.current.font_px) == (125, 20)
+    assert (window.store.settings.current.zoom, window.store.settings.current.font_px) == (125, 20)
     assert window.theme.text.pixelSize() == 25
     window.shown_settings.zoom(0)
     assert (zoom.currentData(), font.currentData()) == (100, 20)
 
 
 def test_the_theme_changes_at_once(window: MainWindow) -> None:
-    window.shown_settings.open()
+    window.rooms.show_settings()
     page = window.rooms.settings
     assert page is not None
     combo = next(box for box in page.findChildren(QComboBox) if box.accessibleName() == "Theme")
     combo.setCurrentIndex(combo.findData(ThemeChoice.LIGHT))
-    assert window.session.settings.current.theme is ThemeChoice.LIGHT
+    assert window.store.settings.current.theme is ThemeChoice.LIGHT
     assert not window.theme.colours.dark
 
 
-def test_another_context_is_announced_as_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
-    window.shown_settings.open()
+def test_another_context_is_announced_as_a_rebuild(window: MainWindow) -> None:
+    window.rooms.show_settings()
     page = window.rooms.settings
     assert page is not None
     n_ctx = page.field("context", "n_ctx")
     assert isinstance(n_ctx, QSpinBox)
     n_ctx.setValue(512)
-    with qtbot.waitSignal(window.rebuild_requested) as sent:
-        page.bar.apply.click()
-    assert sent.args[0].n_ctx == 512
+    sent = record(window.commands.rebuild)
+    page.bar.apply.click()
+    assert sent[0][0] == ContextSettings(n_ctx=512)
     assert window.inspector.rebuild_button.text() == "Rebuilding…"
 
 
 def test_what_is_edited_survives_settings_from_elsewhere_and_counts_at_once(window: MainWindow, qtbot: QtBot) -> None:
-    window.shown_settings.open()
+    window.rooms.show_settings()
     page = window.rooms.settings
     assert page is not None
     top_k, prompt = page.field("sampling", "top_k"), page.findChild(QPlainTextEdit)
@@ -195,25 +195,24 @@ def test_what_is_edited_survives_settings_from_elsewhere_and_counts_at_once(wind
     prompt.setPlainText("Be brief.")
     combo = next(box for box in page.findChildren(QComboBox) if box.accessibleName() == "Theme")
     combo.setCurrentIndex(combo.findData(ThemeChoice.LIGHT))
-    window.session.settings.change(sampling=Sampling(top_k=50, top_p=0.5))
+    window.store.settings.change(sampling=Sampling(top_k=50, top_p=0.5))
     assert (top_k.value(), prompt.toPlainText()) == (7, "Be brief.")
     assert page.field("sampling", "top_p").property("value") == 0.5, "what nobody edits follows"
-    now = window.session.settings
+    now = window.store.settings
     qtbot.waitUntil(lambda: now.current.sampling == Sampling(top_k=7, top_p=0.5))
     assert (now.current.theme, now.current.system_prompt) == (ThemeChoice.LIGHT, "Be brief.")
 
 
-def test_what_is_typed_last_counts_though_one_leaves_at_once(page: SettingsPage, store: SettingsStore) -> None:
+def test_what_is_typed_last_counts_though_one_leaves_at_once(page: SettingsPage, store: Store) -> None:
     page.show()
     top_k = page.field("sampling", "top_k")
     assert isinstance(top_k, QSpinBox)
     top_k.setValue(7)
     page.hide()
-    assert store.current.sampling.top_k == 7
+    assert store.settings.current.sampling.top_k == 7
 
 
-def test_a_number_is_not_rewritten_while_it_is_typed(page: SettingsPage, store: SettingsStore, qtbot: QtBot) -> None:
-    store.listen(page.show_settings)
+def test_a_number_is_not_rewritten_while_it_is_typed(page: SettingsPage, store: Store, qtbot: QtBot) -> None:
     page.show()
     page.sections.setCurrentRow(2)
     field = page.field("sampling", "temperature")
@@ -221,11 +220,11 @@ def test_a_number_is_not_rewritten_while_it_is_typed(page: SettingsPage, store: 
     field.selectAll()
     qtbot.keyClicks(field.lineEdit(), "1.")
     page.apply_now()
-    assert store.current.sampling.temperature == 1.0
+    assert store.settings.current.sampling.temperature == 1.0
     assert field.lineEdit().text() == "1."
     qtbot.keyClicks(field.lineEdit(), "5")
     page.apply_now()
-    assert store.current.sampling.temperature == 1.5
+    assert store.settings.current.sampling.temperature == 1.5
 
 
 @pytest.mark.parametrize("way", ["Esc", "back", "Ctrl+N"])
@@ -251,25 +250,25 @@ def test_leaving_does_not_drop_a_context_that_is_edited(window: MainWindow, qtbo
     assert (n_ctx.value(), page.bar.isVisible()) == (512, True)
     page.bar.revert.click()
     assert page.bar.isHidden()
-    assert n_ctx.value() == window.session.settings.current.context.n_ctx
+    assert n_ctx.value() == window.store.settings.current.context.n_ctx
     window.activity.dismiss()
     window.action_set.run("chat.escape")
     assert (window.rooms.shows_chats, window.activity.text) == (True, "")
 
 
 def test_a_rebuild_that_was_asked_for_is_offered_until_one_leaves(window: MainWindow) -> None:
-    window.shown_settings.open_context()
+    window.rooms.show_settings().show_context()
     page = window.rooms.settings
     assert page is not None
     assert page.bar.isVisible()
     window.rooms.show_chats()
-    window.shown_settings.open()
+    window.rooms.show_settings()
     assert page.bar.isHidden()
 
 
 def test_what_is_changed_elsewhere_is_shown_at_once(window: MainWindow) -> None:
     page = window.rooms.show_settings()
-    store = window.session.settings
+    store = window.store.settings
     store.change(
         sampling=Sampling(top_k=9),
         context=ContextSettings(n_ctx=512),
@@ -286,19 +285,19 @@ def test_what_is_changed_elsewhere_is_shown_at_once(window: MainWindow) -> None:
     assert page.bar.isHidden(), "nothing is edited"
 
 
-def test_defaults_are_those_of_the_section_and_can_be_undone(page: SettingsPage, store: SettingsStore) -> None:
+def test_defaults_are_those_of_the_section_and_can_be_undone(page: SettingsPage, store: Store) -> None:
     before = Sampling(top_k=7)
-    store.change(sampling=before, cache=CachePolicy(n_keep=3))
+    store.settings.change(sampling=before, cache=CachePolicy(n_keep=3))
     page.show_settings({"sampling", "cache"})
     page.show()
     button = next(b for b in page.findChildren(QPushButton) if b.text() == "Restore defaults")
     assert not button.isVisible(), "the appearance has none"
     page.sections.setCurrentRow(2)
     button.click()
-    assert (store.current.sampling, store.current.cache.n_keep) == (Sampling(), 3)
+    assert (store.settings.current.sampling, store.settings.current.cache.n_keep) == (Sampling(), 3)
     assert button.text() == "Undo"
     button.click()
-    assert store.current.sampling == before
+    assert store.settings.current.sampling == before
     assert button.text() == "Restore defaults"
 
 
@@ -330,8 +329,9 @@ def test_one_section_is_shown_and_a_search_shows_those_that_have_the_words(page:
 
 
 def test_a_search_shows_no_sentence_of_what_it_hides(theme: Theme, qtbot: QtBot) -> None:
-    state = CacheState(features=frozenset({Feature.CHAT}))
-    page = SettingsPage(theme, SettingsStore(Settings()), state)
+    store = Store()
+    store.apply(BackendReady(frozenset({Feature.CHAT})))
+    page = SettingsPage(kit_of(theme, store))
     qtbot.addWidget(page)
     page.show()
     page.search_for("safe")
@@ -367,10 +367,10 @@ def test_serving_and_connecting_are_sections(window: MainWindow) -> None:
 
 
 def test_settings_that_the_engine_has_no_use_for_stay_as_they_are(theme: Theme, qtbot: QtBot) -> None:
-    state = CacheState(features=frozenset({Feature.CHAT, Feature.CACHE_POLICY}))
     kept = Settings(context=ContextSettings(n_ctx=512), sampling=Sampling(top_k=7))
-    store = SettingsStore(kept)
-    page = SettingsPage(theme, store, state)
+    store = Store(kept)
+    store.apply(BackendReady(frozenset({Feature.CHAT, Feature.CACHE_POLICY})))
+    page = SettingsPage(kit_of(theme, store))
     qtbot.addWidget(page)
     page.show()
     page.sections.setCurrentRow(3)
@@ -382,9 +382,8 @@ def test_settings_that_the_engine_has_no_use_for_stay_as_they_are(theme: Theme, 
     assert not defaults.isEnabled()
     page.sections.setCurrentRow(2)
     defaults.click()
-    assert store.current == kept.model_copy(update={"sampling": Sampling()})
-    state.apply(BackendReady(frozenset(Feature)))
-    page.apply_event(BackendReady(frozenset(Feature)))
+    assert store.settings.current == kept.model_copy(update={"sampling": Sampling()})
+    store.apply(BackendReady(frozenset(Feature)))
     assert page.field("context", "n_ctx").isEnabled()
     assert not page._missing["context"].isVisible()
 
@@ -394,8 +393,8 @@ def test_languages_are_offered_where_there_are_catalogues(
 ) -> None:
     for found, shown in (({}, False), ({"zh_CN": Path("kvdesk_zh_CN.mo")}, True)):
         monkeypatch.setattr(appearance_module, "catalogues", lambda found=found: found)
-        store = SettingsStore(Settings(language="zh_CN"))
-        page = SettingsPage(theme, store)
+        store = Store(Settings(language="zh_CN"))
+        page = SettingsPage(kit_of(theme, store))
         qtbot.addWidget(page)
         choice = next((c for c in page.findChildren(Choice) if c.accessibleName() == "Language"), None)
         assert (choice is not None) == shown
@@ -403,25 +402,23 @@ def test_languages_are_offered_where_there_are_catalogues(
     assert [choice.itemText(n) for n in range(choice.count())] == ["Follow the system", "English", "简体中文"]
     assert choice.currentData() == "zh_CN"
     choice.setCurrentIndex(1)
-    assert store.current.language == "en"
+    assert store.settings.current.language == "en"
 
 
 @pytest.mark.parametrize("language", ["de_DE", "en_US", "ar_EG"])
-def test_an_invalid_number_does_not_count(
-    page: SettingsPage, store: SettingsStore, qtbot: QtBot, language: str
-) -> None:
+def test_an_invalid_number_does_not_count(page: SettingsPage, store: Store, qtbot: QtBot, language: str) -> None:
     page.show()
     page.sections.setCurrentRow(2)
     temperature = page.field("sampling", "temperature")
     assert isinstance(temperature, RealField)
     temperature.setLocale(QLocale(language))
     for text, value in (("0.7", 0.7), ("0.7.1", None), ("0,6", 0.6), ("x", None), (",25", 0.25)):
-        before = store.current.sampling.temperature
+        before = store.settings.current.sampling.temperature
         temperature.selectAll()
         qtbot.keyClicks(temperature.lineEdit(), text)
         qtbot.keyClick(temperature.lineEdit(), Qt.Key.Key_Return)
         page.apply_now()
-        assert store.current.sampling.temperature == (before if value is None else value)
+        assert store.settings.current.sampling.temperature == (before if value is None else value)
         said = [shown.text() for shown in page.findChildren(QLabel) if shown.isVisible()]
         assert (f"“{text}” is not a number." in said) is (value is None)
     seed = page.field("sampling", "seed")
@@ -430,7 +427,7 @@ def test_an_invalid_number_does_not_count(
     seed.number.selectAll()
     qtbot.keyClicks(seed.number.lineEdit(), "4.000.000.000")
     page.apply_now()
-    assert store.current.sampling.seed == seed.value() == 4_000_000_000
+    assert store.settings.current.sampling.seed == seed.value() == 4_000_000_000
     context = page.field("context", "n_ctx")
     assert isinstance(context, QSpinBox)
     context.setValue(512)

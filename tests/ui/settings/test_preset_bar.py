@@ -9,23 +9,24 @@ import pytest
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QSpinBox
 from pytestqt.qtbot import QtBot
 
-from kvdesk.session import SettingsStore
+from kvdesk.session import Store
 from kvdesk.settings import Preset, Sampling, Settings
 from kvdesk.settings import preset as presets
 from kvdesk.ui.settings.page import SettingsPage
 from kvdesk.ui.widgets.theme import Theme
+from tests.ui.recording import kit_of
 
 MINE = Preset(name="Mine", system_prompt="Be brief.", sampling=Sampling(top_k=7))
 
 
 @pytest.fixture
-def store() -> SettingsStore:
-    return SettingsStore(Settings(presets=(MINE,)))
+def store() -> Store:
+    return Store(Settings(presets=(MINE,)))
 
 
 @pytest.fixture
-def page(theme: Theme, store: SettingsStore, qtbot: QtBot) -> SettingsPage:
-    page = SettingsPage(theme, store)
+def page(theme: Theme, store: Store, qtbot: QtBot) -> SettingsPage:
+    page = SettingsPage(kit_of(theme, store))
     qtbot.addWidget(page)
     page.show()
     return page
@@ -37,11 +38,11 @@ def choose(page: SettingsPage, name: str) -> None:
     choice.activated.emit(choice.findText(name))
 
 
-def test_a_preset_counts_at_once(page: SettingsPage, store: SettingsStore) -> None:
+def test_a_preset_counts_at_once(page: SettingsPage, store: Store) -> None:
     assert page.presets.choice.currentText() == "Default"
     choose(page, "Mine")
     assert page.presets.choice.currentText() == "Mine"
-    assert store.current == Settings(presets=(MINE,), sampling=MINE.sampling, system_prompt="Be brief.")
+    assert store.settings.current == Settings(presets=(MINE,), sampling=MINE.sampling, system_prompt="Be brief.")
     choose(page, "Precise")
     assert page._prompt.toPlainText() == "Be brief.", "it has no system prompt of its own"
     top_k = page.field("sampling", "top_k")
@@ -51,25 +52,23 @@ def test_a_preset_counts_at_once(page: SettingsPage, store: SettingsStore) -> No
     assert page.presets.current is None
 
 
-def test_what_is_shown_is_kept_at_once(
-    page: SettingsPage, store: SettingsStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_shown_is_kept_at_once(page: SettingsPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     top_k = page.field("sampling", "top_k")
     assert isinstance(top_k, QSpinBox)
     top_k.setValue(5)
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: (" Five ", True))
     page.presets.save_button.click()
     five = Preset(name="Five", sampling=Sampling(top_k=5))
-    assert store.current.presets == (MINE, five)
+    assert store.settings.current.presets == (MINE, five)
     assert page.presets.choice.currentText() == "Five"
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: ("Default", True))
     page.presets.save_button.click()
     assert "built-in" in page.presets.sentence.text()
-    assert store.current.presets == (MINE, five)
+    assert store.settings.current.presets == (MINE, five)
 
 
 def test_own_presets_are_renamed_and_deleted_built_in_ones_not(
-    page: SettingsPage, store: SettingsStore, monkeypatch: pytest.MonkeyPatch
+    page: SettingsPage, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bar = page.presets
     assert not bar._rename.isEnabled()
@@ -77,16 +76,16 @@ def test_own_presets_are_renamed_and_deleted_built_in_ones_not(
     choose(page, "Mine")
     monkeypatch.setattr(QInputDialog, "getText", lambda *_args, **_more: ("Yours", True))
     bar._rename.trigger()
-    assert [p.name for p in store.current.presets] == ["Yours"]
+    assert [p.name for p in store.settings.current.presets] == ["Yours"]
     assert bar.choice.currentText() == "Yours"
     bar._delete.trigger()
-    assert store.current.presets == ()
+    assert store.settings.current.presets == ()
     assert bar.choice.currentText() == "Own values"
     assert "Yours" in bar.sentence.text()
 
 
 def test_a_preset_goes_to_a_file_and_comes_back(
-    page: SettingsPage, store: SettingsStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    page: SettingsPage, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "Mine.json"
     choose(page, "Mine")
@@ -95,7 +94,7 @@ def test_a_preset_goes_to_a_file_and_comes_back(
     assert presets.imported(file.read_bytes()) == MINE
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_args: (str(file), ""))
     page.presets._import.trigger()
-    assert [p.name for p in store.current.presets] == ["Mine", "Mine (2)"]
+    assert [p.name for p in store.settings.current.presets] == ["Mine", "Mine (2)"]
     file.write_text("{}")
     page.presets._import.trigger()
     assert page.presets.sentence.text() == "This file is not a preset of kvdesk."
@@ -104,7 +103,7 @@ def test_a_preset_goes_to_a_file_and_comes_back(
     assert "cannot be read" in page.presets.sentence.text()
     page.presets.export_file(tmp_path, MINE)
     assert "cannot be saved" in page.presets.sentence.text()
-    assert [p.name for p in store.current.presets] == ["Mine", "Mine (2)"]
+    assert [p.name for p in store.settings.current.presets] == ["Mine", "Mine (2)"]
 
 
 def test_settings_are_searched(page: SettingsPage) -> None:
@@ -120,11 +119,11 @@ def test_settings_are_searched(page: SettingsPage) -> None:
     assert not page._nothing.isVisible()
 
 
-def test_a_text_that_means_nothing_does_not_count(page: SettingsPage, store: SettingsStore) -> None:
+def test_a_text_that_means_nothing_does_not_count(page: SettingsPage, store: Store) -> None:
     biases: Any = page.field("sampling", "logit_bias")
     biases.edit.setPlainText("7-1")
     page.apply_now()
-    assert store.current.sampling.logit_bias == ((7, -1.0),)
+    assert store.settings.current.sampling.logit_bias == ((7, -1.0),)
     biases.edit.setPlainText("seven")
     page.apply_now()
-    assert store.current.sampling.logit_bias == ((7, -1.0),)
+    assert store.settings.current.sampling.logit_bias == ((7, -1.0),)

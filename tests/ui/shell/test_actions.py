@@ -15,7 +15,8 @@ from kvdesk.ui.shell import activity_strip
 from kvdesk.ui.shell.action_table import BUTTONS
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.places import ROOT
-from tests.ui.samples import ONE, message
+from tests.ui.recording import record
+from tests.ui.samples import ONE, message, show_messages
 
 
 def all_actions(window: MainWindow) -> list[str]:
@@ -33,22 +34,21 @@ def test_ids_and_keys_are_given_once_and_labels_are_there(window: MainWindow) ->
 
 def test_a_key_runs_its_action_in_the_laboratory_too(window: MainWindow, qtbot: QtBot) -> None:
     qtbot.keyClick(window, Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
-    assert window.rooms.shows_lab
+    assert window.rooms.shown == "lab"
     qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
-    assert not window.rooms.shows_lab
+    assert window.rooms.shown != "lab"
     assert window.conversations.search.hasFocus()
 
 
 def test_what_cannot_be_done_says_why(window: MainWindow, qtbot: QtBot) -> None:
-    sent: list[object] = []
-    window.regenerate_requested.connect(lambda *values: sent.append(values))
+    sent = record(window.commands.regenerate)
     qtbot.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
     assert window.activity.text == "This chat has no messages."
-    window.show_messages(ONE, [message("q", "user", "Hello"), message("a", "assistant", "", state="streaming")])
+    show_messages(window, ONE, [message("q", "user", "Hello"), message("a", "assistant", "", state="streaming")])
     window.action_set.run("chat.regenerate")
     assert window.activity.text == "An answer is being written; stop it first."
     assert window.action_set["chat.stop"].refusal() == ""
-    window.apply_event(EngineDied("It is gone.", ""))
+    window.store.apply(EngineDied("It is gone.", ""))
     assert window.action_set["model.open"].refusal() == "The engine has stopped. Restart kvdesk."
     assert sent == []
 

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.chat import Working
+from kvdesk.session import Commands, Store
 from kvdesk.ui.shell import activity_strip
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.main_window import MainWindow
@@ -24,7 +25,7 @@ def strip(theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setattr(ActivityStrip, "underMouse", lambda _self: False)
     window = QWidget()
     qtbot.addWidget(window)
-    column, strip = QVBoxLayout(window), ActivityStrip(theme)
+    column, strip = QVBoxLayout(window), ActivityStrip(theme, Store(), Commands())
     column.addWidget(QLineEdit())  # it has the keyboard
     column.addWidget(strip)
     window.show()
@@ -82,7 +83,7 @@ def test_what_takes_long_is_shown_over_results_and_ends_with_the_next(strip: Act
 def test_a_notice_moves_nothing(window: MainWindow, qtbot: QtBot) -> None:
     """It floats over the inspector, or without that over the messages, never over the message box."""
     places = window.inspector.size(), window.chat.view.size(), window.inspector.cell_map.size()
-    window.show_result(
+    window.store.notify(
         "The file “a.pdf” has no text that could be read; it may be a scan of a printed page.", "warning"
     )
     strip, inspector = window.activity, window.inspector
@@ -100,7 +101,7 @@ def test_a_notice_moves_nothing(window: MainWindow, qtbot: QtBot) -> None:
     window.rooms.show_lab()
     assert inside(window.rooms)
     window.rooms.show_chats()
-    window.intents.escape()
+    window.action_set.run("chat.escape")
     assert strip.isHidden(), "Esc dismisses it when there is nothing else to leave"
 
 

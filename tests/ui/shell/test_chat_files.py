@@ -9,17 +9,19 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, ConversationId
+from kvdesk.session import Store
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.recording import Recorder, record
 
 HTML = "HTML, the branch that is shown (*.html)"
 
 
 @pytest.fixture
 def window(qapp: QApplication, qtbot: QtBot) -> MainWindow:
-    window = MainWindow(qapp)
+    window = MainWindow(qapp, Store(), Recorder())
     qtbot.addWidget(window)
     chats = [Conversation(ConversationId(name), f"Chat {name}/", 0) for name in "ab"]
-    window.show_conversations(chats, chats[0].id)
+    window.store.show_conversations(chats, chats[0].id)
     return window
 
 
@@ -51,37 +53,34 @@ def test_export_asks_where(
         return (str(tmp_path / chosen) if chosen else "", kind)
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
-    told: list[tuple[str, tuple[str, ...]]] = []
-    window.chats_save_requested.connect(lambda path, names: told.append((Path(path).name, names)))
+    told = record(window.commands.export)
     window.action_set.run(action)
     assert asked == [proposed]
-    assert told == ([(saved, ids)] if saved else [])
+    assert told == ([(tmp_path / saved, ids)] if saved else [])
 
 
 def test_a_folder_is_exported_from_its_menu(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     chats = [Conversation(ConversationId(name), name, 0, folder="Sea" if name != "b" else "") for name in "abc"]
-    window.show_conversations(chats, chats[0].id)
+    window.store.show_conversations(chats, chats[0].id)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("x.json", ""))
-    told: list[tuple[str, ...]] = []
-    window.chats_save_requested.connect(lambda _path, names: told.append(names))
+    told = record(window.commands.export)
     menu = window.conversations.menu(window.conversations.view.model().index(0, 0))
     assert menu is not None
     next(action for action in menu.actions() if action.text().startswith("Export")).trigger()
-    assert told == [("a", "c")]
+    assert told == [(Path("x.json"), ("a", "c"))]
 
 
 def test_import_asks_for_a_file(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("/x/conversations.json", ""))
-    told: list[str] = []
-    window.import_requested.connect(told.append)
+    told = record(window.commands.import_chats)
     window.action_set.run("chat.import")
-    assert told == ["/x/conversations.json"]
+    assert told == [(Path("/x/conversations.json"),)]
 
 
 def test_the_name_of_a_file_is_cut_at_whole_signs(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     vowel = "\u0ba8\u0bbf"
     long = Conversation(ConversationId("long"), "x" + vowel * 60, 0)
-    window.show_conversations([long], long.id)
+    window.store.show_conversations([long], long.id)
     asked: list[str] = []
 
     def choose(_parent: object, _title: str, name: str, _kinds: str) -> tuple[str, str]:

@@ -8,22 +8,21 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.features import Feature
 from kvdesk.ui.shell import inspector
-from kvdesk.ui.shell.inspector import PAGES, Inspector, Page, PageParts
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.ui.shell.inspector import PAGES, Inspector, Page
+from kvdesk.ui.widgets.kit import Kit
 
 
-def test_one_line_makes_a_page_with_its_tab(theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_line_makes_a_page_with_its_tab(kit: Kit, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[QWidget] = []
 
-    def make(parts: PageParts) -> QWidget:
-        made.append(QLabel(f"{len(parts.state.conversations)} conversations"))
+    def make(kit: Kit) -> QWidget:
+        made.append(QLabel(f"{len(kit.store.conversations)} conversations"))
         return made[-1]
 
     pages = (*PAGES, Page("Chats", None, make, late=True))
     monkeypatch.setattr(inspector, "PAGES", pages)
     monkeypatch.setattr(inspector, "LABELS", tuple(page.label for page in pages))
-    shown = Inspector(theme, CacheState())
+    shown = Inspector(kit)
     qtbot.addWidget(shown)
     shown.show_all(True)
     assert made == [], "a late page is made when it is first shown"
@@ -35,9 +34,9 @@ def test_one_line_makes_a_page_with_its_tab(theme: Theme, qtbot: QtBot, monkeypa
     assert not shown.shows_cache
 
 
-def test_pages_without_a_cache_need_none(theme: Theme, qtbot: QtBot) -> None:
-    shown = Inspector(theme, CacheState())
+def test_pages_without_a_cache_need_none(kit: Kit, qtbot: QtBot) -> None:
+    shown = Inspector(kit)
     qtbot.addWidget(shown)
-    for page in (page for page in PAGES if not page.instead_of):
+    for page in (page for page in PAGES if not page.replaces):
         shown.show_tab(page.label)
         assert shown.shows_cache is (page.needs is Feature.CACHE_VIEW)

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.introduction import Introduction, placed
 from kvdesk.ui.shell.main_window import MainWindow
-from tests.ui.samples import ONE, STATS, cache_view, message
+from tests.ui.samples import ONE, STATS, cache_view, message, show_messages
 
 AREA = QRect(0, 0, 800, 600)
 
@@ -19,8 +19,8 @@ AREA = QRect(0, 0, 800, 600)
 @pytest.fixture
 def tour(window: MainWindow, qtbot: QtBot) -> Introduction:
     """A window in use, and its tour, started by the person."""
-    window.apply_event(cache_view())
-    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.", stats=STATS)))
+    window.store.apply(cache_view())
+    show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.", stats=STATS)))
     window.activateWindow()
     window.action_set.run("help.tour")
     tour = window.help.introduction
@@ -55,7 +55,7 @@ def test_what_a_step_asks_for_brings_the_next(window: MainWindow, tour: Introduc
     qtbot.keyClicks(edit, "Hello")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert tour.step == 1
-    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "", "streaming")))
+    show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "", "streaming")))
     assert tour.target is window.chat.view.widgets[-1], "its cost is not known yet"
     assert not tour.geometry().intersects(QRect(edit.mapTo(window, QPoint()), edit.size()))
     qtbot.keyClicks(edit, "And?")
@@ -80,7 +80,7 @@ def test_enter_goes_on(window: MainWindow, tour: Introduction, qtbot: QtBot) -> 
 
 
 def test_an_empty_chat_has_no_step_about_an_answer(window: MainWindow, tour: Introduction) -> None:
-    window.show_messages(ONE, ())
+    show_messages(window, ONE, ())
     tour.next_button.click()
     assert tour.title == "The cell map"
     tour.back_button.click()
@@ -107,7 +107,7 @@ def test_escape_leaves_it_at_any_step(window: MainWindow, tour: Introduction, qt
 
 
 def test_hidden_parts_are_not_pointed_at(window: MainWindow, tour: Introduction) -> None:
-    window.session.settings.change(
+    window.store.settings.change(
         **dict(Settings(theme=ThemeChoice.DARK, inspector_visible=False, sidebar_visible=False))
     )
     names = []
@@ -122,9 +122,9 @@ def test_hidden_parts_are_not_pointed_at(window: MainWindow, tour: Introduction)
 def test_at_the_first_start_one_can_type_at_once(
     window: MainWindow, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
 ) -> None:
-    sent = record(window.message_sent)
+    sent = record(window.commands.send)
     window.help.start_tour()
-    assert window.session.settings.current.tour_seen
+    assert window.store.settings.current.tour_seen
     qtbot.keyClicks(window.focusWidget(), "Hello")
     qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Return)
     assert sent == [(ONE, "Hello")]

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import Conversation, ConversationId, MessageId
 from kvdesk.protocol.cache import (
     ContextReady,
+    Forget,
     Lease,
     MessageSpan,
     MessageSpans,
@@ -46,13 +47,25 @@ from kvdesk.ui.widgets.reading_order import in_reading_order
 from kvdesk.values import replace
 from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, USED
 from kvdesk.viewmodel.readout import stats_parts
-from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
+from tests.ui.recording import record
+from tests.ui.samples import (
+    CONTEXT,
+    CONVERSATIONS,
+    MODEL,
+    ONE,
+    STATS,
+    TWO,
+    append_message,
+    cache_view,
+    message,
+    show_messages,
+)
 
 Record = Callable[[object], list[tuple[object, ...]]]
 
 
 def test_an_empty_window_says_what_to_do(empty_window: MainWindow, record: Record) -> None:
-    sent = record(empty_window.message_sent)
+    sent = record(empty_window.commands.send)
     empty_window.chat.composer.set_text("hello")
     empty_window.chat.composer.submit()
     assert sent == [], "nothing can be sent without a model"
@@ -60,9 +73,9 @@ def test_an_empty_window_says_what_to_do(empty_window: MainWindow, record: Recor
 
 
 def test_the_first_message_makes_a_conversation(empty_window: MainWindow, record: Record) -> None:
-    sent = record(empty_window.message_sent)
-    empty_window.apply_event(ModelLoading(LocalFile(Path("/m/tiny.gguf")), 0.4))
-    empty_window.apply_event(ModelLoaded(MODEL))
+    sent = record(empty_window.commands.send)
+    empty_window.store.apply(ModelLoading(LocalFile(Path("/m/tiny.gguf")), 0.4))
+    empty_window.store.apply(ModelLoaded(MODEL))
     empty_window.chat.composer.set_text("hello")
     empty_window.chat.composer.submit()
     assert sent == [("", "hello")]
@@ -71,15 +84,15 @@ def test_the_first_message_makes_a_conversation(empty_window: MainWindow, record
 @pytest.mark.parametrize(
     ("key", "modifier", "name"),
     [
-        (Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier, "new_chat_requested"),
-        (Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier, "regenerate_requested"),
+        (Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier, "new_chat"),
+        (Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier, "regenerate"),
     ],
 )
 def test_keys(window: MainWindow, qtbot: QtBot, key: Qt.Key, modifier: Qt.KeyboardModifier, name: str) -> None:
-    window.show_messages(ONE, [message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")])
-    with qtbot.waitSignal(getattr(window, name)) as told:
-        qtbot.keyClick(window, key, modifier)
-    assert told.args == ([] if key == Qt.Key.Key_N else [ONE, 1]), "one more answer"
+    show_messages(window, ONE, [message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")])
+    told = record(getattr(window.commands, name))
+    qtbot.keyClick(window, key, modifier)
+    assert told == [() if key == Qt.Key.Key_N else (ONE, 1)], "one more answer"
 
 
 @pytest.mark.parametrize("field", ["composer", "search"])
@@ -93,39 +106,40 @@ def test_keys_of_the_window_work_while_one_types(window: MainWindow, qtbot: QtBo
     assert window.conversations.search.hasFocus()
     assert window.chat.composer.text == "draft"
     widget.setFocus()
-    with qtbot.waitSignal(window.new_chat_requested):
-        qtbot.keyClick(widget, Qt.Key.Key_N, control)
+    told = record(window.commands.new_chat)
+    qtbot.keyClick(widget, Qt.Key.Key_N, control)
+    assert told == [()]
     qtbot.keyClick(widget, Qt.Key.Key_I, control)
     assert not window.inspector.isVisible()
 
 
 def test_panes_fold(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    watched = record(window.inspector_watched)
+    watched = record(window.commands.watch)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     assert not window.conversations.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_I, Qt.KeyboardModifier.ControlModifier)
     assert not window.inspector.isVisible()
-    last = window.session.settings.current
+    last = window.store.settings.current
     assert (last.sidebar_visible, last.inspector_visible) == (False, False)
     assert watched[-1] == (False,)
     qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
     assert window.conversations.isVisible(), "searching shows the list"
 
 
-def test_snapshots_are_asked_for_only_while_somebody_looks(empty_window: MainWindow, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(empty_window.inspector_watched) as sent:
-        empty_window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, inspector_visible=False)))
-    assert sent.args == [False]
-    with qtbot.waitSignal(empty_window.inspector_watched) as sent:
-        empty_window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
-    assert sent.args == [True]
-    with qtbot.waitSignal(empty_window.inspector_watched) as sent:
-        empty_window.hide()
-    assert sent.args == [False]
+def test_snapshots_are_asked_for_only_while_somebody_looks(empty_window: MainWindow) -> None:
+    sent = record(empty_window.commands.watch)
+    empty_window.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, inspector_visible=False)))
+    assert sent[-1] == (False,)
+    sent = record(empty_window.commands.watch)
+    empty_window.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
+    assert sent[-1] == (True,)
+    sent = record(empty_window.commands.watch)
+    empty_window.hide()
+    assert sent[-1] == (False,)
 
 
 def test_selecting_renaming_and_deleting(window: MainWindow, record: Record) -> None:
-    selected, renamed = record(window.conversation_selected), record(window.conversation_renamed)
+    selected, renamed = record(window.commands.select), record(window.commands.rename)
     view = window.conversations.view
     view.setCurrentIndex(view.model().index(1, 0))
     assert selected == [(TWO,)]
@@ -137,40 +151,40 @@ def test_selecting_renaming_and_deleting(window: MainWindow, record: Record) -> 
 
 @pytest.mark.usefixtures("fresh")
 def test_deleting_asks_nothing_because_it_can_be_undone(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    deleted = record(window.conversation_deleted)
+    deleted = record(window.commands.delete)
     window.conversations.view.setFocus()
     qtbot.keyClick(window.conversations.view, Qt.Key.Key_Delete)
     assert deleted == [(ONE,)]
 
 
 def test_being_told_what_is_selected_asks_for_nothing(window: MainWindow, record: Record) -> None:
-    selected = record(window.conversation_selected)
-    window.show_conversations(CONVERSATIONS, TWO)
-    window.show_conversations((), None)
-    window.show_conversations(CONVERSATIONS, ONE)
+    selected = record(window.commands.select)
+    window.store.show_conversations(CONVERSATIONS, TWO)
+    window.store.show_conversations((), None)
+    window.store.show_conversations(CONVERSATIONS, ONE)
     assert selected == []
-    assert window.selected == ONE
+    assert window.store.selected == ONE
 
 
 def test_messages_of_a_conversation_that_is_not_shown_are_ignored(window: MainWindow) -> None:
-    window.show_messages(TWO, (message("q", "user", "hidden", conversation=TWO),))
+    show_messages(window, TWO, (message("q", "user", "hidden", conversation=TWO),))
     assert window.chat.view.widgets == ()
 
 
 @pytest.mark.usefixtures("fresh")
 def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
-    forget, rebuild = record(window.forget_requested), record(window.rebuild_requested)
+    forget, rebuild = record(window.commands.submit), record(window.commands.rebuild)
     button = window.inspector.forget_button
     assert not button.isEnabled(), "nothing to forget yet"
-    window.apply_event(cache_view())
+    window.store.apply(cache_view())
     button.click()
-    assert forget == [(ONE,)]
+    assert forget == [(Forget(ONE),)]
     window.inspector.rebuild_button.click()
     window.inspector.cache.instruments.question.button("nothing").click()
     assert rebuild == [(ContextSettings(), "nothing")]
     assert window.inspector.rebuild_button.text() == "Rebuilding…"
     assert not window.inspector.rebuild_button.isEnabled()
-    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=True))
     assert window.inspector.rebuild_button.text() == "Rebuild context"
     assert window.inspector.rebuild_button.isEnabled()
     assert "llama_memory_seq_rm" in button.toolTip()
@@ -178,15 +192,15 @@ def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
 
 
 def test_a_failed_rebuild_is_said_inline(window: MainWindow) -> None:
-    window.intents.rebuild()
-    window.apply_event(CommandFailed(RebuildContext(ContextSettings()), "Not enough memory. Lower n_ctx.", "ENOMEM"))
+    window.verbs.ask_rebuild()
+    window.store.apply(CommandFailed(RebuildContext(ContextSettings()), "Not enough memory. Lower n_ctx.", "ENOMEM"))
     assert window.chat.banner.sentence == "Not enough memory. Lower n_ctx."
     assert window.inspector.rebuild_button.isEnabled()
 
 
 def test_a_model_that_cannot_be_opened_leaves_the_old_one(window: MainWindow) -> None:
-    window.apply_event(ModelLoading(LocalFile(Path("/m/bad.gguf")), 0.1))
-    window.apply_event(
+    window.store.apply(ModelLoading(LocalFile(Path("/m/bad.gguf")), 0.1))
+    window.store.apply(
         CommandFailed(LoadModel(LocalFile(Path("/m/bad.gguf")), ContextSettings()), "This is no GGUF file.")
     )
     assert window.chat.banner.sentence == "This is no GGUF file."
@@ -195,23 +209,23 @@ def test_a_model_that_cannot_be_opened_leaves_the_old_one(window: MainWindow) ->
 
 def test_a_failed_turn_frees_the_composer(window: MainWindow) -> None:
     answer = message("a", "assistant", "", state="streaming")
-    window.append_message(answer)
+    append_message(window, answer)
     assert window.chat.composer.is_running
-    window.apply_event(CommandFailed(Generate(ONE, answer.id, (), Sampling()), "The prompt is too long."))
+    window.store.apply(CommandFailed(Generate(ONE, answer.id, (), Sampling()), "The prompt is too long."))
     assert not window.chat.composer.is_running
 
 
 def test_the_window_outlives_the_engine(window: MainWindow) -> None:
-    window.append_message(message("a", "assistant", "", state="streaming"))
-    window.apply_event(EngineDied("The engine stopped. Restart kvdesk; your chats are saved.", "Traceback"))
+    append_message(window, message("a", "assistant", "", state="streaming"))
+    window.store.apply(EngineDied("The engine stopped. Restart kvdesk; your chats are saved.", "Traceback"))
     assert "Restart" in window.chat.banner.sentence
     assert not window.chat.composer.is_running
 
 
 @pytest.mark.usefixtures("fresh")
 def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None:
-    window.apply_event(TokenTexts({3: " sea"}))
-    window.apply_event(cache_view())
+    window.store.apply(TokenTexts({3: " sea"}))
+    window.store.apply(cache_view())
     assert "map verified at operation 7" in window.status.text
     assert "2 threads" in window.status.text
     assert "KV 2.6 of 12.0 MB" in window.status.text
@@ -228,25 +242,25 @@ def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None
 
 @pytest.mark.usefixtures("fresh")
 def test_speeds_operations_and_logs_are_drawn(window: MainWindow) -> None:
-    window.apply_event(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
+    window.store.apply(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
     for i in range(20):
-        window.apply_event(SpeedSample(100.0 + i * 0.1, "decode", 1, 100.0, 256))
-    window.apply_event(OperationDone(1, 100.0, "decode", "llama_decode(...)", 8.0))
-    window.apply_event(OperationDone(2, 101.0, "remove", "llama_memory_seq_rm(mem, 0, -1, -1)", 0.1, ONE))
-    window.apply_event(LogLine("warning", "something odd"))
-    assert [mark.operation.name for mark in window.inspector.measured.marks] == ["remove"]
+        window.store.apply(SpeedSample(100.0 + i * 0.1, "decode", 1, 100.0, 256))
+    window.store.apply(OperationDone(1, 100.0, "decode", "llama_decode(...)", 8.0))
+    window.store.apply(OperationDone(2, 101.0, "remove", "llama_memory_seq_rm(mem, 0, -1, -1)", 0.1, ONE))
+    window.store.apply(LogLine("warning", "something odd"))
+    assert [mark.operation.name for mark in window.store.measured.marks] == ["remove"]
     assert "10 tok/s" in window.status.text
     assert "something odd" in window.inspector.log.text
 
 
 def test_a_gguf_can_be_dropped(window: MainWindow, record: Record, tmp_path: Path) -> None:
-    opened = record(window.model_open_requested)
+    opened = record(window.commands.open_model)
     file = tmp_path / "some.GGUF"
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(file))])
     position, no = QPointF(10, 10), Qt.KeyboardModifier.NoModifier
     window.dropEvent(QDropEvent(position, Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, no))
-    assert opened == [(str(file),)]
+    assert opened == [(file,)]
 
 
 def test_closing_is_said(window: MainWindow, qtbot: QtBot) -> None:
@@ -256,23 +270,23 @@ def test_closing_is_said(window: MainWindow, qtbot: QtBot) -> None:
 
 @pytest.mark.parametrize("theme", [ThemeChoice.LIGHT, ThemeChoice.DARK, ThemeChoice.SYSTEM])
 def test_themes(window: MainWindow, theme: ThemeChoice) -> None:
-    window.apply_event(cache_view())
-    window.session.settings.change(**dict(Settings(theme=theme)))
+    window.store.apply(cache_view())
+    window.store.settings.change(**dict(Settings(theme=theme)))
     assert not window.grab().isNull()
 
 
 def test_cells_that_a_server_could_show_come_with_what_helps(window: MainWindow) -> None:
-    window.apply_event(BackendReady(frozenset({Feature.CHAT})))
-    window.apply_event(ModelLoaded(MODEL, limit="Start it with a key."))
+    window.store.apply(BackendReady(frozenset({Feature.CHAT})))
+    window.store.apply(ModelLoaded(MODEL, limit="Start it with a key."))
     assert window.inspector.missing == "This engine does not show its cells.\nStart it with a key."
-    window.apply_event(ModelLoaded(MODEL))
+    window.store.apply(ModelLoaded(MODEL))
     assert window.inspector.missing == "This engine does not show its cells."
-    window.apply_event(BackendReady(frozenset(Feature)))
+    window.store.apply(BackendReady(frozenset(Feature)))
     assert window.inspector.missing == ""
 
 
 def test_every_control_has_a_name(window: MainWindow) -> None:
-    window.shown_settings.open()
+    window.rooms.show_settings()
     for kind in (QAbstractButton, QLineEdit, QPlainTextEdit, QAbstractSpinBox):
         for widget in window.findChildren(kind):
             inside = isinstance(widget.parent(), QLineEdit | QAbstractSpinBox) or widget.objectName()[:3] == "qt_"
@@ -281,21 +295,21 @@ def test_every_control_has_a_name(window: MainWindow) -> None:
 
 
 def test_the_shown_conversation_has_a_ruler_before_its_first_turn(window: MainWindow) -> None:
-    window.apply_event(cache_view())
+    window.store.apply(cache_view())
     three = ConversationId("three")
-    window.show_conversations((*CONVERSATIONS, Conversation(three, "", 2)), three)
-    window._events._write_numbers()
+    window.store.show_conversations((*CONVERSATIONS, Conversation(three, "", 2)), three)
+    window.store.count()
     rows = window.inspector.rulers.rows
     assert [(row.title, row.range_text, row.next_text) for row in rows[-1:]] == [("New chat", "empty", "0")]
     assert "no sequence" in rows[-1].tip
-    window.show_conversations(CONVERSATIONS, ONE)
-    window._events._write_numbers()
+    window.store.show_conversations(CONVERSATIONS, ONE)
+    window.store.count()
     assert [row.title for row in window.inspector.rulers.rows] == [row.title for row in rows[:-1]]
 
 
 def test_tab_goes_through_the_window_as_one_reads_it(window: MainWindow) -> None:
-    window.apply_event(cache_view())
-    window.show_messages(ONE, (message("q", "user", "a question"), message("a", "assistant", "an answer")))
+    window.store.apply(cache_view())
+    show_messages(window, ONE, (message("q", "user", "a question"), message("a", "assistant", "an answer")))
     stops = list(in_reading_order(window))
     prose = window.chat.view.widgets[-1].findChildren(ProseView)[0]
     assert stops.index(window.chat.composer.edit) > stops.index(prose), "made later, read earlier"
@@ -318,8 +332,8 @@ def test_tab_goes_through_the_window_as_one_reads_it(window: MainWindow) -> None
 
 
 def test_words_of_the_engine_are_for_who_asks_for_more(window: MainWindow) -> None:
-    window.apply_event(cache_view())
-    window._events._write_numbers()
+    window.store.apply(cache_view())
+    window.store.count()
     assert "2 threads  ·  KV 2.6 of 12.0 MB  ·  K/V f16" in window.status.text
     window.shown_settings.show_instruments(False)
     assert window.status.text == "map verified at operation 7"
@@ -328,18 +342,18 @@ def test_words_of_the_engine_are_for_who_asks_for_more(window: MainWindow) -> No
 
 
 def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
-    window.apply_event(cache_view())
+    window.store.apply(cache_view())
     window.resize(1024, 640)
     assert (window.width(), window.height()) == (1024, 640)
 
 
 def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainWindow) -> None:
-    window.session.settings.change(inspector_visible=False)
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    window.store.settings.change(inspector_visible=False)
+    window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     assert "KV 2.1 of 12.0 MB" in window.status.text
     model = window.conversations.view.model()
     assert model.index(0, 0).data(CELLS_ROLE) == 180
-    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=True))
     assert model.index(0, 0).data(CELLS_ROLE) == 0
     assert "KV 0.0 of 12.0 MB" in window.status.text
 
@@ -351,34 +365,34 @@ def meter(window: MainWindow) -> str:
 
 def test_how_full_the_conversation_is_stands_in_the_composer_alone(window: MainWindow) -> None:
     assert meter(window) == "", "nobody has said"
-    window.apply_event(ContextUse(ONE, 1082, 0, 1024))
+    window.store.apply(ContextUse(ONE, 1082, 0, 1024))
     assert meter(window) == "1,082 / 1,024"
-    header = window.chat._header
+    header = window.chat.header
     texts = [w.text() for w in header.findChildren(QWidget) if isinstance(w, QLabel | QAbstractButton)]
     assert not any("%" in text or "1,024" in text for text in texts)
-    window.apply_event(cache_view())
-    window._events._write_numbers()
+    window.store.apply(cache_view())
+    window.store.count()
     assert meter(window) == "1,082 / 1,024", "cells in the cache do not fill a context"
-    window.apply_event(ContextUse(ONE, 300, 180, 1024))
+    window.store.apply(ContextUse(ONE, 300, 180, 1024))
     assert meter(window) == "300 / 1,024"
-    window.show_conversations(CONVERSATIONS, TWO)
+    window.store.show_conversations(CONVERSATIONS, TWO)
     assert meter(window) == ""
-    window.show_conversations(CONVERSATIONS, ONE)
+    window.store.show_conversations(CONVERSATIONS, ONE)
     assert meter(window) == "300 / 1,024"
-    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=True))
     assert meter(window) == "", "of another context nothing is known yet"
 
 
 def test_the_meter_grows_with_the_answer(window: MainWindow) -> None:
     answer = MessageId("a")
-    window.apply_event(TurnStarted(ONE, answer, 0, 100, 40))
-    window.apply_event(TextDelta(ONE, answer, "yes and no", (5, 6, 7)))
-    window._events._write_numbers()
+    window.store.apply(TurnStarted(ONE, answer, 0, 100, 40))
+    window.store.apply(TextDelta(ONE, answer, "yes and no", (5, 6, 7)))
+    window.store.count()
     assert meter(window) == "103 / 1,024"
     spans = (MessageSpan(MessageId("q"), 0, 20, 4, ()), MessageSpan(answer, 20, 43, 24, ()))
-    window.apply_event(MessageSpans(ONE, 0, spans))  # the oldest messages have left
+    window.store.apply(MessageSpans(ONE, 0, spans))  # the oldest messages have left
     assert meter(window) == "43 / 1,024"
-    window.apply_event(ContextUse(ONE, 100, 100, 1024))
+    window.store.apply(ContextUse(ONE, 100, 100, 1024))
     assert meter(window) == "43 / 1,024", "it was asked before the answer began"
 
 
@@ -388,16 +402,16 @@ def test_the_list_counts_the_cells_of_every_branch_once(window: MainWindow) -> N
     one_goes_on = (Lease(ONE, 0), Lease(ONE, 1, inactive=True))
     other_goes_on = (Lease(ONE, 1), Lease(ONE, 0, inactive=True))
     for leases in (one_goes_on, other_goes_on):
-        window.apply_event(replace(cache_view(runs=runs), leases=leases))
-        window._events._write_numbers()
+        window.store.apply(replace(cache_view(runs=runs), leases=leases))
+        window.store.count()
         assert window.conversations.view.model().index(0, 0).data(CELLS_ROLE) == 140
 
 
 @pytest.mark.usefixtures("fresh")
 def test_the_map_has_half_of_the_inspector_and_stays_in_sight(window: MainWindow, qtbot: QtBot) -> None:
     window.resize(1280, 800)
-    window.apply_event(cache_view(size=16_384))
-    window._events._write_numbers()
+    window.store.apply(cache_view(size=16_384))
+    window.store.count()
     qtbot.wait(1)
     cells = window.inspector.cell_map
     assert len(window.inspector.rulers.rows) == 2
@@ -410,29 +424,29 @@ def test_the_map_has_half_of_the_inspector_and_stays_in_sight(window: MainWindow
 
 
 def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(window: MainWindow) -> None:
-    window.apply_event(cache_view())
-    window.apply_event(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
+    window.store.apply(cache_view())
+    window.store.apply(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
     for i in range(40):
-        window.apply_event(SpeedSample(10.0 + i / 40, "decode", 1, 25.0, 256))
-    window.apply_event(TokenTexts({5: "sea"}))
-    window._events._write_numbers()
+        window.store.apply(SpeedSample(10.0 + i / 40, "decode", 1, 25.0, 256))
+    window.store.apply(TokenTexts({5: "sea"}))
+    window.store.count()
     assert "40 tok/s" in window.status.text
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     assert "tok/s" not in window.status.text, "the answer shows its own"
     window.chat.composer.set_text("hello")
-    window.apply_event(TurnPreview(ONE, 20, 9, 120.0, "20 tokens from cache, 9 to compute", text="hello"))
-    measured = window.inspector.measured
+    window.store.apply(TurnPreview(ONE, 20, 9, 120.0, "20 tokens from cache, 9 to compute", text="hello"))
+    measured = window.store.measured
     assert measured.turn is not None
     other = replace(MODEL, name="Other")
-    window.apply_event(ModelLoaded(other))
-    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
-    window._events._write_numbers()
+    window.store.apply(ModelLoaded(other))
+    window.store.apply(ContextReady(CONTEXT, rebuilt=False))
+    window.store.count()
     assert "tok/s" not in window.status.text
     assert (measured.n_turns, measured.gaps.n, len(measured.marks)) == (0, 0, 0)
     assert [named.name for named in measured.all_series() if len(named.series)] == []
-    assert window.inspector.texts == {}
+    assert window.store.texts == {}
     assert "from cache" not in window.chat.composer.hint_text
-    window.apply_event(SpeedSample(20.0, "decode", 1, 500.0, 256))
+    window.store.apply(SpeedSample(20.0, "decode", 1, 500.0, 256))
     assert measured.decode.series.values.tolist() == [2.0], "the first reading is the new model's own"
 
 
@@ -442,20 +456,20 @@ def test_unwatched_a_chat_counts_the_cells_of_all_its_branches(window: MainWindo
         return str(model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole))
 
     assert STATS.prompt_tokens + STATS.generated_tokens == 180
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", replace(STATS, cells_used=180)))
+    window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", replace(STATS, cells_used=180)))
     assert "180 cells" in cells(0)
-    window.apply_event(TurnEnded(ONE, MessageId("b"), "complete", replace(STATS, cells_used=220)))
+    window.store.apply(TurnEnded(ONE, MessageId("b"), "complete", replace(STATS, cells_used=220)))
     assert "220 cells" in cells(0), "the branch before is still there"
-    window.apply_event(TurnEnded(TWO, MessageId("c"), "complete", replace(STATS, cells_used=400)))
+    window.store.apply(TurnEnded(TWO, MessageId("c"), "complete", replace(STATS, cells_used=400)))
     assert ("220 cells" in cells(0), "180 cells" in cells(1)) == (True, True)
 
 
 def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot) -> None:
     model = replace(MODEL, name="SmolLM2-135M-Instruct.Q4_1")
-    window.apply_event(ModelLoaded(model))
+    window.store.apply(ModelLoaded(model))
     title = "Write three sentences about a lighthouse."
-    window.show_conversations((Conversation(ONE, title, 0), Conversation(TWO, "Caches", 1)), ONE)
-    window.apply_event(cache_view())
+    window.store.show_conversations((Conversation(ONE, title, 0), Conversation(TWO, "Caches", 1)), ONE)
+    window.store.apply(cache_view())
     window.resize(900, 600)
     assert (window.width(), window.height()) == (900, 600)
     view = window.conversations.view
@@ -463,12 +477,12 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     assert heights[0] > heights[1], "a long title has two lines"
     header = next(w for w in window.chat.findChildren(ElidedButton) if w.full_text == model.name)
     qtbot.waitUntil(lambda: header.text() == model.name)
-    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))  # as it is at the first start: three panes
+    window.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))  # as it is at the first start: three panes
     assert window.conversations.isVisible()
     qtbot.waitUntil(lambda: header.text() == model.name)
-    window.session.settings.change(**dict(Settings(theme=ThemeChoice.DARK, all_instruments=True)))
+    window.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, all_instruments=True)))
     answer = message("a", "assistant", "Hello to you.", stats=replace(STATS, why="The beginning is another one."))
-    window.show_messages(ONE, (message("q", "user", "Hello"), answer))
+    show_messages(window, ONE, (message("q", "user", "Hello"), answer))
     line = next(w for w in window.chat.view.findChildren(ElidedLabel, "answerStats"))
     qtbot.waitUntil(lambda: line.full_text == "  ·  ".join(stats_parts(STATS)[2:]))  # *Why?* says the rest
     assert not line.is_elided
@@ -476,7 +490,7 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     composer.set_text("Hello")
     words = "1,409 tokens from cache, 1,013 to compute, first token in about 12 s"
     preview = TurnPreview(ONE, 1_409, 1_013, 12_000.0, words, 4_096, n_conversation=1_409, n_draft=1_001, text="Hello")
-    window.apply_event(preview)
+    window.store.apply(preview)
     hint = next(w for w in composer.findChildren(ElidedLabel) if w.full_text == composer.hint_text)
     assert "from cache" in hint.full_text
     assert not hint.is_elided

@@ -8,15 +8,15 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from kvdesk.session.commands import ReportChoice
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.shell.report_dialog import ReportChoice
+from tests.ui.recording import record
 
 
 def test_it_says_what_is_in_it_and_asks_where(
     window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked: list[tuple[str, object]] = []
-    window.problem_report_requested.connect(lambda *values: asked.append(values))
+    asked = record(window.commands.report_problem)
     window.action_set.run("help.report")
     dialog = window.help.report
     assert dialog is not None
@@ -28,4 +28,4 @@ def test_it_says_what_is_in_it_and_asks_where(
     assert asked == []
     monkeypatch.setattr(target, lambda *_: tmp_path / "r.zip")
     qtbot.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)
-    assert asked == [(str(tmp_path / "r.zip"), ReportChoice(folders=True))]
+    assert asked == [(tmp_path / "r.zip", ReportChoice(folders=True))]

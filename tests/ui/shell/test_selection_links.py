@@ -13,7 +13,7 @@ from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.shell.main_window import MainWindow
-from tests.ui.samples import ONE, cache_view, message
+from tests.ui.samples import ONE, cache_view, message, show_messages
 
 QUESTION, ANSWER = MessageId("q"), MessageId("a")
 
@@ -21,12 +21,12 @@ QUESTION, ANSWER = MessageId("q"), MessageId("a")
 @pytest.fixture
 def linked(window: MainWindow) -> MainWindow:
     """A question at positions 0 to 8, an answer "The **sea** is far." at 8 to 20 of sequence 0, cells as positions."""
-    window.show_messages(ONE, (message("q", "user", "Where is it?"), message("a", "assistant", "The **sea** is far.")))
+    show_messages(window, ONE, (message("q", "user", "Where is it?"), message("a", "assistant", "The **sea** is far.")))
     ends = (3, 6, 9, 11, 14, 18, 19)  # The| **|sea|**| is| far|.
     spans = (MessageSpan(QUESTION, 0, 8, 3, (5, 8, 12)), MessageSpan(ANSWER, 8, 20, 11, ends))
-    window.apply_event(MessageSpans(ONE, 0, spans))
-    window.apply_event(cache_view())
-    window.inspector.cache.instruments.operations.show_state(window._state)
+    window.store.apply(MessageSpans(ONE, 0, spans))
+    window.store.apply(cache_view())
+    window.inspector.cache.instruments.operations.show_state()
     window.activateWindow()
     return window
 
@@ -124,8 +124,8 @@ def test_lit_cells_follow_their_message(linked: MainWindow) -> None:
     hover(shown(linked, ANSWER), over=True)
     lit(linked)
     spans = (MessageSpan(QUESTION, 0, 8, 3, (5, 8, 12)), MessageSpan(ANSWER, 8, 26, 11, (3, 6)))
-    linked.apply_event(MessageSpans(ONE, 0, spans))
-    linked.apply_event(cache_view(operation=9))
+    linked.store.apply(MessageSpans(ONE, 0, spans))
+    linked.store.apply(cache_view(operation=9))
     assert lit(linked) == list(range(8, 26)), "it has grown"
 
 

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import IconButton
-from tests.ui.samples import ONE, cache_view, message
+from tests.ui.samples import ONE, cache_view, message, show_messages
 
 
 def places(window: MainWindow) -> dict[str, QWidget]:
@@ -27,8 +27,8 @@ def places(window: MainWindow) -> dict[str, QWidget]:
 
 @pytest.mark.parametrize("place", ["chats", "messages", "answer", "button", "map", "timeline"])
 def test_what_is_typed_where_there_is_no_field_is_a_message(window: MainWindow, qtbot: QtBot, place: str) -> None:
-    window.show_messages(ONE, (message("q", "user", "Hi"), message("a", "assistant", "Hello")))
-    window.apply_event(cache_view())
+    show_messages(window, ONE, (message("q", "user", "Hi"), message("a", "assistant", "Hello")))
+    window.store.apply(cache_view())
     if place == "timeline":
         window.inspector.show_tab("Timeline")
     widget, composer = places(window)[place], window.chat.composer

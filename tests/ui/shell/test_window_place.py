@@ -19,35 +19,35 @@ def opened(qapp: QApplication, qtbot: QtBot, settings: Settings) -> MainWindow:
     return window
 
 
-def test_size_and_panes_are_told_and_come_back(window: MainWindow, qtbot: QtBot) -> None:
+def test_size_and_panes_are_told_and_come_back(window: MainWindow, qapp: QApplication, qtbot: QtBot) -> None:
     changed: list[frozenset[str]] = []
-    store = window.session.settings
+    store = window.store.settings
     store.listen(changed.append)
     window.resize(1100, 700)
-    window._panes.setSizes([250, 450, 400])
-    window._panes.splitterMoved.emit(250, 1)
+    window.panes.setSizes([250, 450, 400])
+    window.panes.splitterMoved.emit(250, 1)
     qtbot.waitUntil(lambda: frozenset({"window"}) in changed)
-    sizes = window._panes.sizes()
+    sizes = window.panes.sizes()
     store.change(inspector_visible=False)
     window.close()
     place = store.current.window
     assert Settings.model_validate_json(Settings(window=place).model_dump_json()).window == place
 
-    again = opened(window._app, qtbot, Settings(window=place))
+    again = opened(qapp, qtbot, Settings(window=place))
     assert again.height() == 700
-    again.session.settings.change(inspector_visible=True)
+    again.store.settings.change(inspector_visible=True)
     again.resize(1100, 700)
     QApplication.processEvents()
-    assert again._panes.sizes() == sizes, "folded away they keep their widths"
+    assert again.panes.sizes() == sizes, "folded away they keep their widths"
 
 
 def test_panes_of_a_large_screen_leave_room_for_the_chat_on_a_small_one(window: MainWindow) -> None:
     window.resize(2560, 1400)
-    window._panes.setSizes([320, 1240, 1000])
-    state = window._panes.saveState()
+    window.panes.setSizes([320, 1240, 1000])
+    state = window.panes.saveState()
     window.resize(1280, 800)
-    window._panes.restoreState(state)
-    _sidebar, chat, inspector = window._panes.sizes()
+    window.panes.restoreState(state)
+    _sidebar, chat, inspector = window.panes.sizes()
     assert chat >= window.chat.minimumWidth()
     assert inspector >= window.inspector.minimumWidth()
 
@@ -56,7 +56,7 @@ def test_a_window_on_a_screen_that_is_gone_is_placed_on_one_that_exists(qapp: QA
     window = opened(qapp, qtbot, Settings())
     window.setGeometry(5000, 3000, 600, 500)
     window._placement.keep()
-    again = opened(qapp, qtbot, window.session.settings.current)
+    again = opened(qapp, qtbot, window.store.settings.current)
     assert again.screen().availableGeometry().contains(again.geometry())
 
 
@@ -75,7 +75,7 @@ def test_a_first_window_is_whole_on_a_small_screen(qapp: QApplication, qtbot: Qt
 
 
 def test_a_narrow_window_loses_the_chats_and_gets_them_again(window: MainWindow, qtbot: QtBot) -> None:
-    window.session.settings.change(**dict(Settings(all_instruments=True)))
+    window.store.settings.change(**dict(Settings(all_instruments=True)))
     for width, is_hidden in ((1100, False), (892, True), (1100, False)):
         window.resize(width, 564)
         qtbot.waitUntil(lambda: window.conversations.isHidden() == is_hidden)  # noqa: B023
@@ -85,9 +85,9 @@ def test_a_narrow_window_loses_the_chats_and_gets_them_again(window: MainWindow,
 
 def test_a_narrow_screen_has_the_chats_or_the_cache_beside_the_text(window: MainWindow) -> None:
     """The screen of these tests is 800 pixels wide."""
-    window.session.settings.change(**dict(Settings(sidebar_visible=False)))
+    window.store.settings.change(**dict(Settings(sidebar_visible=False)))
     window.resize(790, 560)
-    window.session.settings.change(**dict(Settings()))
+    window.store.settings.change(**dict(Settings()))
     assert (window.conversations.isHidden(), window.inspector.isHidden()) == (True, False)
     assert window.minimumSizeHint().width() <= 790
     window.shown_settings.toggle_sidebar()
@@ -99,11 +99,11 @@ def test_a_narrow_screen_has_the_chats_or_the_cache_beside_the_text(window: Main
 def test_the_chat_grows_when_the_chats_are_hidden(window: MainWindow) -> None:
     window.resize(1280, 800)
     QApplication.processEvents()
-    sidebar, chat, inspector = window._panes.sizes()
+    sidebar, chat, inspector = window.panes.sizes()
     window.shown_settings.toggle_sidebar()
     QApplication.processEvents()
-    assert window._panes.sizes()[2] == inspector
-    assert window._panes.sizes()[1] >= chat + sidebar
+    assert window.panes.sizes()[2] == inspector
+    assert window.panes.sizes()[1] >= chat + sidebar
     window.shown_settings.toggle_sidebar()
     QApplication.processEvents()
-    assert window._panes.sizes()[2] == inspector
+    assert window.panes.sizes()[2] == inspector

@@ -63,9 +63,9 @@ def test_dialogs_begin_where_the_last_file_was(
     monkeypatch.setattr(QFileDialog, "getOpenFileName", ask)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
     monkeypatch.setattr(QFileDialog, "getOpenFileNames", ask_several)
-    window.session.settings.change(**dict(Settings()))
+    window.store.settings.change(**dict(Settings()))
     assert ask_for_file(window, "Open", "*.json") == other / "a.json"
-    assert window.session.settings.current.last_folder == str(other), "also after a restart"
+    assert window.store.settings.current.last_folder == str(other), "also after a restart"
     assert ask_where_to_save(window, "Save", "x.json", "*.json") == other / "b.json"
     assert ask_for_file(window, "Open", "*.json") is None
     assert ask_for_files(window, "Open", "*") == []

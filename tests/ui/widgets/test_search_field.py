@@ -12,6 +12,6 @@ def test_escape_clears_the_words_before_it_leaves_the_page(window: MainWindow, q
     qtbot.keyClicks(page.search, "temp")
     qtbot.keyClick(page.search, Qt.Key.Key_Escape)
     assert page.search.text() == ""
-    assert window.rooms.shows_settings
+    assert window.rooms.shown == "settings"
     qtbot.keyClick(page.search, Qt.Key.Key_Escape)
     assert window.rooms.shows_chats

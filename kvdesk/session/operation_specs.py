@@ -26,9 +26,9 @@ from kvdesk.protocol.operations import (
     TryDecode,
     Undo,
 )
+from kvdesk.session.state import State, Target
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.cache_state import CacheState, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ class Request(Enum):
     REBUILD = auto()  # the settings of the context
 
 
-def _nothing(_chosen: Chosen, _state: CacheState) -> None:
+def _nothing(_chosen: Chosen, _state: State) -> None:
     return None
 
 
-def _no_problem(_chosen: Chosen, _state: CacheState) -> str:
+def _no_problem(_chosen: Chosen, _state: State) -> str:
     return ""
 
 
@@ -109,11 +109,11 @@ class OperationSpec:
     needs_cells: bool = True
     needs_owner: bool = False
     field: Literal["", "shift", "pos"] = ""
-    build: Callable[[Chosen, CacheState], HandOperation | None] = _nothing
-    problem: Callable[[Chosen, CacheState], str] = _no_problem
+    build: Callable[[Chosen, State], HandOperation | None] = _nothing
+    problem: Callable[[Chosen, State], str] = _no_problem
 
 
-def _problem_of_shift(chosen: Chosen, _state: CacheState) -> str:
+def _problem_of_shift(chosen: Chosen, _state: State) -> str:
     first = max(chosen.p0, 0)
     if chosen.shift == 0:
         return tr("A shift by 0 moves nothing.")
@@ -228,7 +228,7 @@ def alternative(spec: OperationSpec, target: Target | None) -> OperationSpec:
     return spec
 
 
-def refusal(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
+def refusal(spec: OperationSpec, chosen: Chosen, state: State) -> str:
     """Why the operation cannot be done, in one sentence; empty where it can."""
     if state.dead:
         return tr("The engine has stopped.")
@@ -243,20 +243,20 @@ def refusal(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
     return "" if allowed else why
 
 
-def remark(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
+def remark(spec: OperationSpec, chosen: Chosen, state: State) -> str:
     """A sentence about what is lost, or should be known, when it is done; empty for nothing."""
     allowed, why = state.answer(_capability(spec, chosen))
     return why if allowed else ""
 
 
-def call_of(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
+def call_of(spec: OperationSpec, chosen: Chosen, state: State) -> str:
     """llama.cpp's call with its arguments; empty where the button asks for something else. A fork gets a new seq_id."""
     operation = spec.build(chosen, state)
     seq_id = -1 if spec.request is Request.FORK else chosen.seq_id
     return operation.call(seq_id) if operation is not None else ""
 
 
-def _refusal_of_target(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
+def _refusal_of_target(spec: OperationSpec, chosen: Chosen, state: State) -> str:
     target = chosen.target
     if target is None and spec.scope is not Scope.CACHE:
         return tr("No sequence is in the cache yet.")

@@ -10,9 +10,8 @@ from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import TurnStarted
 from kvdesk.protocol.operations import Compact, HandOperation
-from kvdesk.values import replace
-from kvdesk.viewmodel.cache_state import CacheState, Target
-from kvdesk.viewmodel.operation_specs import (
+from kvdesk.session import Store
+from kvdesk.session.operation_specs import (
     CLEAR,
     FORK,
     KEEP,
@@ -29,6 +28,8 @@ from kvdesk.viewmodel.operation_specs import (
     call_of,
     refusal,
 )
+from kvdesk.session.state import Target
+from kvdesk.values import replace
 from tests.ui.samples import CONTEXT, ONE, TWO, cache_view
 
 OWNED = Target(0, ONE, "A village", 180, 179)
@@ -37,14 +38,14 @@ SAVED = Target(-1, ONE, "A village", 0, -1, 1_000_000)
 
 
 @pytest.fixture
-def state() -> CacheState:
-    state = CacheState()
+def state() -> Store:
+    state = Store()
     state.apply(ContextReady(CONTEXT, rebuilt=False))
     state.apply(cache_view())
     return state
 
 
-def test_every_operation_is_declared(state: CacheState) -> None:
+def test_every_operation_is_declared(state: Store) -> None:
     state.apply(replace(cache_view(), undoable=(3,)))
     built = {type(spec.build(Chosen(OWNED), state)) for spec in OPERATIONS} - {type(None)}
     assert built == set(get_args(HandOperation)) - {Compact}, "the dialog makes a Compact: it has a layout"
@@ -70,18 +71,18 @@ def test_operations_have_their_own_words() -> None:
         (CLEAR, Chosen(None), ""),
     ],
 )
-def test_what_makes_no_sense_is_refused(state: CacheState, spec: OperationSpec, chosen: Chosen, why: str) -> None:
+def test_what_makes_no_sense_is_refused(state: Store, spec: OperationSpec, chosen: Chosen, why: str) -> None:
     assert refusal(spec, chosen, state) == why
 
 
-def test_an_answer_keeps_the_cells_it_needs(state: CacheState) -> None:
+def test_an_answer_keeps_the_cells_it_needs(state: Store) -> None:
     state.apply(TurnStarted(TWO, MessageId("a"), 1, 10, 0))
     busy = "An answer is being written; stop it first."
     assert refusal(REMOVE, Chosen(OWNED), state) == "", "another sequence"
     assert [refusal(spec, Chosen(OWNED), state) for spec in (KEEP, CLEAR)] == [busy, busy]
 
 
-def test_swapping_has_one_button_and_a_fork_a_new_sequence(state: CacheState) -> None:
+def test_swapping_has_one_button_and_a_fork_a_new_sequence(state: Store) -> None:
     assert alternative(SWAP_OUT, SAVED) is SWAP_IN
     assert alternative(SWAP_IN, OWNED) is SWAP_OUT
     assert alternative(FORK, SAVED) is FORK

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from kvdesk.app.chat_list import UNDO_MS
+from kvdesk.app.deletions import UNDO_MS
 from kvdesk.protocol.chat import CloseConversation
 from kvdesk.store.store import Store
 from tests.app.conftest import Rig
@@ -22,7 +22,7 @@ def listed(rig: Rig) -> list[str]:
 
 def two_chats(rig: Rig, qtbot: QtBot) -> None:
     answer(rig, qtbot, say(rig, "Where do puffins live?"), "On cliffs.")
-    rig.window.new_chat_requested.emit()
+    rig.window.commands.new_chat()
     answer(rig, qtbot, say(rig, "What is a cache?"), "A store.")
 
 
@@ -51,7 +51,7 @@ def test_a_chat_that_was_deleted_comes_back_with_ctrl_z(rig: Rig, qtbot: QtBot) 
     assert listed(rig) == ["What is a cache?", "Where do puffins live?"]
     assert [widget.message.text for widget in rig.window.chat.view.widgets] == ["What is a cache?", "A store."]
     assert rig.window.conversations.undo.text == ""
-    rig.controller.chat_list.finish()
+    rig.controller.deletions.finish()
     assert len(conversations(rig)) == 2
 
 
@@ -59,14 +59,14 @@ def test_after_some_seconds_it_is_gone_for_good(rig: Rig, qtbot: QtBot) -> None:
     two_chats(rig, qtbot)
     gone = rig.controller.selected
     assert gone is not None
-    ending = rig.controller.chat_list._ending
+    ending = rig.controller.deletions._ending
     assert (ending.interval(), ending.isActive()) == (UNDO_MS, False)
     ending.setInterval(0)
     delete_shown(rig, qtbot)
     qtbot.waitUntil(lambda: CloseConversation(gone) in rig.worker.commands)
     assert rig.window.conversations.undo.text == ""
     assert stored(rig, gone) == ()
-    rig.window.conversations.undo_clicked.emit()
+    rig.window.commands.undo_delete()
     assert listed(rig) == ["Where do puffins live?"]
 
 
@@ -97,18 +97,18 @@ def test_folder_pin_and_archive_are_stored(make_rig: Callable[..., Rig], qtbot: 
     rig = make_rig()
     two_chats(rig, qtbot)
     cache, puffins = (known.id for known in conversations(rig))
-    names = rig.window.conversations
-    names.pinned.emit(puffins, True)
-    names.moved.emit(cache, "Work")
+    names = rig.window.commands
+    names.pin(puffins, pinned=True)
+    names.move(cache, "Work")
     assert listed(rig) == ["Where do puffins live?", "Work", "What is a cache?"]
-    names.folder_renamed.emit("Work", "Job")
-    names.archived.emit(cache, True)
+    names.rename_folder("Work", "Job")
+    names.archive(cache, archived=True)
     assert rig.controller.selected == puffins, "the chat that was put away is not shown any more"
     rig.controller.shut_down()
     again = make_rig()
     assert listed(again) == ["Where do puffins live?"]
     assert again.controller.selected == puffins
-    again.window.conversations.archived.emit(cache, False)
+    again.window.commands.archive(cache, archived=False)
     assert listed(again) == ["Where do puffins live?", "Job", "What is a cache?"]
 
 
@@ -118,7 +118,7 @@ def test_the_chat_that_was_read_last_is_shown_at_the_next_start(make_rig: Callab
     newest, oldest = (known.id for known in conversations(rig))
     written = rig.controller.selected
     read = oldest if written == newest else newest
-    rig.window.conversation_selected.emit(read)
+    rig.window.commands.select(read)
     rig.window.close()
     again = make_rig(settings=rig.controller.settings)
     assert again.controller.selected == read
@@ -129,13 +129,13 @@ def test_the_chat_that_was_read_last_is_shown_at_the_next_start(make_rig: Callab
 
 def test_a_move_that_is_not_seen_is_said(rig: Rig, qtbot: QtBot) -> None:
     two_chats(rig, qtbot)
-    names, said, cache = rig.window.conversations, rig.window.activity, rig.controller.selected
-    names.moved.emit(cache, "Work")
+    names, said, cache = rig.window.commands, rig.window.activity, rig.controller.selected
+    names.move(cache, "Work")
     assert said.text == "", "one sees it go"
-    names.pinned.emit(cache, True)
-    names.moved.emit(cache, "Home")
-    names.show_collapsed(["Home"])
+    names.pin(cache, pinned=True)
+    names.move(cache, "Home")
+    rig.window.store.settings.change(collapsed_folders=("Home",))
     other = next(known.id for known in conversations(rig) if known.id != cache)
-    names.moved.emit(other, "Home")
+    names.move(other, "Home")
     assert said.text == "“Where do puffins live?” is in the folder “Home” now."
     assert listed(rig) == ["Home"], "a pinned chat stays in its folder"

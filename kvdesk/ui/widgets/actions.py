@@ -6,7 +6,7 @@ and the list of shortcuts are made from the same values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt
@@ -76,19 +76,25 @@ class Submenu:
 class ActionSet(QObject):
     """The actions of one window. `refused` is told why an action that was asked for cannot be done."""
 
-    def __init__(self, window: QWidget, groups: Iterable[ActionGroup], refused: Callable[[str], object]) -> None:
+    def __init__(self, window: QWidget, refused: Callable[[str], object]) -> None:
         super().__init__(window)
-        self.groups = tuple(groups)
+        self._window = window
+        self.groups: tuple[ActionGroup, ...] = ()
         self.refuse = refused
-        self._by_id = {action.id: action for group in self.groups for action in group.actions}
-        for action in self._by_id.values():
+        self._by_id: dict[str, Action] = {}
+
+    def add(self, *groups: ActionGroup) -> None:
+        """Once the parts are made that they work with; whatever runs one by its id can be made before."""
+        self.groups += groups
+        for action in (action for group in groups for action in group.actions):
+            self._by_id[action.id] = action
             if action.keys:
-                keys = QAction(action.label, window)
+                keys = QAction(action.label, self._window)
                 keys.setShortcuts(action.sequences)
                 if action.everywhere:
                     keys.setShortcutContext(Qt.ShortcutContext.ApplicationShortcut)
                 keys.triggered.connect(partial(self._run, action))
-                window.addAction(keys)
+                self._window.addAction(keys)
 
     def __getitem__(self, name: str) -> Action:
         """The action with this id. Raises KeyError."""

@@ -20,9 +20,9 @@ from tests.ui.samples import cache_view
 def test_commands_are_sent_as_they_are(rig: Rig) -> None:
     commands = [Operate(RemoveRange(0, 4, -1)), VerifyConversation(rig.controller.selected), TakeRecording()]  # type: ignore[arg-type]
     for command in commands:
-        rig.window.command_requested.emit(command)
+        rig.window.commands.submit(command)
     assert rig.worker.commands[-3:] == commands
-    rig.window.cancel_requested.emit()
+    rig.window.commands.cancel_work()
     assert rig.worker.cancelled == 1
 
 
@@ -30,13 +30,13 @@ def test_a_fork_has_the_messages_up_to_one_and_shares_its_cells(rig: Rig, qtbot:
     asked = say(rig, "One")
     answer(rig, qtbot, asked, "First")
     answer(rig, qtbot, say(rig, "Two"), "Second")
-    rig.window.inspector_watched.emit(True)  # who does not look gets no views
+    rig.window.commands.watch(True)  # who does not look gets no views
     leases = Lease(asked.conversation, 3), Lease(asked.conversation, 1, inactive=True)
     view = CacheView(cache_view().snapshot, leases)
     rig.worker.give(view)
-    qtbot.waitUntil(lambda: rig.controller._cache._sequences == {asked.conversation: 3})
+    qtbot.waitUntil(lambda: rig.window.store.sequences == {asked.conversation: 3})
     first_answer = rig.window.chat.view.widgets[1].message.id
-    rig.window.fork_requested.emit(asked.conversation, first_answer, -1, 20)
+    rig.window.commands.fork(asked.conversation, first_answer, -1, 20)
     fork = rig.controller.selected
     assert fork is not None
     assert fork != asked.conversation
@@ -51,7 +51,7 @@ def test_a_fork_of_what_is_not_in_the_cache_is_text_only(rig: Rig, qtbot: QtBot)
     asked = say(rig, "One")
     answer(rig, qtbot, asked, "First")
     before = len(rig.worker.commands)
-    rig.window.fork_requested.emit(asked.conversation, "", -1, -1)
+    rig.window.commands.fork(asked.conversation, None)
     assert not any(isinstance(c, Operate) for c in rig.worker.commands[before:])
     assert [m.text for m in stored(rig, rig.controller.selected)] == ["One", "First"]  # type: ignore[arg-type]
 
@@ -61,17 +61,17 @@ def test_a_journal_is_saved_and_said(rig: Rig, qtbot: QtBot, tmp_path: Path) -> 
     player.play(20)
     file = tmp_path / "journal.jsonl"
     rig.window.show()
-    rig.window.journal_save_requested.emit(str(file), player.journal.recording())
+    rig.window.commands.save_recording(file, player.journal.recording())
     qtbot.waitUntil(lambda: "20 operations were saved" in rig.window.activity.text)
     _, recording = load_journal(file)
     assert recording.last == player.journal.last
-    rig.window.journal_save_requested.emit(str(tmp_path / "no" / "such" / "x"), player.journal.recording())
+    rig.window.commands.save_recording(tmp_path / "no" / "such" / "x", player.journal.recording())
     qtbot.waitUntil(lambda: "could not be saved" in rig.window.activity.text)
 
 
 def test_the_embedded_model_is_one_click_away(rig: Rig) -> None:
     rig.marker.embedded = Path("/embedded.gguf")
-    rig.window.embedded_model_requested.emit()
+    rig.window.commands.open_embedded()
     command = rig.worker.commands[-1]
     assert isinstance(command, LoadModel)
     assert command.source == LocalFile(Path("/embedded.gguf"))
@@ -80,5 +80,5 @@ def test_the_embedded_model_is_one_click_away(rig: Rig) -> None:
 def test_an_unknown_message_is_not_edited(rig: Rig) -> None:
     asked = say(rig, "One")
     before = len(rig.worker.commands)
-    rig.window.message_edited.emit(asked.conversation, MessageId("nobody"), "Two")
+    rig.window.commands.edit_question(asked.conversation, MessageId("nobody"), "Two")
     assert not any(isinstance(c, Operate) for c in rig.worker.commands[before:])

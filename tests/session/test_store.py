@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
+import pytest
+
 import kvdesk
-from kvdesk import values
 from kvdesk.cache.compare import compare_snapshots
-from kvdesk.chat import MessageId
+from kvdesk.chat import Message, MessageId
+from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesDeleted
 from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone
 from kvdesk.protocol.chat import (
     BackendReady,
@@ -25,17 +28,20 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import Capability, Effect
+from kvdesk.session import Changed, Store
+from kvdesk.session.changed import Notice, Problem, Update
+from kvdesk.session.state import State
+from kvdesk.session.store import MAX_EFFECTS
 from kvdesk.settings import Sampling
 from kvdesk.values import replace
-from kvdesk.viewmodel.cache_state import MAX_EFFECTS, CacheState, Changed
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 
 ANSWER = MessageId("a")
 
 
-def with_context() -> CacheState:
-    state = CacheState()
-    state.show_conversations({one.id: one for one in CONVERSATIONS}, ONE)
+def with_context() -> Store:
+    state = Store()
+    state.show_conversations(CONVERSATIONS, ONE)
     state.apply(ModelLoaded(MODEL))
     state.apply(ContextReady(CONTEXT, rebuilt=False, possible=(Capability("swap", "yes", ""),)))
     return state
@@ -63,8 +69,7 @@ def test_the_use_of_a_context_follows_the_answer() -> None:
 def test_of_several_answers_only_the_shown_one_counts() -> None:
     state = with_context()
     answers = [MessageId(name) for name in ("first", "second", "third")]
-    conversations = {one.id: replace(one, leaf=answers[2]) for one in CONVERSATIONS}
-    state.show_conversations(conversations, ONE)
+    state.show_conversations([replace(one, leaf=answers[2]) for one in CONVERSATIONS], ONE)
     for seq, answer in enumerate(answers):
         state.apply(TurnStarted(ONE, answer, seq, 100, 0))
     for n in range(1, 11):
@@ -81,15 +86,15 @@ def test_of_several_answers_only_the_shown_one_counts() -> None:
     state.apply(TurnEnded(ONE, answers[2], "complete", STATS))
     state.apply(MessageSpans(ONE, 1, (MessageSpan(answers[1], 0, 300, 0, ()),)))
     assert (state.use[ONE].n_tokens, state.spans[ONE]) == (111, shown), "the second goes on elsewhere"
-    state.show_conversations({one.id: replace(one, leaf=MessageId("before")) for one in CONVERSATIONS}, ONE)
+    state.show_conversations([replace(one, leaf=MessageId("before")) for one in CONVERSATIONS], ONE)
     assert state.apply(ContextUse(ONE, 70, 0, 1024)) is Changed.USE, "another branch is shown while it goes on"
     assert state.use[ONE].n_tokens == 70
 
 
 def test_a_server_that_counts_each_answer_counts_the_shown_one() -> None:
-    state = CacheState()
+    state = Store()
     first, shown = MessageId("first"), MessageId("shown")
-    state.show_conversations({one.id: replace(one, leaf=shown) for one in CONVERSATIONS}, ONE)
+    state.show_conversations([replace(one, leaf=shown) for one in CONVERSATIONS], ONE)
     for answer, n_tokens in ((shown, 105), (first, 300)):
         state.apply(TurnStarted(ONE, answer))
         state.apply(TurnEnded(ONE, answer, "complete", STATS))
@@ -106,7 +111,7 @@ def test_cells_are_known_from_turns_until_a_view_comes() -> None:
     assert state.apply(operation(3, emptied=True)) == Changed.EFFECTS | Changed.CELLS
     assert state.cells == {}
     state.apply(cache_view())
-    assert state.count_cells() is Changed.CELLS
+    state.count()
     assert set(state.cells) == {ONE, TWO}
     assert state.apply(TurnEnded(ONE, ANSWER, "complete", STATS)) is Changed.RUNNING, "the next view counts them"
 
@@ -128,15 +133,15 @@ def test_a_conversation_is_answered_until_the_last_of_its_answers_has_ended() ->
     state = with_context()
     first, second, third = (message(name, "assistant", "", "streaming") for name in ("a", "b", "c"))
     for answer in (first, second, third):
-        assert state.take_messages([answer]) is Changed.RUNNING
+        assert state.apply(MessagesAdded((answer,))) is Changed.RUNNING
     state.apply(TurnStarted(ONE, first.id, 0, 100, 0))
     state.apply(TurnEnded(ONE, first.id, "complete", STATS))
     assert state.running == {ONE}, "two are still being written"
     state.apply(CommandFailed(Generate(ONE, second.id, (), Sampling()), "No room."))
     assert state.running == {ONE}
-    state.take_messages([message("q", "user", "Joke?"), replace(first, state="complete")])
+    state.apply(BranchChanged(ONE, (message("q", "user", "Joke?"), replace(first, state="complete"))))
     assert state.running == {ONE}, "the branch that is shown is not the one that is being written"
-    assert state.take_messages([replace(third, state="stopped")]) is Changed.RUNNING
+    assert state.apply(AnswerEnded(replace(third, state="stopped"))) is Changed.RUNNING
     assert state.running == frozenset()
 
 
@@ -155,8 +160,8 @@ def test_the_oldest_effects_are_dropped_first() -> None:
 
 
 def test_only_the_state_changes_itself() -> None:
-    """No assignment to a field of a `state`, to an item of one, or to a field of a field, in the window's modules."""
-    names = set(values.names(CacheState))
+    """No assignment to a field of a store, to an item of one, or to a field of a field, in the window's modules."""
+    names = set(vars(State()))
     found = []
     for path in sorted(Path(kvdesk.__file__).parent.rglob("*.py")):
         if path.parent.name in ("ui", "app", "dev") or "/ui/" in path.as_posix():
@@ -171,14 +176,54 @@ def _is_of_state(target: ast.expr, names: set[str]) -> bool:
         inner = target.value
         if isinstance(target, ast.Attribute) and target.attr in names:
             owner = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
-            if owner.lstrip("_") == "state":
+            if owner.lstrip("_") in ("state", "store", "session"):
                 return True
         target = inner
     return False
 
 
+def test_listeners_hear_what_changed_until_they_stop_and_one_that_fails_costs_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = Store()
+    reported: list[type] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, *_: reported.append(kind))
+    heard: list[tuple[Changed, Update | None]] = []
+
+    def fail(_changed: Changed, _update: Update | None) -> None:
+        raise RuntimeError
+
+    state.listen(fail)
+    stop = state.listen(lambda changed, update: heard.append((changed, update)))
+    state.notify("Saved.", "good")
+    state.complain("The disk is full.")
+    state.show_conversations(CONVERSATIONS, TWO)
+    state.show_conversations(CONVERSATIONS, TWO)
+    stop()
+    state.show_conversations(CONVERSATIONS, ONE)
+    assert heard == [
+        (Changed.NOTHING, Notice("Saved.", "good")),
+        (Changed.NOTHING, Problem("The disk is full.")),
+        (Changed.CONVERSATIONS | Changed.SELECTED, None),
+        (Changed.CONVERSATIONS, None),
+    ]
+    assert (state.selected, state.shown) == (ONE, CONVERSATIONS[0])
+    assert reported == [RuntimeError] * 5
+
+
+def test_deleted_messages_can_come_back_until_they_do() -> None:
+    state = with_context()
+    left: tuple[Message, ...] = ()
+    assert state.apply(MessagesDeleted(ONE, (ANSWER,), left)) is Changed.DELETED
+    assert (state.undeletable, state.messages_last) == ({ONE}, True)
+    state.show_deleted(["Another chat"])
+    assert not state.messages_last, "the chat goes first"
+    state.undelete(ONE)
+    assert not state.undeletable
+
+
 def test_a_back_end_without_cells_takes_those_of_the_one_before_away() -> None:
-    state = CacheState()
+    state = Store()
     state.cells = {ONE: 5}
     state.sequences = {ONE: 1}
     assert Changed.CONTEXT not in state.apply(BackendReady(frozenset(Feature)))

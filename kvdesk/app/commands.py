@@ -1,0 +1,288 @@
+"""Carries out what a person asks for: each command goes to the conversations, to the engine, or to who has the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from kvdesk.app.attaching import Attaching
+from kvdesk.app.branches import Branches
+from kvdesk.app.chats import Chats
+from kvdesk.app.deletions import Deletions
+from kvdesk.app.exporting import ChatExport
+from kvdesk.app.help_desk import HelpDesk
+from kvdesk.app.importing import ChatImport
+from kvdesk.app.journal_saver import JournalSaver
+from kvdesk.app.search import Search
+from kvdesk.app.servers import Servers
+from kvdesk.app.state_windows import StateWindows
+from kvdesk.app.worker import Worker
+from kvdesk.cache.journal_file import JournalHeader
+from kvdesk.cache.recording import Recording
+from kvdesk.chat import Attachment, ConversationId, MessageId
+from kvdesk.conversations.parameters import Parameters
+from kvdesk.conversations.service import ConversationService
+from kvdesk.protocol.chat import LocalFile
+from kvdesk.protocol.messages import Command
+from kvdesk.protocol.operations import CopySequence
+from kvdesk.session import Store
+from kvdesk.session.commands import Commands, ReportChoice
+from kvdesk.settings import ContextSettings, Overflow, Settings
+from kvdesk.translation import tr
+from kvdesk.ui.shell.main_window import MainWindow
+
+if TYPE_CHECKING:
+    from kvdesk.app.first_start import FirstStart
+    from kvdesk.app.model_downloads import ModelDownloads
+    from kvdesk.viewmodel.downloads import Offer
+
+
+class Parts(Protocol):
+    """Who does the work: the controller, and what it is made of."""
+
+    window: MainWindow
+    worker: Worker
+    store: Store
+    chats: Chats
+    conversations: ConversationService
+    deletions: Deletions
+    branches: Branches
+    search: Search
+    exports: ChatExport
+    imports: ChatImport
+    states: StateWindows
+    attaching: Attaching
+    saver: JournalSaver
+    help: HelpDesk
+    servers: Servers
+    downloads: ModelDownloads
+    first: FirstStart
+
+    @property
+    def settings(self) -> Settings: ...
+    def furnish(self) -> None: ...
+    def save_unsaved(self, path: Path) -> None: ...
+    def rebuild(self, context: ContextSettings, keep: str) -> None: ...
+    def watch(self, watched: bool) -> None: ...
+    def open_known_model(self, path: Path) -> None: ...
+    def open_embedded(self) -> None: ...
+
+
+class AppCommands(Commands):
+    """Given to the window before there is a `controller`; nothing is asked for until then."""
+
+    controller: Parts
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    def send(self, conversation: ConversationId, text: str) -> None:
+        self.controller.conversations.send(conversation, text)
+
+    def stop(self, conversation: ConversationId) -> None:
+        self.controller.conversations.stop(conversation)
+
+    def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
+        self.controller.conversations.turns.regenerate(conversation, n)
+
+    def ask_starter(self, name: str) -> None:
+        self.controller.furnish()
+        self.controller.first.ask(name)
+
+    def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> None:
+        self.controller.conversations.turns.continue_answer(conversation, message)
+
+    def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
+        if not self.controller.store.dead:
+            self.controller.conversations.turns.preview(conversation, text, replaced)
+
+    # --- messages -----------------------------------------------------------------------------------------------------
+
+    def edit_question(self, conversation: ConversationId, message: MessageId, text: str) -> None:
+        self.controller.conversations.turns.edit(conversation, message, text)
+
+    def edit_answer(self, conversation: ConversationId, message: MessageId, text: str, *, go_on: bool) -> None:
+        turns = self.controller.conversations.turns
+        if turns.edit_answer(conversation, message, text) is None:
+            return
+        if go_on:
+            turns.continue_answer(conversation)
+        else:
+            self.controller.chats.measure()
+
+    def pin_message(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
+        self.controller.conversations.turns.pin(conversation, message, pinned=pinned)
+
+    def delete_message(self, conversation: ConversationId, message: MessageId, *, with_pair: bool) -> None:
+        removals = self.controller.conversations.removals
+        removals.remove(conversation, removals.exchange_of(conversation, message) if with_pair else [message])
+
+    def undelete_messages(self, conversation: ConversationId) -> None:
+        message = self.controller.conversations.removals.undo(conversation)
+        if message is not None and conversation == self.controller.store.selected:
+            self.controller.window.chat.view.scroll_to(message)
+
+    def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
+        self.controller.conversations.turns.show_branch(conversation, message)
+
+    def compare(self, conversation: ConversationId, message: MessageId) -> None:
+        self.controller.branches.compare(conversation, message)
+
+    # --- drafts, queue, attachments -----------------------------------------------------------------------------------
+
+    def keep_draft(self, conversation: ConversationId, text: str) -> None:
+        self.controller.conversations.keep_draft(conversation, text)
+
+    def cancel_queued(self, conversation: ConversationId, index: int, text: str, *, edited: bool = False) -> None:
+        self.controller.conversations.queued.cancel(conversation, index, text, edited=edited)
+
+    def move_queued(self, conversation: ConversationId, index: int, text: str, to: int) -> None:
+        self.controller.conversations.queued.move(conversation, index, text, to)
+
+    def release_queue(self, conversation: ConversationId) -> None:
+        self.controller.conversations.release_queue(conversation)
+
+    def attach(self, conversation: ConversationId, attachments: tuple[Attachment, ...]) -> None:
+        self.controller.attaching.attach(conversation, attachments)
+
+    def attach_files(self, conversation: ConversationId, paths: Sequence[str]) -> None:
+        self.controller.attaching.read(conversation, paths)
+
+    def cancel_reading(self, number: int) -> None:
+        self.controller.attaching.cancel(number)
+
+    def read_again(self, conversation: ConversationId, attachment: Attachment, encoding: str) -> None:
+        self.controller.attaching.read_again(conversation, attachment, encoding)
+
+    # --- conversations ------------------------------------------------------------------------------------------------
+
+    def new_chat(self) -> None:
+        self.controller.chats.new()
+
+    def select(self, conversation: ConversationId) -> None:
+        if self.controller.conversations.get(conversation) is not None:
+            self.controller.chats.select(conversation)
+
+    def rename(self, conversation: ConversationId, title: str) -> None:
+        self.controller.conversations.rename(conversation, title)
+
+    def pin(self, conversation: ConversationId, *, pinned: bool) -> None:
+        self.controller.conversations.arrangement.pin(conversation, pinned)
+
+    def archive(self, conversation: ConversationId, *, archived: bool) -> None:
+        """One that is shown gives way to another when it is put away."""
+        self.controller.conversations.arrangement.archive(conversation, archived)
+        if archived and conversation == self.controller.store.selected:
+            self.controller.chats.select_any()
+
+    def move(self, conversation: ConversationId, folder: str) -> None:
+        """Where one does not see it go, it is said."""
+        controller = self.controller
+        controller.conversations.arrangement.move(conversation, folder)
+        known = controller.conversations.get(conversation)
+        if known is None or folder not in controller.settings.collapsed_folders:
+            return
+        title = known.title or tr("New chat")
+        where = tr("“{title}” is in the folder “{folder}” now.") if folder else tr("“{title}” is in no folder now.")
+        controller.store.notify(where.format(title=title, folder=folder))
+
+    def rename_folder(self, folder: str, name: str) -> None:
+        self.controller.conversations.arrangement.rename_folder(folder, name)
+
+    def delete(self, conversation: ConversationId) -> None:
+        self.controller.deletions.begin(conversation)
+
+    def undo_delete(self) -> None:
+        self.controller.deletions.undo()
+
+    def search(self, text: str) -> None:
+        self.controller.search.ask(text)
+
+    def open_found(self, conversation: ConversationId, message: MessageId | None) -> None:
+        self.controller.search.go_to(conversation, message)
+
+    def set_overflow(self, conversation: ConversationId, overflow: Overflow) -> None:
+        self.controller.conversations.choose_overflow(conversation, overflow)
+        self.controller.chats.measure()
+
+    def set_parameters(self, conversation: ConversationId, parameters: Parameters) -> None:
+        self.controller.conversations.set_parameters(conversation, parameters)
+        self.controller.chats.measure()
+
+    def preview_prompt(self, conversation: ConversationId, parameters: Parameters, number: int) -> None:
+        self.controller.conversations.preview_prompt(conversation, parameters, tr("Hello"), number)
+
+    def export(self, path: Path, conversations: Sequence[ConversationId]) -> None:
+        self.controller.exports.save(path, conversations)
+
+    def import_chats(self, path: Path) -> None:
+        self.controller.imports.start(path)
+
+    def save_unsaved(self, path: Path) -> None:
+        self.controller.save_unsaved(path)
+
+    # --- cache --------------------------------------------------------------------------------------------------------
+
+    def submit(self, command: Command) -> None:
+        self.controller.worker.send(command)
+
+    def cancel_work(self) -> None:
+        self.controller.worker.cancel()
+
+    def fork(self, conversation: ConversationId, message: MessageId | None, p0: int = -1, p1: int = -1) -> None:
+        store = self.controller.store
+        source = (store.sequences if store.view is not None else store.written).get(conversation, -1)
+        new = self.controller.chats.fork(conversation, message)
+        if new is not None and source >= 0:
+            self.operate(CopySequence(source, new, p0, p1))
+
+    def rebuild(self, context: ContextSettings, keep: str) -> None:
+        self.controller.rebuild(context, keep)
+
+    def save_recording(self, path: Path, recording: Recording) -> None:
+        model = self.controller.store.model
+        source = model.source if model is not None else None
+        name = "" if source is None else source.path.name if isinstance(source, LocalFile) else source.name
+        self.controller.saver.save(path, recording, JournalHeader(name, versions()))
+
+    def watch(self, watched: bool) -> None:
+        self.controller.watch(watched)
+
+    # --- models, application ------------------------------------------------------------------------------------------
+
+    def open_model(self, path: Path) -> None:
+        self.controller.open_known_model(path)
+
+    def open_state(self, path: Path) -> None:
+        self.controller.states.open(path)
+
+    def open_embedded(self) -> None:
+        self.controller.open_embedded()
+
+    def reconnect(self) -> None:
+        self.controller.servers.reconnect()
+
+    def download(self, offer: Offer) -> None:
+        self.controller.furnish()
+        self.controller.downloads.download(offer)
+
+    def show_about(self) -> None:
+        self.controller.help.show_about()
+
+    def report_problem(self, path: Path, choice: ReportChoice) -> None:
+        self.controller.help.report(path, choice)
+
+
+def versions() -> dict[str, str]:
+    """The versions and the model that a journal is of."""
+    from importlib.metadata import PackageNotFoundError, version  # late: they import the package email
+
+    from kvdesk import __version__
+
+    found = {"kvdesk": __version__}
+    for name in ("llama-cpp-python", "PySide6-Essentials"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue  # a packaged application may come without metadata
+    return found

@@ -1,0 +1,82 @@
+"""What a `Store` tells its listeners: the parts of the state that have changed, and values that pass through it."""
+
+from __future__ import annotations
+
+from enum import Flag, auto
+from typing import Literal, NamedTuple, TypeAlias
+
+from kvdesk.conversations.changes import (
+    AnswerEnded,
+    BranchChanged,
+    MessagesAdded,
+    MessagesChanged,
+    MessagesDeleted,
+)
+from kvdesk.protocol.messages import Event
+from kvdesk.values import dataclass
+
+Tone = Literal["", "good", "warning", "danger"]
+
+
+class Changed(Flag):
+    """The parts of the state."""
+
+    NOTHING = 0
+    CONVERSATIONS = auto()  # their titles, order, folders, drafts or queues
+    SELECTED = auto()  # which conversation is shown
+    RUNNING = auto()  # which conversations are being answered
+    FEATURES = auto()  # what the back end has
+    MODEL = auto()
+    CONTEXT = auto()  # another context, or none
+    VIEW = auto()  # the cells
+    NUMBERS = auto()  # what need not follow every view is to be written now
+    CELLS = auto()  # how many cells each conversation holds
+    USE = auto()  # how full the context of a conversation is
+    GROWTH = auto()  # the same, by the tokens of an answer: many times a second
+    SPANS = auto()  # where the messages of a conversation lie
+    RETENTION = auto()  # which messages are near the end of the context, or evicted
+    FORKS = auto()  # which shown messages have others at their place
+    DELETED = auto()  # what can be brought back
+    RANGE = auto()  # the positions that are chosen for an operation by hand
+    REBUILDING = auto()  # whether another context is being made
+    UNSAVED = auto()  # what the disk does not take
+    SERVED = auto()  # whether other programs are served
+    EMBEDDED = auto()  # whether there is an embedded model, and whether it is open
+    EFFECTS = auto()  # what operations by hand did
+    DEAD = auto()  # the engine has stopped for good
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What came of a command; see `Store.notify`."""
+
+    sentence: str
+    tone: Tone = ""
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error that is shown where one writes."""
+
+    sentence: str
+    detail: str = ""
+
+
+class Served(NamedTuple):
+    """The address at which other programs are served, "" while none are; and how many of their requests run."""
+
+    address: str = ""
+    n_running: int = 0
+
+
+class Range(NamedTuple):
+    """Positions `[p0, p1)` of a sequence; -1: start, end."""
+
+    seq_id: int
+    p0: int
+    p1: int
+
+
+MessageChange: TypeAlias = BranchChanged | MessagesAdded | MessagesChanged | AnswerEnded | MessagesDeleted
+Update: TypeAlias = Event | MessageChange | Notice | Problem

@@ -1,0 +1,215 @@
+"""What a person can ask of the application, as typed methods: widgets call them, `kvdesk.app.commands` does them.
+
+Every method returns at once; what comes of it is in the `Store`. This class does nothing: a window alone can be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kvdesk.cache.recording import Recording
+from kvdesk.chat import Attachment, ConversationId, MessageId
+from kvdesk.conversations.parameters import Parameters
+from kvdesk.protocol.messages import Command
+from kvdesk.protocol.operations import HandOperation, Operate
+from kvdesk.session.features import HubCommands, LabCommands, ModelCommands, ServeCommands, ServerCommands
+from kvdesk.settings import ContextSettings, Overflow
+from kvdesk.values import dataclass
+
+if TYPE_CHECKING:
+    from kvdesk.viewmodel.downloads import Offer
+
+
+@dataclass(frozen=True, slots=True)
+class ReportChoice:
+    """What a person lets into a report beside versions, settings without texts and what the model's cache can do.
+
+    texts    the chat that is open, and the texts that are otherwise left out of logs, settings and journal
+    folders  whole paths
+    """
+
+    logs: bool = True
+    journal: bool = True
+    texts: bool = False
+    folders: bool = False
+
+
+class Commands:
+    """An empty conversation means that none is shown: one is made. What has a part of its own is asked of that part."""
+
+    def __init__(self) -> None:
+        self.lab, self.models, self.hub = LabCommands(), ModelCommands(), HubCommands()
+        self.servers, self.serving = ServerCommands(), ServeCommands()
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    def send(self, conversation: ConversationId, text: str) -> None:
+        """Add a message of the person and ask for an answer; while one is written it waits in the queue."""
+
+    def stop(self, conversation: ConversationId) -> None:
+        """Stop the answer that is written."""
+
+    def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
+        """Answer the last question again, n times at once, as branches."""
+
+    def ask_starter(self, name: str) -> None:
+        """Ask the questions of a card of the empty chat."""
+
+    def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> None:
+        """Continue this answer, or the last one, where it ended."""
+
+    def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
+        """Ask what sending this text would cost, in the place of a message if one is named: `TurnPreview`."""
+
+    # --- messages -----------------------------------------------------------------------------------------------------
+
+    def edit_question(self, conversation: ConversationId, message: MessageId, text: str) -> None:
+        """Send a question in other words, as a branch beside the first."""
+
+    def edit_answer(self, conversation: ConversationId, message: MessageId, text: str, *, go_on: bool) -> None:
+        """The model's answer in other words, as a branch; `go_on`: the model continues it."""
+
+    def pin_message(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
+        """Pin a message, or unpin it."""
+
+    def delete_message(self, conversation: ConversationId, message: MessageId, *, with_pair: bool) -> None:
+        """Delete a message; `with_pair`: the question with all versions of its answer."""
+
+    def undelete_messages(self, conversation: ConversationId) -> None:
+        """Bring back what was deleted last."""
+
+    def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
+        """Show the branch through this message."""
+
+    def compare(self, conversation: ConversationId, message: MessageId) -> None:
+        """Put the answers at the place of this one side by side."""
+
+    # --- drafts, queue, attachments -----------------------------------------------------------------------------------
+
+    def keep_draft(self, conversation: ConversationId, text: str) -> None:
+        """What is typed and not sent, soon enough to outlive a crash."""
+
+    def cancel_queued(self, conversation: ConversationId, index: int, text: str, *, edited: bool = False) -> None:
+        """A queued message waits no longer; `edited`: it is in the message box again."""
+
+    def move_queued(self, conversation: ConversationId, index: int, text: str, to: int) -> None:
+        """A queued message waits at another place."""
+
+    def release_queue(self, conversation: ConversationId) -> None:
+        """Send what waits."""
+
+    def attach(self, conversation: ConversationId, attachments: tuple[Attachment, ...]) -> None:
+        """These are attached to the draft from now on."""
+
+    def attach_files(self, conversation: ConversationId, paths: Sequence[str]) -> None:
+        """Read files as attachments of the draft."""
+
+    def cancel_reading(self, number: int) -> None:
+        """Stop reading a file."""
+
+    def read_again(self, conversation: ConversationId, attachment: Attachment, encoding: str) -> None:
+        """Read the file of an attachment in another encoding."""
+
+    # --- conversations ------------------------------------------------------------------------------------------------
+
+    def new_chat(self) -> None:
+        """Show an empty conversation."""
+
+    def select(self, conversation: ConversationId) -> None:
+        """Show a conversation."""
+
+    def rename(self, conversation: ConversationId, title: str) -> None:
+        """Give it another title."""
+
+    def pin(self, conversation: ConversationId, *, pinned: bool) -> None:
+        """Pin it to the top of the list, or unpin it."""
+
+    def archive(self, conversation: ConversationId, *, archived: bool) -> None:
+        """Archive it, or take it out of the archive."""
+
+    def move(self, conversation: ConversationId, folder: str) -> None:
+        """Into a folder; "": out of its folder."""
+
+    def rename_folder(self, folder: str, name: str) -> None:
+        """Give a folder another name; "": its chats are in no folder then."""
+
+    def delete(self, conversation: ConversationId) -> None:
+        """Delete it; for some seconds that can be undone."""
+
+    def undo_delete(self) -> None:
+        """Bring back the conversation that was deleted last."""
+
+    def search(self, text: str) -> None:
+        """Search all chats."""
+
+    def open_found(self, conversation: ConversationId, message: MessageId | None) -> None:
+        """Show a conversation at a message that the search found."""
+
+    def set_overflow(self, conversation: ConversationId, overflow: Overflow) -> None:
+        """Choose what happens when its context is full."""
+
+    def set_parameters(self, conversation: ConversationId, parameters: Parameters) -> None:
+        """System prompt, sampling and template from its next answer on."""
+
+    def preview_prompt(self, conversation: ConversationId, parameters: Parameters, number: int) -> None:
+        """Ask how its prompt would be with these: `PromptPreview`."""
+
+    def export(self, path: Path, conversations: Sequence[ConversationId]) -> None:
+        """Write conversations to a file, in the format of its ending."""
+
+    def import_chats(self, path: Path) -> None:
+        """Ask which chats of a file are to be added."""
+
+    def save_unsaved(self, path: Path) -> None:
+        """Write the messages that the disk does not take to this file too."""
+
+    # --- cache --------------------------------------------------------------------------------------------------------
+
+    def submit(self, command: Command) -> None:
+        """Send a command to the engine as it is."""
+
+    def operate(self, operation: HandOperation) -> None:
+        """Do an operation by hand: `OperationDone` or `CommandFailed`."""
+        self.submit(Operate(operation))
+
+    def cancel_work(self) -> None:
+        """End what `Working` reports."""
+
+    def fork(self, conversation: ConversationId, message: MessageId | None, p0: int = -1, p1: int = -1) -> None:
+        """A new conversation with the messages up to this one (None: all) that shares the cells of `[p0, p1)`; -1: from
+        the start, to the end.
+        """
+
+    def rebuild(self, context: ContextSettings, keep: str) -> None:
+        """A new context with these settings, remembered once it was made; `keep`: see `RebuildContext`."""
+
+    def save_recording(self, path: Path, recording: Recording) -> None:
+        """Write a journal as JSON lines."""
+
+    def watch(self, watched: bool) -> None:
+        """Whether the cache is looked at: snapshots are made only then."""
+
+    # --- models, application ------------------------------------------------------------------------------------------
+
+    def open_model(self, path: Path) -> None:
+        """Open a model file."""
+
+    def open_state(self, path: Path) -> None:
+        """Show a saved KV cache in a window of its own."""
+
+    def open_embedded(self) -> None:
+        """Open the model that comes with kvdesk."""
+
+    def reconnect(self) -> None:
+        """Connect again to the server that was connected last."""
+
+    def download(self, offer: Offer) -> None:
+        """Download the model that the empty chat offers."""
+
+    def show_about(self) -> None:
+        """Show versions and licences."""
+
+    def report_problem(self, path: Path, choice: ReportChoice) -> None:
+        """Write a report of a problem."""

@@ -1,0 +1,111 @@
+"""What can be asked of the parts that a build can do without: the laboratory, models and their hub, servers, serving.
+
+Their controllers in `kvdesk.app` carry it out. These classes do nothing, as `Commands`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kvdesk.settings import KnownServer
+
+if TYPE_CHECKING:
+    from kvdesk.protocol.experiment import Request
+    from kvdesk.viewmodel.downloads import Offer
+    from kvdesk.viewmodel.lab import PastResult
+
+
+class LabCommands:
+    """Of the laboratory."""
+
+    def ask_needs(self, request: Request) -> None:
+        """Ask what an experiment would take: `LabPage.show_needs`."""
+
+    def begin(self, request: Request) -> None:
+        """Run an experiment."""
+
+    def cancel(self, why: str = "") -> None:
+        """End the one that runs. `why`: a sentence, where a person did not ask for it."""
+
+    def ask_results(self, experiment_id: str) -> None:
+        """Ask for its past results: `LabPage.show_results`."""
+
+    def open_report(self, past: PastResult) -> None:
+        """Open the report of a result."""
+
+    def delete_results(self, results: tuple[PastResult, ...]) -> None:
+        """Move results to the trash."""
+
+
+class ModelCommands:
+    """Of the models on this computer."""
+
+    def refresh(self) -> None:
+        """Look through the folders again."""
+
+    def mark(self, path: Path, *, favourite: bool) -> None:
+        """Mark a model as a favourite, or not."""
+
+    def delete(self, path: Path) -> None:
+        """Delete the files of a model: the person has said yes."""
+
+
+class HubCommands:
+    """Of the model hub, and of downloads by their keys."""
+
+    def fill(self) -> None:
+        """The part is shown; nothing is asked of the network yet."""
+
+    def search(self, words: str) -> None:
+        """Search for models, or show those of a repository that is named."""
+
+    def list_files(self, repo: str) -> None:
+        """Ask which models a repository has."""
+
+    def get(self, offer: Offer) -> None:
+        """Download a model."""
+
+    def pause(self, key: str) -> None:
+        """Pause a download."""
+
+    def resume(self, key: str) -> None:
+        """Go on with it."""
+
+    def drop(self, key: str) -> None:
+        """Cancel it, or take it off the list."""
+
+    def open(self, key: str) -> None:
+        """Open the model that was downloaded."""
+
+    def set_access(self, endpoint: str, token: str | None) -> None:
+        """Address of the hub, and the token; None: as it is."""
+
+
+class ServerCommands:
+    """Of servers that answer. A key of None is the one that is known."""
+
+    def test(self, url: str, key: str | None) -> None:
+        """Ask what is there: `ConnectSection.show_found` or `show_problem`."""
+
+    def connect_to(self, server: KnownServer, key: str | None) -> None:
+        """Open its model."""
+
+    def forget(self, url: str) -> None:
+        """It is not listed any more, and its key not kept."""
+
+    def read_key(self, url: str) -> None:
+        """Ask for the key of a known server: `ConnectSection.show_key`."""
+
+
+class ServeCommands:
+    """Of serving other programs."""
+
+    def begin(self) -> None:
+        """Serve, with the settings as they are now."""
+
+    def end(self) -> None:
+        """Stop serving."""
+
+    def renew_key(self) -> None:
+        """Make another key."""

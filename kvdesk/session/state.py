@@ -1,0 +1,272 @@
+"""Everything that is known at one moment, and what can be read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kvdesk.cache.recording import Recording
+from kvdesk.chat import Attachment, Conversation, ConversationId, MessageId, TurnStats
+from kvdesk.conversations.changes import (
+    QueueState,
+)
+from kvdesk.errors import NO_TOKENIZER
+from kvdesk.protocol.cache import (
+    CacheView,
+    ContextInfo,
+    Lease,
+    MessageSpan,
+    MessageSpans,
+    OperationDone,
+)
+from kvdesk.protocol.chat import (
+    ContextUse,
+    ModelInfo,
+)
+from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
+from kvdesk.protocol.operations import Capability
+from kvdesk.session.changed import Range, Served
+from kvdesk.translation import tr
+from kvdesk.values import dataclass, field
+from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.palette import branch_index, request_index
+from kvdesk.viewmodel.readout import cells_of_owners, totals
+
+_COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
+MAX_EFFECTS: Final = 256
+"""Operations by hand whose effects are kept for the timeline; the oldest go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A sequence that can be operated on. `seq_id` is -1 for a conversation that is swapped out and has none.
+
+    n_cells, pos_max  as the last cache view has them, 0 and -1 without cells; swapped_bytes: 0 where not swapped out
+    """
+
+    seq_id: int
+    conversation: ConversationId | None
+    title: str
+    n_cells: int
+    pos_max: int
+    swapped_bytes: int = 0
+
+
+MAX_LEASES: Final = 10_000
+"""Changes of the leases that are kept for the timeline: each request of another program is one."""
+Leases = Mapping[int, Lease]
+"""The lease of every sequence in use, by seq_id."""
+
+
+@dataclass(slots=True)
+class History:
+    """Of one context: the leases since each operation that changed them, and the operations by hand, by number."""
+
+    leases: list[tuple[int, Leases]] = field(default_factory=list)
+    effects: dict[int, OperationDone] = field(default_factory=dict)
+
+    def leases_at(self, operation: int) -> Leases:
+        """The leases after operation number `operation`; the first known ones where those are later."""
+        found: Leases = self.leases[0][1] if self.leases else {}
+        for number, leases in self.leases:
+            if number > operation:
+                break
+            found = leases
+        return found
+
+
+class State:
+    """The fields are changed by `Store` alone."""
+
+    def __init__(self) -> None:
+        self.conversations: dict[ConversationId, Conversation] = {}  # by id, the one used last first
+        self.selected: ConversationId | None = None  # the one that is shown
+        self.answering: dict[MessageId, ConversationId] = {}  # every answer that is being written
+        self.requests: set[ConversationId] = set()  # of those answered, other programs'
+        self.model: ModelInfo | None = None
+        self.context: ContextInfo | None = None
+        self.view: CacheView | None = None
+        self.leases: Leases = {}  # of the view
+        self.sequences: Mapping[ConversationId, int] = {}  # of the view: in which each one goes on
+        self.cells: dict[ConversationId, int] = {}  # of which something is known, as `use`
+        self.use: dict[ConversationId, ContextUse] = {}  # by the branch that is shown
+        self.written: dict[ConversationId, int] = {}  # the sequence of its answer that is, or was, written
+        self.dead = False
+        self.features: frozenset[Feature] = OF_ENGINE  # of the back end; all, until it says which
+        self.limit = ""  # what its server could show of its cache and does not, and what helps
+        self.possible: Mapping[str, Capability] = {}
+        self.spans: dict[ConversationId, MessageSpans] = {}
+        self.retention: dict[ConversationId, Mapping[MessageId, str]] = {}  # see `MessageRetention`
+        self.history = History()
+        self.turns: dict[ConversationId, TurnStats] = {}  # what the last answer of each one took
+        self.past: tuple[Recording, History] | None = None  # the journal of the context before, until another model
+        self.measured = Measurements()
+        self.texts: dict[int, str] = {}  # of token ids that are known
+        self.queues: Mapping[ConversationId, QueueState] = {}  # what the queue of each one waits for
+        self.forks: Mapping[MessageId, tuple[MessageId, ...]] = {}  # shown messages with others at their place
+        self.undeletable: set[ConversationId] = set()  # of which messages were deleted that can come back
+        self.messages_last = False  # messages were deleted after the last conversation that was
+        self.deleted: tuple[str, ...] = ()  # titles of the conversations that can come back, the last one at the end
+        self.reading: Mapping[ConversationId, Mapping[int, str]] = {}  # files that are read, by number: their names
+        self.encodings: Mapping[Attachment, str] = {}  # in which a file was read that can be read in another
+        self.range: Range | None = None  # of positions, chosen for an operation by hand
+        self.rebuilding = False  # another context is being made
+        self.unsaved = ""  # what the disk does not take, as a sentence
+        self.served = Served()
+        self.has_embedded = False  # the model that comes with kvdesk is installed
+        self.is_toy = False  # that model is open
+
+    @property
+    def running(self) -> frozenset[ConversationId]:
+        """The conversations that are being answered: each until its last answer has ended."""
+        return frozenset(self.answering.values())
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether an answer is being written in the conversation that is shown."""
+        return self.selected is not None and self.selected in self.running
+
+    @property
+    def shown(self) -> Conversation | None:
+        """The conversation that is shown."""
+        return self.conversations.get(self.selected) if self.selected is not None else None
+
+    @property
+    def idle(self) -> ConversationId | None:
+        """The conversation that is shown; None while it is being answered."""
+        return None if self.is_answering else self.selected
+
+    @property
+    def can_chat(self) -> bool:
+        """Whether the model that is open, if one is, has text."""
+        return self.model is None or self.model.has_text
+
+    @property
+    def why_not_continued(self) -> str:
+        """Why no answer can be continued; "" where one can."""
+        if self.dead:
+            return tr("The engine has stopped. Restart kvdesk.")
+        return self.missing(Feature.CONTINUE) or ("" if self.can_chat else tr(NO_TOKENIZER))
+
+    @property
+    def turn(self) -> TurnStats | None:
+        """What the last answer of the shown conversation took; None before the first."""
+        return self.turns.get(self.selected) if self.selected is not None else None
+
+    def missing(self, feature: Feature) -> str:
+        """What to say where the back end does not have it; empty where it has."""
+        return "" if feature in self.features else tr(MISSING[feature])
+
+    @property
+    def undoable(self) -> tuple[int, ...]:
+        return self.view.undoable if self.view else ()
+
+    def retention_of(self, conversation: ConversationId) -> Mapping[MessageId, str]:
+        """How far its messages are from being evicted; before its first turn, those evicted in earlier runs."""
+        known = self.conversations.get(conversation)
+        stored = dict.fromkeys(known.evicted.messages, "evicted") if known is not None else {}
+        return self.retention.get(conversation, stored)
+
+    def title(self, conversation: ConversationId | None, seq_id: int) -> str:
+        known = self.conversations.get(conversation) if conversation else None
+        return (known.title or tr("New chat")) if known else tr("sequence {seq_id}").format(seq_id=seq_id)
+
+    def looks(self, leases: Leases) -> tuple[dict[int, int], dict[int, str]]:
+        """Colours (`palette.branch_index`) and titles of sequences, for a map."""
+        known = {seq: lease for seq, lease in leases.items() if lease.conversation in self.conversations}
+        colours = {s: branch_index(self.conversations[of.conversation].colour, of.branch) for s, of in known.items()}
+        requests = {seq: request_index(seq) for seq, lease in leases.items() if lease.client}
+        return colours | requests, {seq: self.title_in(leases, seq) for seq in (*known, *requests)}
+
+    def title_in(self, leases: Leases, seq_id: int) -> str:
+        """Title of the conversation that has the sequence; with its seq_id where the conversation has several, which
+        are not numbered as the chat numbers its branches.
+        """
+        lease = leases.get(seq_id)
+        if lease is not None and lease.client:
+            return tr("request of {program}").format(program=lease.client)
+        title = self.title(lease.conversation if lease else None, seq_id)
+        return (
+            tr("{title}, sequence {seq_id}").format(title=title, seq_id=seq_id) if branch_of(leases, seq_id) else title
+        )
+
+    def held(self) -> list[tuple[str, int]]:
+        """Title and cells of every conversation and request in the cache, with all its branches, by seq_id. A cell that
+        several of them share counts for each.
+        """
+        if self.view is None:
+            return []
+        cells, found = cells_of_owners(self.view), {}
+        for seq_id, lease in sorted(self.leases.items()):
+            if lease.conversation in cells and lease.conversation not in found:
+                title = self.title_in(self.leases, seq_id) if lease.client else self.title(lease.conversation, seq_id)
+                found[lease.conversation] = title, cells[lease.conversation]
+        return list(found.values())
+
+    @property
+    def n_cells(self) -> int:
+        """Cells in use in the view, whoever has them."""
+        return totals(self.view.snapshot).used if self.view is not None else 0
+
+    def branches(self) -> dict[ConversationId, tuple[int, ...]]:
+        """Numbers of the branches in the cache, ascending, of every conversation that has several there."""
+        found: dict[ConversationId, list[int]] = {}
+        for lease in self.leases.values():
+            found.setdefault(lease.conversation, []).append(lease.branch)
+        return {name: tuple(sorted(numbers)) for name, numbers in found.items() if len(numbers) > 1}
+
+    def branch_ends(self, conversation: ConversationId | None) -> dict[MessageId, tuple[int, int]] | None:
+        """The branches of a conversation in the cache: the last message of each, its number, and its seq_id. None while
+        no views come, so that nobody knows.
+        """
+        if self.view is None:
+            return None
+        leases = ((seq, lease) for seq, lease in self.leases.items() if lease.conversation == conversation)
+        return {lease.last: (lease.branch, seq) for seq, lease in leases if lease.last is not None}
+
+    def targets(self) -> tuple[Target, ...]:
+        """All sequences with cells or an owner, by seq_id, then conversations that are swapped out."""
+        if self.view is None:
+            return ()
+        saved = {self.sequences.get(name, -1): size for name, size in self.view.swapped}
+        owners = {seq: lease.conversation for seq, lease in self.leases.items()}
+        found = []
+        for span in self.view.snapshot.sequences:
+            seq_id = int(span.seq_id)
+            owner = owners.pop(seq_id, None)
+            if span.n_cells or owner:
+                title = self.title_in(self.leases, seq_id)
+                found.append(Target(seq_id, owner, title, span.n_cells, span.pos_max, saved.get(seq_id, 0)))
+        for seq_id, owner in owners.items():
+            found.append(Target(seq_id, owner, self.title_in(self.leases, seq_id), 0, -1, saved.get(seq_id, 0)))
+        found.sort(key=lambda target: target.seq_id)
+        gone = ((name, size) for name, size in self.view.swapped if name not in self.sequences)
+        return (*found, *(Target(-1, name, self.title(name, -1), 0, -1, size) for name, size in gone))
+
+    def target_of(self, conversation: ConversationId | None) -> Target | None:
+        """The sequence in which a conversation goes on, None where it has none and is not swapped out."""
+        if conversation is None:
+            return None
+        seq_id = self.sequences.get(conversation, -1)
+        return next((t for t in self.targets() if (t.conversation, t.seq_id) == (conversation, seq_id)), None)
+
+    def span_of(self, conversation: ConversationId, message: MessageId) -> MessageSpan | None:
+        """Where a message lies in its sequence, None while it is not known."""
+        spans = self.spans.get(conversation)
+        return next((span for span in spans.spans if span.message == message), None) if spans else None
+
+    def answer(self, operation: str) -> tuple[bool, str]:
+        """Whether this model and context allow an operation (named as in the capability matrix), and the sentence to
+        show with it: why not, or what is lost; empty where there is nothing to say."""
+        row = self.possible.get(operation)
+        if row is None:
+            return True, ""
+        return row.allowed, row.why if row.answer != "yes" else ""
+
+
+def branch_of(leases: Leases, seq_id: int) -> int:
+    """Number of the branch; 0 where the conversation has no other in the cache, or the sequence has no owner."""
+    lease = leases.get(seq_id)
+    if lease is None or sum(other.conversation == lease.conversation for other in leases.values()) < 2:
+        return 0
+    return lease.branch

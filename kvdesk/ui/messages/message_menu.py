@@ -1,0 +1,95 @@
+"""The menu of a message: what can be done with its text, and with its cells."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu, QWidget
+
+from kvdesk.chat import Message, ended_early
+from kvdesk.session import Store
+from kvdesk.translation import tr
+from kvdesk.ui.markdown.plain_text import plain_text
+from kvdesk.ui.messages.message_widget import MessageWidget
+from kvdesk.ui.operations.menus import fill_message_menu
+from kvdesk.ui.widgets.kit import Kit
+
+
+def message_menu(parent: QWidget, kit: Kit, widget: MessageWidget | None, *, is_last: bool) -> QMenu | None:
+    """The menu of a message as it is now; None where it is not shown."""
+    if widget is None:
+        return None
+    menu = QMenu(parent)
+    menu.setToolTipsVisible(True)
+    _add_copies(menu, widget)
+    _add_changes(menu, kit, widget, is_last=is_last)
+    if widget.message.role == "assistant" and is_last:
+        for n, name in ((1, tr("Answer again")), (3, tr("Three more answers at once"))):
+            again = menu.addAction(name, kit.act("chat.regenerate" if n == 1 else "chat.regenerate_three"))
+            again.setEnabled(not kit.store.is_answering and kit.store.can_chat and not kit.store.dead)
+            again.setToolTip(tr("Each answer becomes a branch; the question is prefilled only once"))
+    menu.addSeparator()
+    fill_message_menu(menu, kit, widget.message.conversation, widget.message.id)
+    _add_deletions(menu, kit, widget.message)
+    return menu
+
+
+def why_not_continued(store: Store, message: Message | None) -> str:
+    """Why this answer cannot be continued now; "" where it can. None: there is none."""
+    if message is None or message.role != "assistant":
+        return tr("This chat has no answer to continue.")
+    if store.is_answering:
+        return tr("An answer is being written; stop it first.")
+    if not ended_early(message):
+        return tr("The model has ended this answer by itself.")
+    return store.why_not_continued
+
+
+def _add_copies(menu: QMenu, widget: MessageWidget) -> None:
+    clipboard, message = QGuiApplication.clipboard(), widget.message
+    if selected := widget.selected_text:
+        menu.addAction(tr("Copy the selection"), lambda: clipboard.setText(selected))
+    if message.role != "assistant":
+        menu.addAction(tr("Copy the message"), lambda: clipboard.setText(message.text))
+        return
+    menu.addAction(tr("Copy as Markdown"), lambda: clipboard.setText(message.text))
+    menu.addAction(tr("Copy as plain text"), lambda: clipboard.setText(plain_text(message.text)))
+
+
+def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool) -> None:
+    """Edit, continue, pin."""
+    message, store, commands = widget.message, kit.store, kit.commands
+    if message.role == "user":
+        edit = menu.addAction(tr("Edit…"), widget.ask_for_edit)
+        edit.setToolTip(tr("Edit it here, and have that answered in a new branch; this one stays"))
+        edit.setEnabled(not store.is_answering and store.can_chat)
+    elif message.role == "assistant" and message.text:
+        edit = menu.addAction(tr("Edit the answer…"), widget.ask_for_edit)
+        edit.setToolTip(tr("Your text becomes a version beside this one; the model can continue it"))
+        edit.setEnabled(not store.is_answering)
+        go_on = menu.addAction(
+            tr("Continue the answer"), lambda: commands.continue_answer(message.conversation, message.id)
+        )
+        why, tip = why_not_continued(store, message), tr("Continue where it ended: only new tokens are computed")
+        if not is_last:
+            tip = tr("It goes on in a version beside it, on a branch of its own; what follows it here stays")
+        go_on.setToolTip(why or tip)
+        go_on.setEnabled(not why)
+    pin = menu.addAction(tr("Pin") if not message.pinned else tr("Unpin"))
+    pin.triggered.connect(lambda: commands.pin_message(message.conversation, message.id, pinned=not message.pinned))
+    pin.setToolTip(tr("Pinned messages are listed over the chat. A pin does not keep a message in the context."))
+    pin.setEnabled(message.state != "streaming")
+
+
+def _add_deletions(menu: QMenu, kit: Kit, message: Message) -> None:
+    menu.addSeparator()
+    for with_pair, name, tip in (
+        (False, tr("Delete this message"), tr("Only this one: what follows stays. It can be undone")),
+        (True, tr("Delete question and answer"), tr("The question with all versions of its answer")),
+    ):
+        delete = menu.addAction(
+            name, partial(kit.commands.delete_message, message.conversation, message.id, with_pair=with_pair)
+        )
+        delete.setToolTip(tip)
+        delete.setEnabled(not kit.store.is_answering)
