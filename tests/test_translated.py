@@ -56,7 +56,7 @@ SHOWN: Final[dict[str, tuple[int, ...]]] = {
     "IconButton": (2, 3),
     "Action": (1,),
     "Collapsible": (1,),
-    "ThinProgress": (1,),
+    "ThinProgress": (0,),
     "SmallMap": (1,),
     "Row": (0, 1),
     "Column": (0, 1),

@@ -23,7 +23,6 @@ from kvdesk.store.addition import Addition
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.dialogs import bring_to_front
 from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.palette import N_COLOURS
 
@@ -78,7 +77,7 @@ class ChatImport(QObject):
     def start(self, path: Path) -> None:
         """Read the file, and ask whether its chats are to be added."""
         if self._run is not None and self.dialog is not None:
-            bring_to_front(self.dialog)
+            self.dialog.bring_up()
             return
         self._run = run = _Run(path, self._chats.service.conversations)
         if self.dialog is not None:
@@ -95,7 +94,7 @@ class ChatImport(QObject):
         dialog.confirmed.connect(self._on_confirmed)
         dialog.cancelled.connect(self.cancel)
         dialog.show_reading(0, 0)
-        bring_to_front(dialog)
+        dialog.bring_up()
         return dialog
 
     @Slot()

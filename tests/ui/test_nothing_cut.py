@@ -170,8 +170,8 @@ def test_nothing_is_cut(qapp: QApplication, qtbot: QtBot, language: str, width: 
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
-def test_what_is_elided_says_the_whole_in_its_tooltip(theme: Theme, qtbot: QtBot) -> None:
-    choice, button = Choice(theme), ElidedButton("A name that is longer than the room there is")
+def test_what_is_elided_says_the_whole_in_its_tooltip(qtbot: QtBot) -> None:
+    choice, button = Choice(), ElidedButton("A name that is longer than the room there is")
     choice.addItem("A choice that is longer than the room there is")
     button.setToolTip("What it does")
     for widget, text in ((choice, choice.currentText()), (button, f"{button.full_text}\nWhat it does")):

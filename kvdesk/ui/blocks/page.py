@@ -28,7 +28,7 @@ class BlocksPage(QWidget):
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(2)
-        self.colour = Choice(theme)
+        self.colour = Choice()
         self.colour.setAccessibleName(tr("Colour the blocks by"))
         for by in BlockColour:
             self.colour.addItem(tr("By {property}").format(property=tr(by.value)), by)

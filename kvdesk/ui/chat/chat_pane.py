@@ -77,7 +77,7 @@ class ChatPane(QWidget):
         self._untold = False  # something was typed that is not kept
         self.header = PaneHeader(kit)
         self.header.overflow.chosen.connect(self._on_overflow_chosen)
-        self._progress = ThinProgress(theme, tr("Work under way"))
+        self._progress = ThinProgress(tr("Work under way"))
         self._view = ChatView(kit)
         self.find_bar = FindBar(kit, self._view)
         self.pinned = PinnedBar(kit, self._view.jump_to)

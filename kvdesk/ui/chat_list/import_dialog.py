@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QDialog, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QWidget
 
 from kvdesk.conversations.porting.summary import Summary, rows
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ThinProgress, label, set_tone
-from kvdesk.ui.widgets.sizes import DIALOG_MARGINS
+from kvdesk.ui.widgets.dialog import Dialog, facts, sentence
 from kvdesk.ui.widgets.theme import Theme
 
-WIDTH_PX = 520
 
-
-class ImportDialog(QDialog):
+class ImportDialog(Dialog):
     """Passive: shows what its methods are told."""
 
     confirmed = Signal(bool)
@@ -23,55 +21,29 @@ class ImportDialog(QDialog):
     """It was closed before anything was imported."""
 
     def __init__(self, theme: Theme, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(tr("Import chats"))
+        super().__init__(theme, parent, tr("Import chats"))
         self._summary: Summary | None = None
         self._ended = False
-        self._facts: dict[str, QLabel] = {}
-        self._title = label(name, weight="strong")
-        self._title.setWordWrap(True)
-        self._sentence = label("", tone="secondary")
-        self._sentence.setWordWrap(True)
-        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._progress = ThinProgress(theme, tr("Progress of the import"))
-        self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(16)
-        self._grid.setVerticalSpacing(4)
-        self._grid.setColumnStretch(1, 1)
+        self.facts: dict[str, str] = {}
+        """What is shown of the file, by name."""
+        title = label(name, weight="strong")
+        title.setWordWrap(True)
+        self._sentence = sentence("")
+        self._progress = ThinProgress(tr("Progress of the import"))
         self.copies = QCheckBox(tr("Import once more what is here already, as copies"))
         self.copies.toggled.connect(self._show_button)
         self.copies.hide()
-        self.import_button = QPushButton(tr("Import"))
-        self.import_button.setProperty("primary", True)
+        self.import_button = self.add_primary(tr("Import"))
         self.import_button.setEnabled(False)
         self.import_button.clicked.connect(self._on_import_clicked)
-        self.close_button = QPushButton(tr("Cancel"))
-        self.close_button.clicked.connect(self.reject)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addStretch(1)
-        buttons.addWidget(self.close_button)
-        buttons.addWidget(self.import_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(*DIALOG_MARGINS)
-        column.setSpacing(12)
-        column.addWidget(self._title)
-        column.addWidget(self._sentence)
-        column.addWidget(self._progress)
-        column.addLayout(self._grid)
-        column.addWidget(self.copies)
-        column.addStretch(1)
-        column.addLayout(buttons)
-        column.addStrut(theme.px(WIDTH_PX))  # a minimum of the dialog itself would let its buttons be cut
+        self.close_button = self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        for widget in (title, self._sentence, self._progress, self.copies):
+            self.column.addWidget(widget)
+        self.column.addStretch(1)
 
     @property
     def sentence(self) -> str:
         return self._sentence.text()
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """What is told of the file, by name."""
-        return {name: value.text() for name, value in self._facts.items()}
 
     def show_reading(self, done: int, total: int) -> None:
         """Bytes that were read, and of all."""
@@ -88,18 +60,12 @@ class ImportDialog(QDialog):
         whole = tr("All of these chats are imported, or none.") if not summary.n_known else some
         known = tr("All of these chats are here already.") if summary.n_known else tr("All of its chats are empty.")
         self._say(whole if summary.n_new else known)
-        for row, (name, value) in enumerate(rows(summary)):
-            told = label(value)
-            told.setWordWrap(True)
-            told.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            told.setAccessibleName(f"{name}: {value}")
-            self._facts[name] = told
-            self._grid.addWidget(label(name, tone="secondary"), row, 0, Qt.AlignmentFlag.AlignTop)
-            self._grid.addWidget(told, row, 1)
+        self.facts = dict(rows(summary))
+        self.column.insertLayout(self.column.indexOf(self.copies), facts(self.facts.items()))
         self.copies.setVisible(bool(summary.n_known))
         self._show_button()
         (self.import_button if self.import_button.isEnabled() else self.close_button).setFocus()
-        self._fit()
+        QTimer.singleShot(0, self, self.fit)  # Qt counts new labels once it has shown them
 
     def show_writing(self, n_messages: int, total: int) -> None:
         """Messages that were written, and of all."""
@@ -108,7 +74,7 @@ class ImportDialog(QDialog):
         self._say(tr("Saving: {n} of {total} messages").format(n=f"{n_messages:,}", total=f"{total:,}"))
         self._progress.set_share(n_messages / max(total, 1))
 
-    def show_failure(self, sentence: str, detail: str = "") -> None:
+    def show_failure(self, reason: str, detail: str = "") -> None:
         """Nothing is imported, and why."""
         self._ended = True
         self._progress.set_share(None)
@@ -116,9 +82,9 @@ class ImportDialog(QDialog):
         self.copies.hide()
         self.close_button.setText(tr("Close"))
         self.close_button.setFocus()
-        self._say(sentence, "danger")
+        self._say(reason, "danger")
         self._sentence.setToolTip(detail)
-        self._fit()
+        self.fit()
 
     def end(self) -> None:
         """All is imported."""
@@ -147,13 +113,7 @@ class ImportDialog(QDialog):
         many = tr("Import {n} chats").format(n=f"{n:,}")
         self.import_button.setText(tr("Import one chat") if n == 1 else many if n else tr("Nothing to import"))
 
-    def _fit(self) -> None:
-        """As high as its texts are in this width."""
-        if (layout := self.layout()) is not None:
-            layout.activate()
-            self.resize(self.width(), layout.totalHeightForWidth(self.width()))
-
-    def _say(self, sentence: str, tone: str = "secondary") -> None:
-        self._sentence.setText(sentence)
-        self._sentence.setAccessibleName(sentence)
+    def _say(self, text: str, tone: str = "secondary") -> None:
+        self._sentence.setText(text)
+        self._sentence.setAccessibleName(text)
         set_tone(self._sentence, tone)

@@ -45,10 +45,10 @@ class RunView(QWidget):
         self._time = NumberLabel(widest="888 s" + tr(" of about {duration}").format(duration="888 s"))
         for number in (self._step, self._time):
             theme.give_font(number, "mono_small")
-        self._bar = ThinProgress(theme, tr("Progress of the experiment"))
+        self._bar = ThinProgress(tr("Progress of the experiment"))
         self._takes = label("", tone="secondary", scale="small")
         self._takes.setWordWrap(True)
-        self._series = Choice(theme)
+        self._series = Choice()
         self._series.setProperty("scale", "small")
         self._series.setAccessibleName(tr("Series that are drawn"))
         self._series.currentIndexChanged.connect(self._draw)

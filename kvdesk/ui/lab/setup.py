@@ -25,7 +25,6 @@ from kvdesk.ui.lab.source_choice import OTHER, SourceChoice
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.controls import Choice, label, plain_tip, set_tone, wheel_scrolls
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
-from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
 
 _HINT_GAP_PX: Final = 6
@@ -36,7 +35,7 @@ _ASK_MS: Final = 150  # after the last change
 class Setup(QWidget):
     """Asks what an experiment would take, and for its run."""
 
-    def __init__(self, theme: Theme, commands: Commands) -> None:
+    def __init__(self, commands: Commands) -> None:
         super().__init__()
         self._commands = commands
         self._question: Question | None = None
@@ -78,18 +77,18 @@ class Setup(QWidget):
         self._grid.setHorizontalSpacing(8)
         self._grid.setVerticalSpacing(2)
         self._grid.setColumnStretch(0, 1)
-        self._model = Choice(theme)
+        self._model = Choice()
         self._model.setAccessibleName(tr("Model"))
         self._model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._model.activated.connect(self._on_model)
         texts, every = tr("Text"), tr("All files (*)")
         files = f"{texts} (*.txt *.md);;{every}"
         own = tr("A text that comes with kvdesk")
-        self._text = SourceChoice(theme, tr("Text"), own, tr("Choose a text"), files)
+        self._text = SourceChoice(tr("Text"), own, tr("Choose a text"), files)
         self._text_title = label(tr("Text"), weight="strong")
         files = ";;".join((tr("JSON lines (*.jsonl)"), every))
         own = tr("Its own, made by a seed")
-        self._journal = SourceChoice(theme, tr("History"), own, tr("Choose a journal"), files)
+        self._journal = SourceChoice(tr("History"), own, tr("Choose a journal"), files)
         self._journal_title = label(tr("History"), weight="strong")
         self._text.changed.connect(self._ask)
         self._journal.changed.connect(self._ask)

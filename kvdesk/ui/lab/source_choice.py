@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QSizePolicy
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.controls import Choice, plain_tip
-from kvdesk.ui.widgets.theme import Theme
 
 OTHER: Final = marked("Choose a file…")
 
@@ -21,8 +20,8 @@ class SourceChoice(Choice):
 
     changed = Signal()
 
-    def __init__(self, theme: Theme, name: str, own: str, ask: str, what: str) -> None:
-        super().__init__(theme)
+    def __init__(self, name: str, own: str, ask: str, what: str) -> None:
+        super().__init__()
         self._own, self._ask, self._what = own, ask, what
         self._file: Path | None = None
         self.setAccessibleName(name)

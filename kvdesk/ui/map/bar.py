@@ -12,23 +12,22 @@ from kvdesk.translation import tr
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.widgets.controls import Choice, label
-from kvdesk.ui.widgets.theme import Theme
 
 
 class MapBar(QWidget):
     """Leads what a person chooses to `cells`."""
 
-    def __init__(self, theme: Theme, cells: CellMapView) -> None:
+    def __init__(self, cells: CellMapView) -> None:
         super().__init__()
         self._cells = cells
-        self.mode = _choice(theme, tr("Colour the cell map by"))
+        self.mode = _choice(tr("Colour the cell map by"))
         for mode in ColourBy:
             self.mode.addItem(tr("By {property}").format(property=_inside(tr(mode.value))), mode)
             self.mode.setItemData(
                 self.mode.count() - 1, tr("Colour: {meaning}").format(meaning=mode.meaning), Qt.ItemDataRole.ToolTipRole
             )
         self.mode.currentIndexChanged.connect(self._on_mode)
-        self.page_size = _choice(theme, tr("Tokens to a page"))
+        self.page_size = _choice(tr("Tokens to a page"))
         for size in PAGE_SIZES:
             self.page_size.addItem(str(size), size)
         self.page_size.setToolTip(tr("Tokens to a page of the simulated allocator"))
@@ -80,8 +79,8 @@ class MapBar(QWidget):
         self._pages.setVisible(bool(words))
 
 
-def _choice(theme: Theme, name: str) -> Choice:
-    choice = Choice(theme)
+def _choice(name: str) -> Choice:
+    choice = Choice()
     choice.setAccessibleName(name)
     choice.setProperty("scale", "small")
     choice.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)

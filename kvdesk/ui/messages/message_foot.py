@@ -13,7 +13,6 @@ from kvdesk.chat import FEW_TOKENS, Message, ended_early, finish_of
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import reasons, stats_parts, stats_tip
 
 _GAP_PX: Final = 8  # between the buttons and the line
@@ -42,10 +41,10 @@ def finish_word(answer: Message) -> str:
 class Waiting(QWidget):
     """Between sending and the first token: what the engine is reading, and how far it is."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self._text = label(tr("Waiting for the engine…"), tone="secondary", scale="small")
-        self._bar = ThinProgress(theme, tr("Reading the prompt"))
+        self._bar = ThinProgress(tr("Reading the prompt"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 0, 4)
         column.setSpacing(8)

@@ -132,7 +132,7 @@ class MessageWidget(Gradual):
         self._waiting: Waiting | None = None
         self._foot: MessageFoot | None = None
         if message.role == "assistant":
-            self._waiting, self._foot = Waiting(theme), MessageFoot(kit, self._copy)
+            self._waiting, self._foot = Waiting(), MessageFoot(kit, self._copy)
         for widget in (self._waiting, self._note, self._foot):
             if widget is not None:
                 column.addWidget(widget)

@@ -30,7 +30,7 @@ class DownloadRow(QWidget):
         self.text = ElidedLabel()
         self.text.setProperty("scale", "small")
         self.text.setProperty("tone", "secondary")
-        self.progress = ThinProgress(theme, tr("Progress of {name}").format(name=download.title))
+        self.progress = ThinProgress(tr("Progress of {name}").format(name=download.title))
         self.main, self.cancel = QPushButton(), QPushButton()
         self.main.setMinimumWidth(theme.px(_BUTTON_PX))
         self.cancel.setMinimumWidth(theme.px(_BUTTON_PX))

@@ -8,10 +8,10 @@ from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout
 
 from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
+from kvdesk.session.commands import Commands
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
-from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.readout import megabytes, seconds
 
 _ASK_MS: Final = 200  # after the last keystroke
@@ -26,15 +26,15 @@ _ROWS: Final = ("K", "V", marked("recurrent"), marked("compute"), marked("in all
 class ContextLedger(QFrame):
     """Asks for a preview shortly after the settings have changed."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, commands: Commands) -> None:
         super().__init__()
-        self._commands, theme = kit.commands, kit.theme
+        self._commands = commands
         self.setProperty("card", "effect")
         self._wanted: ContextSettings | None = None
         self._now: ContextInfo | None = None
         self._preview: ContextPreview | None = None
         self._values: dict[str, tuple[QLabel, QLabel]] = {}
-        self._keep = Choice(theme)
+        self._keep = Choice()
         self._keep.setProperty("scale", "small")
         self._keep.setAccessibleName(tr("What happens to the conversations in the cache"))
         for keep, words in _KEEPS.items():

@@ -54,7 +54,7 @@ class OperationsPanel(QWidget):
         self._is_chosen = False  # a target was, by hand or with its cells
         self._spec = REMOVE  # its call is shown
         self._buttons: dict[OperationSpec, QPushButton] = {}
-        self._target = Choice(theme)
+        self._target = Choice()
         self._target.setAccessibleName(tr("Sequence to operate on"))
         self._target.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._target.setMinimumContentsLength(8)

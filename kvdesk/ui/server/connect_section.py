@@ -25,13 +25,12 @@ from kvdesk.session import Commands
 from kvdesk.settings import KnownServer
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
-from kvdesk.ui.widgets.theme import Theme
 
 
 class ConnectSection(QWidget):
     """Passive: shows what its methods are told."""
 
-    def __init__(self, theme: Theme, commands: Commands) -> None:
+    def __init__(self, commands: Commands) -> None:
         super().__init__()
         self._commands = commands
         self._servers: tuple[KnownServer, ...] = ()
@@ -47,7 +46,7 @@ class ConnectSection(QWidget):
             tone="secondary",
         )
         about.setWordWrap(True)
-        self.known = Choice(theme)
+        self.known = Choice()
         self.known.setAccessibleName(tr("Known servers"))
         self.url = QLineEdit()
         self.url.setPlaceholderText(tr("Such as {address}").format(address="192.168.1.5:8080"))

@@ -57,7 +57,7 @@ class ServeSection(QWidget):
         self._new_key.clicked.connect(self._on_new_key)
         self.curl, self.copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
         self.curl.setToolTip(tr("Paste it into a terminal: it asks this model, with settings that keep the cache warm"))
-        self.program = Choice(theme)
+        self.program = Choice()
         self.program.setAccessibleName(tr("Program"))
         for title, name in (("curl", ""), *((agent.title, agent.name) for agent in AGENTS.values())):
             self.program.addItem(title, name)

@@ -13,7 +13,6 @@ from kvdesk.settings import ThemeChoice
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import Choice
 from kvdesk.ui.widgets.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
-from kvdesk.ui.widgets.theme import Theme
 
 _THEMES: Final = {
     ThemeChoice.SYSTEM: marked("Follow the system"),
@@ -25,8 +24,8 @@ _THEMES: Final = {
 class Appearance:
     """`choices`: by the name of their setting. The language only where there are several."""
 
-    def __init__(self, theme: Theme, settings: SettingsStore) -> None:
-        self._theme, self._settings = theme, settings
+    def __init__(self, settings: SettingsStore) -> None:
+        self._settings = settings
         self.choices: dict[str, Choice] = dict(self._make())
 
     def _make(self) -> Iterator[tuple[str, Choice]]:
@@ -40,7 +39,7 @@ class Appearance:
             yield self._choice("language", tr("Language"), names.items())
 
     def _choice(self, field: str, name: str, values: Iterable[tuple[str, Any]]) -> tuple[str, Choice]:
-        choice = Choice(self._theme)
+        choice = Choice()
         choice.setAccessibleName(name)
         for text, value in values:
             choice.addItem(text, value)

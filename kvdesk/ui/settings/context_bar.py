@@ -8,12 +8,12 @@ from typing import Any
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
 
+from kvdesk.session.commands import Commands
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 from kvdesk.ui.operations.context_ledger import ContextLedger
 from kvdesk.ui.settings.rows import texts_of
 from kvdesk.ui.widgets.controls import label
-from kvdesk.ui.widgets.kit import Kit
 
 
 class ContextBar(QFrame):
@@ -22,14 +22,14 @@ class ContextBar(QFrame):
     apply_clicked = Signal()
     revert_clicked = Signal()
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, commands: Commands) -> None:
         super().__init__()
         self.setAccessibleName(tr("The context is made again with these settings"))
         self._what = label("", weight="strong")
         self._what.setWordWrap(True)
         self._problem = label("", tone="danger", scale="small")
         self._problem.setWordWrap(True)
-        self.ledger = ContextLedger(kit)
+        self.ledger = ContextLedger(commands)
         self.revert, self.apply = QPushButton(tr("Revert")), QPushButton(tr("Apply and rebuild"))
         self.apply.setProperty("primary", True)
         self.apply.clicked.connect(self.apply_clicked)

@@ -49,7 +49,7 @@ def control_of(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWidget
     if kind is str or get_origin(kind) is tuple:
         return _long_control(theme, info, edited)
     if issubclass(kind, StrEnum):
-        combo = _EnumChoice(theme, kind)
+        combo = _EnumChoice(kind)
         combo.currentIndexChanged.connect(edited)
         return wheel_scrolls(combo)
     if high == RANDOM_SEED:
@@ -66,8 +66,8 @@ def control_of(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWidget
 class _EnumChoice(Choice):
     """The values of an enumeration. Qt keeps them as plain texts."""
 
-    def __init__(self, theme: Theme, kind: type[StrEnum]) -> None:
-        super().__init__(theme)
+    def __init__(self, kind: type[StrEnum]) -> None:
+        super().__init__()
         self._kind = kind
         for value in kind:
             self.addItem(_label_of(value), value)

@@ -32,7 +32,7 @@ class PresetBar(QWidget):
         super().__init__()
         self._values = values
         self._own: tuple[Preset, ...] = ()
-        self.choice = Choice(theme)
+        self.choice = Choice()
         self.choice.setAccessibleName(tr("Preset"))
         self.choice.setToolTip(tr("A preset sets all samplers at once, and the system prompt where it has one"))
         self.choice.activated.connect(self._on_activated)

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QDialog,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPlainTextEdit,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialogButtonBox, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import fit_to_screen, label
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.dialog import Dialog, facts
 from kvdesk.ui.widgets.icons import application_icon
-from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
 
@@ -38,47 +26,25 @@ class AboutFacts:
     notice: str = ""
 
 
-class AboutDialog(QDialog):
-    """Not modal. Two tables that one reads, which scroll together; the licence texts are folded."""
+class AboutDialog(Dialog):
+    """Two tables that one reads, which scroll together; the licence texts are folded."""
 
-    def __init__(self, theme: Theme, parent: QWidget, facts: AboutFacts) -> None:
-        super().__init__(parent)
-        self._facts = facts
-        self.setWindowTitle(tr("About kvdesk"))
-        inside = QWidget()
-        inside.setObjectName("column")
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, 8)
-        column.setSpacing(8)
-        column.addLayout(self._make_head())
-        for title, rows in ((tr("Versions"), facts.versions), (tr("Licences"), facts.licences)):
-            column.addSpacing(8)
-            column.addWidget(label(title, weight="strong"))
-            column.addLayout(_table(rows))
-        if facts.notice:
-            text = _page(theme, tr("Licence texts"), facts.notice)
+    def __init__(self, theme: Theme, parent: QWidget, about: AboutFacts) -> None:
+        super().__init__(theme, parent, tr("About kvdesk"))
+        self._facts = about
+        self.column.addLayout(self._make_head())
+        for title, rows in ((tr("Versions"), about.versions), (tr("Licences"), about.licences)):
+            self.column.addSpacing(8)
+            self.column.addWidget(label(title, weight="strong"))
+            self.column.addLayout(facts(rows, proper=True))
+        if about.notice:
+            text = _page(theme, tr("Licence texts"), about.notice)
             text.setMinimumHeight(theme.px(240))
-            column.addWidget(Collapsible(theme, tr("Licence texts"), text))
-        column.addStretch(1)
-        scroll = ScrollColumn()
-        scroll.setAccessibleName(tr("Versions and licences"))
-        scroll.setWidget(inside)
-        self.copy_button, close = QPushButton(tr("Copy the versions")), QPushButton(tr("Close"))
+            self.column.addWidget(Collapsible(theme, tr("Licence texts"), text))
+        self.column.addStretch(1)
+        self.copy_button = self.buttons.addButton(tr("Copy the versions"), QDialogButtonBox.ButtonRole.ActionRole)
         self.copy_button.clicked.connect(self._on_copy_clicked)
-        close.clicked.connect(self.close)
-        close.setDefault(True)
-        row = QHBoxLayout()
-        row.setContentsMargins(DIALOG_MARGIN_PX, 8, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX)
-        row.addWidget(self.copy_button)
-        row.addStretch(1)
-        row.addWidget(close)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(scroll, 1)
-        whole.addLayout(row)
-        self.resize(theme.px(560), theme.px(640))
-        fit_to_screen(self)
+        self.buttons.addButton(QDialogButtonBox.StandardButton.Close).setDefault(True)
 
     def _make_head(self) -> QHBoxLayout:
         icon = QLabel()
@@ -108,25 +74,6 @@ class AboutDialog(QDialog):
     @Slot()
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self.versions_text)
-
-
-def _table(rows: Iterable[tuple[str, str]]) -> QGridLayout:
-    """Names in the quiet tone, values beside them."""
-    grid = QGridLayout()
-    grid.setHorizontalSpacing(16)
-    grid.setVerticalSpacing(4)
-    grid.setColumnStretch(1, 1)
-    for n, (name, text) in enumerate(rows):
-        value = label(text)
-        value.setAccessibleName(f"{name}: {text}")
-        value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        key = label(name, tone="secondary")
-        for part, place in ((key, 0), (value, 1)):
-            part.setWordWrap(True)
-            part.setProperty("proper", True)  # names, in no language
-            grid.addWidget(part, n, place, Qt.AlignmentFlag.AlignTop)
-        key.setMinimumWidth(key.fontMetrics().averageCharWidth() * 22)
-    return grid
 
 
 def _page(theme: Theme, name: str, text: str) -> QPlainTextEdit:

@@ -31,7 +31,7 @@ class ActivityStrip(QWidget):
         self._theme, self._commands = theme, commands
         self.destroyed.connect(store.listen(self._on_changed))
         self.setAccessibleName(tr("Notices"))
-        self._work = _Work(theme)
+        self._work = _Work()
         self._work.cancel.clicked.connect(self._on_cancel_clicked)
         self._results: list[_Result] = []  # the newest last
         self._column = QVBoxLayout(self)
@@ -144,10 +144,10 @@ class ActivityStrip(QWidget):
 class _Work(QFrame):
     """What takes long."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.setProperty("card", "notice")
-        self._bar = ThinProgress(theme, tr("Work under way"))
+        self._bar = ThinProgress(tr("Work under way"))
         self._words = label("", tone="secondary", scale="small")
         self._words.setWordWrap(True)
         self.cancel = QPushButton(tr("Cancel"))

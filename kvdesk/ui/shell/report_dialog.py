@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QWidget
 
 from kvdesk.session.commands import Commands, ReportChoice
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
-from kvdesk.ui.widgets.controls import fit_to_screen, label
-from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.dialog import Dialog, sentence
+from kvdesk.ui.widgets.theme import Theme
 
 
-class ReportDialog(QDialog):
+class ReportDialog(Dialog):
     """Not modal."""
 
-    def __init__(self, parent: QWidget, commands: Commands) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme, parent: QWidget, commands: Commands) -> None:
+        super().__init__(theme, parent, tr("Report a problem"))
         self._commands = commands
-        self.setWindowTitle(tr("Report a problem"))
         self._boxes: dict[str, QCheckBox] = {}
-        inside = QWidget()
-        inside.setObjectName("column")
-        column = self._column = QVBoxLayout(inside)
-        column.setContentsMargins(DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, 8)
-        column.setSpacing(8)
-        column.addWidget(
-            _text(tr("One zip file is written where you choose. Nothing is sent: you give it to whom you want."))
-        )
-        column.addSpacing(4)
-        column.addWidget(label(tr("It always holds"), weight="strong"))
-        column.addWidget(
-            _text(
-                tr(
-                    "versions and processor, settings without their texts, and what can be done to the cache of the "
-                    "open model"
-                )
+        self._say(tr("One zip file is written where you choose. Nothing is sent: you give it to whom you want."))
+        self.column.addSpacing(4)
+        self.column.addWidget(label(tr("It always holds"), weight="strong"))
+        self._say(
+            tr(
+                "versions and processor, settings without their texts, and what can be done to the cache of the "
+                "open model"
             )
         )
-        column.addSpacing(4)
-        column.addWidget(label(tr("And, where it is ticked"), weight="strong"))
+        self.column.addSpacing(4)
+        self.column.addWidget(label(tr("And, where it is ticked"), weight="strong"))
         default = ReportChoice()
         self._add(
             "logs",
@@ -66,36 +56,10 @@ class ReportDialog(QDialog):
             tr("They may hold your name. Otherwise only the names of files are written."),
             ticked=default.folders,
         )
-        save, close = QPushButton(tr("Save…")), QPushButton(tr("Cancel"))
-        save.setProperty("primary", True)
-        save.clicked.connect(self._on_save_clicked)
-        close.clicked.connect(self.close)
-        row = QHBoxLayout()
-        row.setContentsMargins(DIALOG_MARGIN_PX, 8, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX)
-        row.setSpacing(8)
-        row.addStretch(1)
-        row.addWidget(close)
-        row.addWidget(save)
-        column.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setAccessibleName(tr("Contents of the report"))
-        scroll.setWidget(inside)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(scroll, 1)
-        whole.addLayout(row)
-        self.save_button = save
-
-    def showEvent(self, event: QShowEvent) -> None:
-        """As high as its sentences need in lines that one reads well."""
-        super().showEvent(event)
-        width = self.fontMetrics().averageCharWidth() * 80
-        below = self.save_button.sizeHint().height() + 8 + DIALOG_MARGIN_PX
-        self.resize(width, self._column.totalHeightForWidth(width) + below)
-        fit_to_screen(self)
+        self.column.addStretch(1)
+        self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self.save_button = self.add_primary(tr("Save…"))
+        self.save_button.clicked.connect(self._on_save_clicked)
 
     @property
     def choice(self) -> ReportChoice:
@@ -110,20 +74,16 @@ class ReportDialog(QDialog):
         box = self._boxes[name] = QCheckBox(text)
         box.setChecked(ticked)
         box.setAccessibleDescription(tip)
-        under = _text(tip)
-        under.setContentsMargins(24, 0, 0, 4)
-        self._column.addWidget(box)
-        self._column.addWidget(under)
+        self.column.addWidget(box)
+        self._say(tip, indent=24)
+
+    def _say(self, text: str, indent: int = 0) -> None:
+        words = sentence(text, scale="small")
+        words.setContentsMargins(indent, 0, 0, 4 if indent else 0)
+        self.column.addWidget(words)
 
     @Slot()
     def _on_save_clicked(self) -> None:
         if file := ask_where_to_save(self, tr("Save the report"), "kvdesk-report.zip", tr("Zip files (*.zip)")):
             self._commands.report_problem(file, self.choice)
             self.close()
-
-
-def _text(text: str) -> QWidget:
-    result = label(text, tone="secondary", scale="small")
-    result.setWordWrap(True)
-    result.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return result

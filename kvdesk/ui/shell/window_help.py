@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint, Slot
+from PySide6.QtCore import QObject, QPoint, Qt, Slot
 from PySide6.QtWidgets import QMenu
 
 from kvdesk.translation import tr
 from kvdesk.ui.shell.setting_actions import setting_actions
 from kvdesk.ui.shell.window import Window
 from kvdesk.ui.widgets.actions import ActionGroup, Submenu
-from kvdesk.ui.widgets.dialogs import open_dialog
 
 if TYPE_CHECKING:
     from kvdesk.ui.shell.about_dialog import AboutDialog, AboutFacts
     from kvdesk.ui.shell.command_palette import CommandPalette
     from kvdesk.ui.shell.introduction import Introduction
     from kvdesk.ui.shell.report_dialog import ReportDialog
+    from kvdesk.ui.widgets.dialog import Dialog
 
 
 def menu_names() -> tuple[str | Submenu, ...]:
@@ -92,14 +92,16 @@ class WindowHelp(QObject):
         """Versions and licences."""
         from kvdesk.ui.shell.about_dialog import AboutDialog
 
-        self.about = open_dialog(AboutDialog(self._window.theme, self._window, facts))
+        self.about = AboutDialog(self._window.theme, self._window, facts)
+        _open(self.about)
 
     @Slot()
     def open_report(self) -> None:
         """Choose what a report of a problem holds, and where it is written."""
         from kvdesk.ui.shell.report_dialog import ReportDialog
 
-        self.report = open_dialog(ReportDialog(self._window, self._window.commands))
+        self.report = ReportDialog(self._window.theme, self._window, self._window.commands)
+        _open(self.report)
 
     @Slot()
     def open_shortcuts(self) -> None:
@@ -117,3 +119,9 @@ class WindowHelp(QObject):
         menu = self.menu()
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(at)
+
+
+def _open(dialog: Dialog) -> None:
+    """It is gone once it is closed."""
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.bring_up()

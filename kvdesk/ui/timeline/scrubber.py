@@ -37,7 +37,7 @@ class Scrubber(QWidget):
         self._back.clicked.connect(lambda: self._step(-1))
         self._forward.clicked.connect(lambda: self._step(1))
         self._play.clicked.connect(self.toggle_play)
-        self._speed = Choice(theme)
+        self._speed = Choice()
         self._speed.setProperty("scale", "small")
         self._speed.setAccessibleName(tr("Operations a second while playing"))
         self._speed.setToolTip(tr("Operations a second while playing"))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from html import escape
 from typing import Final
 
-from PySide6.QtCore import QEvent, QMargins, QObject, QRectF, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QEvent, QMargins, QObject, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QProgressBar,
     QPushButton,
     QSizePolicy,
     QStyle,
@@ -30,6 +31,7 @@ from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.direction import drawing_flags
 from kvdesk.ui.widgets.theme import Theme
 
+_STEPS: Final = 1_000  # of a line of progress
 FRAME: Final = QMargins(4, 32, 4, 4)
 """The frame of a window manager in px, assumed as long as it is not known."""
 
@@ -217,61 +219,39 @@ class ElidedButton(QPushButton):
         return (self.text() != self._full and whole_tip(self, event, self._full)) or super().event(event)
 
 
-class ThinProgress(QWidget):
+class ThinProgress(QProgressBar):
     """A line of 2 px that fills; invisible, but keeping its place, when there is nothing to wait for."""
 
-    def __init__(self, theme: Theme, name: str) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self._theme = theme
-        self._share: float | None = None
-        self._busy = QTimer(self)
-        self._busy.setInterval(40)
-        self._busy.timeout.connect(self._on_busy)
-        self._phase = 0.0
+        self.setTextVisible(False)
         self.setFixedHeight(2)
+        self.setMinimumWidth(1)
         self.setAccessibleName(name)
-        theme.changed.connect(self.update)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setRetainSizeWhenHidden(True)
+        self.setSizePolicy(policy)
+        self.set_share(None)
 
     @property
     def share(self) -> float | None:
-        return self._share
+        """None: nothing is under way."""
+        return None if self.isHidden() else self.value() / _STEPS
 
     def set_share(self, share: float | None) -> None:
         """0.0 to 1.0, or None for nothing under way."""
-        self._busy.stop()
-        if share != self._share:
-            self._share = share
-            self.update()
+        self.setMaximum(_STEPS)
+        self.setValue(round(_STEPS * (share or 0.0)))
+        self.setVisible(share is not None)
 
     def set_busy(self) -> None:
         """Something is under way; its progress is not known."""
-        self._share = 0.0
-        self._busy.start()
-
-    @Slot()
-    def _on_busy(self) -> None:
-        self._phase = (self._phase + 0.02) % 1.25
-        self.update()
-
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        if self._share is None:
-            return
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), QColor(self._theme.colours.line))
-        if self._busy.isActive():
-            left, share = self._phase - 0.25, 0.25
-        else:
-            left, share = 0.0, min(max(self._share, 0.02), 1.0)
-        box = QRectF(self.width() * left, 0, self.width() * share, self.height())
-        painter.fillRect(box, QColor(self._theme.colours.accent))
+        self.setMaximum(0)
+        self.show()
 
 
 class Choice(QComboBox):
-    """A combo box with the theme's own arrow; a text that has no room ends in …"""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+    """A combo box in which a text that has no room ends in …"""
 
     def event(self, event: QEvent) -> bool:
         option = QStyleOptionComboBox()
@@ -287,13 +267,6 @@ class Choice(QComboBox):
         field = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self)
         elided = Qt.TextElideMode.ElideRight
         option.currentText = self.fontMetrics().elidedText(self.currentText(), elided, field.width())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        icon = self._theme.icon("chevron-down", self._theme.colours.secondary)
-        side = self._theme.px(16)
-        right = self.width() - self._theme.px(24)
-        icon.paint(QPainter(self), right, (self.height() - side) // 2, side, side)
 
 
 class Rule(QFrame):

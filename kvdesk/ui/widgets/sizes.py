@@ -8,6 +8,5 @@ ZOOMS: Final = (50, 67, 80, 90, 100, 110, 125, 150, 175, 200)
 """Of the whole window, in percent."""
 DIALOG_MARGIN_PX: Final = 24
 """Between the edge of every dialog and what is in it."""
-DIALOG_MARGINS: Final = (DIALOG_MARGIN_PX,) * 4
 LEAST_FONT_PX: Final = 8
 MOST_FONT_PX: Final = 40

@@ -45,6 +45,7 @@ def _sheet(colours: Colours, small: int, large: int, mono_families: Sequence[str
     handle = mix(c.line, c.secondary, 0.35)
     return f"""
 QMainWindow, QDialog {{ background: {c.window}; }}
+QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
 QWidget[pane="panel"] {{ background: {c.panel}; }}
 QWidget[pane="window"] {{ background: {c.window}; }}
 QLabel {{ background: transparent; }}
@@ -108,7 +109,7 @@ QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 
 QSpinBox[scale="small"] {{ font-size: {small}px; padding: 2px 4px; min-height: 18px; }}
 QComboBox[scale="small"] {{ font-size: {small}px; padding: 2px 8px; min-height: 18px; }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
-QComboBox::down-arrow {{ image: none; }}
+QComboBox::down-arrow {{ image: url("{_ARROW}"); width: 16px; height: 16px; }}
 QComboBox {{ combobox-popup: 0; }}
 QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {handle}; outline: none; padding: 4px;
     selection-background-color: {c.hover}; selection-color: {c.text}; }}
@@ -149,7 +150,8 @@ QTableView#requests QHeaderView::section {{ padding-left: 7px; padding-right: 7p
 QTreeView#models::item {{ padding: 4px 8px; }}
 QTreeView#models QHeaderView::section,
 QTableView#models QHeaderView::section {{ padding-left: 11px; padding-right: 11px; }}
-QTableView#models::item:selected, QTableView#requests::item:selected {{ background: {c.selection}; }}
+QTableView#models::item:selected, QTableView#requests::item:selected,
+QTableView#grid::item:selected {{ background: {c.selection}; }}
 QHeaderView {{ background: transparent; border: none; }}
 QHeaderView::section {{ background: transparent; color: {c.secondary}; border: none;
     border-bottom: 1px solid {c.line}; padding: 2px 3px; font-size: {small}px; }}
@@ -168,7 +170,6 @@ QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
 QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
 
 QFileDialog QSplitter::handle {{ background: transparent; width: 8px; }}
-QFileDialog QComboBox::down-arrow {{ image: url("{_ARROW}"); width: 16px; height: 16px; }}
 QFileDialog QTreeView {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 6px; padding: 4px; }}
 QFileDialog QTreeView::item {{ padding: 4px 0; }}
 QFileDialog QListView {{ border: none; padding: 4px 0; }}
@@ -176,7 +177,7 @@ QFileDialog QListView::item {{ padding: 4px; border-radius: 4px; }}
 QFileDialog QListView::item:selected {{ background: {c.hover}; color: {c.text}; }}
 QSplitter::handle {{ background: {c.line}; }}
 QSplitter::handle:hover {{ background: {c.accent}; }}
-QProgressBar {{ background: transparent; border: none; }}
+QProgressBar {{ background: {c.line}; border: none; }}
 QProgressBar::chunk {{ background: {c.accent}; }}
 QCheckBox, QRadioButton {{ spacing: 8px; outline: none; }}
 QCheckBox[bare="true"] {{ spacing: 0; }}

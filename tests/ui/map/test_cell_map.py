@@ -307,9 +307,9 @@ def test_cells_have_the_colour_of_their_message(cells: CellMapView, theme: Theme
     assert str(said.args[1]).endswith("message 2 of 2")
 
 
-def test_the_bar_chooses_and_says_what_paging_would_hold(cells: CellMapView, theme: Theme, qtbot: QtBot) -> None:
+def test_the_bar_chooses_and_says_what_paging_would_hold(cells: CellMapView, qtbot: QtBot) -> None:
     show(cells, cache_view(runs=OLD, size=512), qtbot)
-    bar = MapBar(theme, cells)
+    bar = MapBar(cells)
     qtbot.addWidget(bar)
     bar.mode.setCurrentText("By pages")
     qtbot.waitUntil(lambda: bar.page_words.startswith("Pages of 16: 4 held = 64 slots, 24 empty"), timeout=2000)

@@ -12,7 +12,6 @@ from pytestqt.qtbot import QtBot
 from kvdesk.protocol.servers import ServerFound
 from kvdesk.settings import KnownServer
 from kvdesk.ui.server.connect_section import ConnectSection
-from kvdesk.ui.widgets.theme import Theme
 from tests.ui.recording import Recorder
 
 Record = Callable[[object], list[tuple[object, ...]]]
@@ -20,8 +19,8 @@ SERVERS = (KnownServer(url="http://bigbox:8080", name="bigbox", model="llama"), 
 
 
 @pytest.fixture
-def section(theme: Theme, qtbot: QtBot) -> ConnectSection:
-    section = ConnectSection(theme, Recorder())
+def section(qtbot: QtBot) -> ConnectSection:
+    section = ConnectSection(Recorder())
     qtbot.addWidget(section)
     section.show_servers(())
     section.set_alone(True)

@@ -7,7 +7,6 @@ from PySide6.QtWidgets import QStyleOptionComboBox
 from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel
-from kvdesk.ui.widgets.theme import Theme
 
 LONG = "Tell me about tides in three sentences, and then about the Moon"
 
@@ -18,8 +17,8 @@ def shown_by(choice: Choice) -> str:
     return style.currentText
 
 
-def test_a_choice_ends_in_an_ellipsis_where_there_is_no_room(theme: Theme, qtbot: QtBot) -> None:
-    choice = Choice(theme)
+def test_a_choice_ends_in_an_ellipsis_where_there_is_no_room(qtbot: QtBot) -> None:
+    choice = Choice()
     qtbot.addWidget(choice)
     choice.addItem(LONG)
     choice.resize(200, 28)

@@ -1,0 +1,92 @@
+"""The base of every dialog: a column that scrolls over Qt's row of buttons, with one margin and one width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.ui.widgets.controls import fit_to_screen, label
+from kvdesk.ui.widgets.scroll_column import ScrollColumn
+from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
+from kvdesk.ui.widgets.theme import Theme
+
+_WIDTH_PX: Final = 560
+_HIGHEST_PX: Final = 640
+
+
+class Dialog(QDialog):
+    """Not modal. What it shows goes into `column`; `buttons` are in the order of the platform."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None, title: str) -> None:
+        super().__init__(parent)
+        self._size = theme.px(_WIDTH_PX), theme.px(_HIGHEST_PX)
+        self.setWindowTitle(title)
+        inside = QWidget()
+        inside.setObjectName("column")
+        self.column = QVBoxLayout(inside)
+        self.column.setContentsMargins(DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, 8)
+        self.column.setSpacing(8)
+        scroll = ScrollColumn()
+        scroll.setAccessibleName(title)
+        scroll.setWidget(inside)
+        self.buttons = QDialogButtonBox()
+        self.buttons.setContentsMargins(DIALOG_MARGIN_PX, 8, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX)
+        self.buttons.rejected.connect(self.reject)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(scroll, 1)
+        whole.addWidget(self.buttons)
+
+    def add_primary(self, text: str) -> QPushButton:
+        """The button for what the dialog is there for."""
+        button = QPushButton(text)
+        button.setProperty("primary", True)
+        self.buttons.addButton(button, QDialogButtonBox.ButtonRole.AcceptRole)
+        return button
+
+    def bring_up(self) -> None:
+        """Show it, or bring it in front of what covers it."""
+        if not self.isVisible():
+            self.fit()
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def fit(self) -> None:
+        """As high as its texts are in its width; what does not fit then scrolls."""
+        width, highest = self._size
+        self.column.activate()
+        needed = self.column.totalHeightForWidth(width) + self.buttons.sizeHint().height()
+        self.resize(width, min(needed, highest))
+        fit_to_screen(self)
+
+
+def sentence(text: str, *, scale: str = "") -> QLabel:
+    """Quiet words that can be selected."""
+    shown = label(text, tone="secondary", scale=scale)
+    shown.setWordWrap(True)
+    shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return shown
+
+
+def facts(rows: Iterable[tuple[str, str]], *, proper: bool = False) -> QGridLayout:
+    """Names in the quiet tone, values beside them. `proper`: names and values are in no language."""
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(16)
+    grid.setVerticalSpacing(4)
+    grid.setColumnStretch(1, 1)
+    for row, (name, text) in enumerate(rows):
+        key, value = label(name, tone="secondary"), label(text)
+        value.setAccessibleName(f"{name}: {text}")
+        value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        for column, part in enumerate((key, value)):
+            part.setWordWrap(proper or part is value)
+            part.setProperty("proper", proper)
+            grid.addWidget(part, row, column, Qt.AlignmentFlag.AlignTop)
+        if proper:
+            key.setMinimumWidth(key.fontMetrics().averageCharWidth() * 22)
+    return grid
