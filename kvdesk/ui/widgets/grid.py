@@ -1,0 +1,75 @@
+"""A table that is read: as high as its rows, scrolled sideways where it is wider than its room, copied by Ctrl+C."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QWheelEvent
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableWidget, QTableWidgetItem
+
+from kvdesk.ui.widgets.controls import plain_tip
+from kvdesk.ui.widgets.theme import Theme
+
+
+class Grid(QTableWidget):
+    """Selected cells are copied with tabs between them. `row_px`: height of a row before zoom."""
+
+    def __init__(self, theme: Theme, row_px: int) -> None:
+        super().__init__()
+        self._theme, self._row_px = theme, row_px
+        self.setObjectName("grid")
+        theme.give_font(self, "small")
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setTabKeyNavigation(False)
+        self.verticalHeader().hide()
+        self.horizontalHeader().setHighlightSections(False)
+        copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self)
+        copy.setContext(Qt.ShortcutContext.WidgetShortcut)
+        copy.activated.connect(self._copy)
+        theme.changed.connect(self.fit_height)
+
+    def text(self, row: int, column: int) -> str:
+        """Of a cell; "" where there is none."""
+        item = self.item(row, column)
+        return item.text() if item is not None else ""
+
+    def put(self, row: int, column: int, text: str, tip: str) -> QTableWidgetItem:
+        """Write a cell. `tip`: shown on hover, and read to those who hear the table."""
+        item = self.item(row, column)
+        if item is None:
+            self.setItem(row, column, item := QTableWidgetItem())
+        item.setText(text)
+        item.setToolTip(plain_tip(tip))
+        item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, tip)
+        return item
+
+    @Slot()
+    def fit_height(self) -> None:
+        """Rows and heads, and the bar where one is needed."""
+        head, row = self.horizontalHeader(), self._theme.px(self._row_px)
+        self.verticalHeader().setMinimumSectionSize(row)
+        self.verticalHeader().setDefaultSectionSize(row)
+        bar = self.horizontalScrollBar().sizeHint().height() if head.length() > self.width() else 0
+        top = 0 if head.isHidden() else head.sizeHint().height()
+        self.setFixedHeight(top + row * self.rowCount() + bar + 2)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit_height()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """The plain wheel scrolls the page."""
+        if event.angleDelta().x() or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+    @Slot()
+    def _copy(self) -> None:
+        rows: dict[int, list[str]] = {}
+        for index in sorted(self.selectedIndexes(), key=lambda i: (i.row(), i.column())):
+            rows.setdefault(index.row(), []).append(self.text(index.row(), index.column()))
+        QApplication.clipboard().setText("\n".join("\t".join(row) for row in rows.values()))
