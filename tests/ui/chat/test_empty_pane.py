@@ -92,7 +92,7 @@ def test_one_model_is_offered_in_place_of_a_toy(
     pane.offer.show_offer(OFFER, "1.83 GB", Path("/models/there.gguf"))
     assert pane.offer.button.text() == "Open"
     qtbot.mouseClick(pane.offer.button, Qt.MouseButton.LeftButton)
-    assert opened == [(str(Path("/models/there.gguf")),)]
+    assert opened == [(Path("/models/there.gguf"),)]
 
 
 @pytest.mark.usefixtures("styled")

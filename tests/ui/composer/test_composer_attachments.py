@@ -143,7 +143,7 @@ def test_the_cost_is_shown_and_what_is_attached_alone_can_be_sent(
     show(window, PAPER, NOTES)
     composer = window.chat.composer
     assert composer.attachments.cost_texts == ["1.3 kB  ·  3 pages", "5 B"]
-    qtbot.waitUntil(lambda: asked == [(ONE, "", "")])
+    qtbot.waitUntil(lambda: asked == [(ONE, "")])
     preview(window, 300, 20)
     costs = ["1.3 kB  ·  300 tokens  ·  0.9 s  ·  3 pages", "5 B  ·  20 tokens  ·  0.1 s"]
     assert composer.attachments.cost_texts == costs
