@@ -10,6 +10,7 @@ from kvdesk.cache.journal_file import load_journal
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import CacheView, Lease, TakeRecording, VerifyConversation
 from kvdesk.protocol.chat import LoadModel, LocalFile
+from kvdesk.protocol.messages import Command
 from kvdesk.protocol.operations import CopySequence, Operate, RemoveRange
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say, stored
@@ -18,7 +19,9 @@ from tests.ui.samples import cache_view
 
 
 def test_commands_are_sent_as_they_are(rig: Rig) -> None:
-    commands = [Operate(RemoveRange(0, 4, -1)), VerifyConversation(rig.controller.selected), TakeRecording()]  # type: ignore[arg-type]
+    assert rig.controller.selected is not None
+    verify = VerifyConversation(rig.controller.selected)
+    commands: list[Command] = [Operate(RemoveRange(0, 4, -1)), verify, TakeRecording()]
     for command in commands:
         rig.window.commands.submit(command)
     assert rig.worker.commands[-3:] == commands

@@ -496,7 +496,7 @@ def test_the_store_is_closed_whatever_fails_before(rig: Rig, monkeypatch: pytest
         raise RuntimeError("no engine to close")
 
     monkeypatch.setattr(rig.worker, "shut_down", fail)
-    monkeypatch.setattr(rig.window, "update_message", lambda _: fail())
+    monkeypatch.setattr(rig.window.chat.view, "update_message", lambda _: fail())
     rig.worker.give(TextDelta(asked.conversation, asked.answer, "half", (5,)))
     rig.controller.shut_down()
     assert said == ["no engine to close"] * 2

@@ -130,6 +130,7 @@ def test_the_chat_that_was_read_last_is_shown_at_the_next_start(make_rig: Callab
 def test_a_move_that_is_not_seen_is_said(rig: Rig, qtbot: QtBot) -> None:
     two_chats(rig, qtbot)
     names, said, cache = rig.window.commands, rig.window.activity, rig.controller.selected
+    assert cache is not None
     names.move(cache, "Work")
     assert said.text == "", "one sees it go"
     names.pin(cache, pinned=True)

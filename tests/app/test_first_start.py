@@ -112,7 +112,7 @@ def test_a_model_is_offered_and_downloaded_by_the_page_of_models(
         "For this computer: Llama-3.2-3B-Instruct-Q4_K_M\n2.02 GB  ·  llama3.2  ·  ≈ 9.6 tok/s expected here"
     )
     wanted = []
-    monkeypatch.setattr(ModelDownloads, "_on_download", lambda _self, offer: wanted.append(offer.file))
+    monkeypatch.setattr(ModelDownloads, "get", lambda _self, offer: wanted.append(offer.file))
     offer.button.click()
     assert wanted == ["Llama-3.2-3B-Instruct-Q4_K_M.gguf"]
     assert rig.window.rooms.shown == "models"

@@ -98,7 +98,7 @@ def test_chat_watch_forget_rebuild_restart(
     app.wait(lambda: app.used() == before - second.cells_used + shared)
 
     n_ready = sum(isinstance(e, ContextReady) for e in app.events)
-    window.verbs.ask_rebuild()
+    window.commands.rebuild(controller.settings.context, "nothing")
     app.wait(lambda: sum(isinstance(e, ContextReady) for e in app.events) > n_ready and app.used() == 0)
     window.commands.select(conversation)
     third = app.ask("Thanks").stats

@@ -263,7 +263,7 @@ def test_whatever_a_queue_waits_for_has_words(rig: Rig) -> None:
     rig.window.commands.send(one.conversation, "Two")
     said = set()
     for state in get_args(QueueState):
-        queue(rig).show_states({one.conversation: state})
+        rig.window.store.show_queues({one.conversation: state})
         said.add(queue(rig).state_text)
         assert queue(rig).send_button.isHidden() == (state in SENT_BY_THEMSELVES)
     assert len(said) == len(get_args(QueueState))

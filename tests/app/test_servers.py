@@ -168,6 +168,7 @@ def test_a_server_that_breaks_keeps_the_text_and_continue_works(server: Scripted
     assert (ended.state, ended.note) == ("interrupted", "The connection broke in the middle of the answer.")
     assert app.answer == "On "
     server.says(chunk("cliffs.", "stop"), DONE)
+    assert app.controller.selected is not None
     app.window.commands.continue_answer(app.controller.selected)
     app.wait(lambda: len(app.of(TurnEnded)) == 2)
     assert app.answer == "On cliffs."
@@ -203,6 +204,7 @@ def test_in_safe_mode_a_crash_costs_a_reload_and_not_the_window(qtbot: QtBot) ->
     before = app.answer
     assert before
     app.window.store.settings.change(sampling=Sampling(temperature=0.0, max_tokens=20))
+    assert app.controller.selected is not None
     app.window.commands.continue_answer(app.controller.selected)
     app.wait(lambda: len(app.of(TurnEnded)) == 2)
     assert app.answer.startswith(before)

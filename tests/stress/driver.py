@@ -31,6 +31,7 @@ from kvdesk.protocol.cache import AuditCache, ContextReady, Forget
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoading, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import ClearCache, Compact, HandOperation, Operate, SwapIn, SwapOut
+from kvdesk.session import Changed
 from kvdesk.settings import Overflow
 from kvdesk.store.store import Store
 from kvdesk.ui.shell.main_window import MainWindow
@@ -219,7 +220,7 @@ class Driver:
         self._random.choice([self._controller.deletions.finish, self._controller.deletions.undo, lambda: None])()
 
     def _select(self) -> None:
-        self.window.commands.select(self._random.choice(self._all()))
+        self.window.commands.select(ConversationId(self._random.choice(self._all())))
 
     def _operate(self) -> None:
         where = ConversationId(self._random.choice(self._all()))
@@ -236,7 +237,7 @@ class Driver:
 
     def _type(self) -> None:
         self.window.commands.keep_draft(self._where, self._words(4))
-        self.window.commands.preview(self._where, self._words(4), "")
+        self.window.commands.preview(self._where, self._words(4))
 
     def _rename(self) -> None:
         self.window.commands.rename(self._where, self._words(2))
@@ -294,11 +295,6 @@ def main() -> int:
     told, waits = Told(args.told), Waits()
     tell_what_is_stored(told)
     build, drivers, close_event = application.build, list[Driver](), MainWindow.closeEvent
-    show_unsaved = MainWindow.show_unsaved
-
-    def told_unsaved(window: MainWindow, sentence: str) -> None:
-        show_unsaved(window, sentence)
-        told("unsaved", sentence=sentence)
 
     def told_close_event(window: MainWindow, event: QCloseEvent) -> None:
         told("closing")
@@ -307,6 +303,8 @@ def main() -> int:
 
     def build_and_drive(file: str | None) -> application.Parts:
         parts = build(file)
+        store = parts.window.store
+        store.listen(lambda c, _: told("unsaved", sentence=store.unsaved) if c & Changed.UNSAVED else None)
         drivers.append(Driver(parts, told, args.seed, args.model))
         if args.close is not None:
             QTimer.singleShot(round(1000 * args.close), parts.window, parts.window.close)
@@ -315,7 +313,6 @@ def main() -> int:
         told("built")
         return parts
 
-    MainWindow.show_unsaved = told_unsaved  # type: ignore[method-assign, assignment]
     MainWindow.closeEvent = told_close_event  # type: ignore[method-assign, assignment]
     application.build = build_and_drive  # type: ignore[assignment]
     try:

@@ -37,7 +37,7 @@ messages: dict[str, tuple[str, str, str]] = {}
 
 
 def main(kind: Path) -> int:
-    build, make_window = application.build, application.MainWindow
+    build = application.build
 
     def note(_changed: Changed, update: Update | None) -> None:
         if isinstance(update, ContextReady | CommandFailed | EngineDied):
@@ -47,7 +47,7 @@ def main(kind: Path) -> int:
 
     def made(app: QApplication, store: Session, commands: Commands) -> MainWindow:
         store.listen(note)
-        return make_window(app, store, commands)
+        return MainWindow(app, store, commands)
 
     def built(file: str | None) -> application.Parts:
         parts = build(file)
@@ -56,7 +56,7 @@ def main(kind: Path) -> int:
         timer.start()
         return parts
 
-    application.MainWindow = made  # type: ignore[misc, assignment]
+    vars(application)["MainWindow"] = made
     application.build = built  # type: ignore[assignment]
     code = __main__.main([])
     if code == 0:

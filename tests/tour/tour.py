@@ -145,7 +145,7 @@ class Tour(QObject):
 
         self._say("Rebuilding the context: every cell is free again")
         n_ready = len(self._ready)
-        self._window.verbs.ask_rebuild()
+        self._window.commands.rebuild(self._window.store.settings.current.context, "nothing")
         yield lambda: len(self._ready) > n_ready and self._used() == 0
         yield from self._picture("rebuilt")
 

@@ -97,8 +97,8 @@ def test_one_model_is_offered_in_place_of_a_toy(
 
 @pytest.mark.usefixtures("styled")
 def test_the_offer_is_in_sight_in_a_low_window(window: MainWindow, pane: EmptyPane, qtbot: QtBot) -> None:
-    window.session.settings.change(tour_seen=True)
-    window.show_better(True)
+    window.store.settings.change(tour_seen=True)
+    window.store.show_embedded(is_open=True)
     pane.offer.show_offer(OFFER, "1,834 MB", None)
     assert pane.cards[0].toolTip() == ""
     window.resize(900, 600)
