@@ -36,7 +36,7 @@ from kvdesk.errors import KvdeskError, StoreInUseError, UserError
 from kvdesk.session import Store
 from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.settings_file import load_settings, save_changes
-from kvdesk.store.writer import StoreWriter
+from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.prose import markdown_parser
 from kvdesk.ui.shell.main_window import MainWindow
@@ -64,7 +64,7 @@ class _ErrorRelay(QObject):
     """Brings errors of other threads to the window."""
 
     said = Signal(str, str)
-    unsaved = Signal(object)
+    unsaved = Signal(Unsaved)
 
     def say(self, error: KvdeskError) -> None:
         self.said.emit(str(error), error.detail)

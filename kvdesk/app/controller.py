@@ -229,7 +229,7 @@ class Controller(QObject):
         if self.engine_ended:
             self._marker.clear()
 
-    @Slot(object)
+    @Slot(Unsaved)
     def show_unsaved(self, unsaved: Unsaved) -> None:
         """The rows that could not be written have changed."""
         self._unsaved = unsaved

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from kvdesk import paths
 from kvdesk.app.background import Background
@@ -45,7 +45,7 @@ class _Relay(logging.Handler):
 class HelpDesk(QObject):
     """One report at a time. `close` waits for one that is being written."""
 
-    logged = Signal(object)  # a LogLine; from any thread
+    logged = Signal(LogLine)  # from any thread
 
     def __init__(self, window: MainWindow, worker: Worker, chats: Chats) -> None:
         super().__init__(window)
@@ -55,9 +55,13 @@ class HelpDesk(QObject):
         self._background = Background("report", self)
         self._waiting = QTimer(self, singleShot=True, interval=JOURNAL_MS)
         self._waiting.timeout.connect(self._write)
-        self.logged.connect(window.store.apply)
+        self.logged.connect(self._on_logged)
         self._relay = _Relay(self.logged.emit)
         logging.getLogger("kvdesk").addHandler(self._relay)
+
+    @Slot(LogLine)
+    def _on_logged(self, line: LogLine) -> None:
+        self._session.apply(line)
 
     def apply(self, event: Event) -> None:
         """Remember what is open, and take the journal that was asked for."""

@@ -229,7 +229,7 @@ class CachePage(QWidget):
         self._second.setText(second)
         self._readout.setCurrentIndex(1 if first else 0)
 
-    @Slot(object)
+    @Slot(MapLegend)
     def _on_key_changed(self, key: MapLegend) -> None:
         self._legend.show_key(key)
         self._reserve_readout()

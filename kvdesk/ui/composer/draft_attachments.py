@@ -55,7 +55,7 @@ class DraftAttachments(QObject):
             kinds = tr("Text, code, PDF, DOCX, RTF (*)")
             self.give(ask_for_files(self._composer, tr("Attach files"), kinds))
 
-    @Slot(object)
+    @Slot(list)
     def give(self, files: Sequence[str]) -> None:
         """Attach files."""
         if files and self.can_attach:

@@ -135,7 +135,7 @@ class LabPage(QWidget):
         self.result.show_words("")
         self._commands.lab.ask_results(question.id)
 
-    @Slot(object)
+    @Slot(tuple)
     def _on_chosen(self, picked: tuple[PastResult, ...]) -> None:
         parameters = self.question.parameters if self.question is not None else ()
         if len(picked) == 2:

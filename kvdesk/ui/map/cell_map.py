@@ -66,7 +66,7 @@ class CellMapView(QWidget):
     """Cache, stream and cell under the pointer or the cursor; (-1, -1, -1) for none."""
     view_shown = Signal()
     """Cells may have moved since the view before."""
-    key_changed = Signal(object)
+    key_changed = Signal(MapLegend)
     """A `MapLegend`: what colours and marks mean now."""
     _due = Signal()
     pages_told = Signal(str)

@@ -38,7 +38,7 @@ class Legend(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(200, ROWS * self._theme.px(ROW_PX))
 
-    @Slot(object)
+    @Slot(MapLegend)
     def show_key(self, key: MapLegend) -> None:
         self._key = key
         words = [" ".join((entry.words, *entry.ends)).strip() for entry in key.entries]

@@ -41,7 +41,7 @@ class MessageEdit(QPlainTextEdit):
     submitted = Signal()
     paged = Signal(int)  # Page Up (-1) or Page Down (1)
     focused = Signal(bool)
-    files_given = Signal(object)  # paths of files that were pasted or dropped
+    files_given = Signal(list)  # paths of files that were pasted or dropped
     long_pasted = Signal(str)
 
     def __init__(self) -> None:

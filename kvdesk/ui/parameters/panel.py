@@ -232,7 +232,7 @@ class ParametersPanel(QWidget):
         self.tab(self._tabs.checkedId()).setFocus()  # Apply is disabled now
         self._apply(self.parameters)
 
-    @Slot(object)
+    @Slot(Preset)
     def _on_preset_chosen(self, preset: Preset) -> None:
         """Its values count when they are applied, as any others."""
         prompt = self.prompt_edit.toPlainText() if preset.system_prompt is None else preset.system_prompt

@@ -361,7 +361,7 @@ class SettingsPage(QWidget):
         """The shown system prompt and sampling."""
         return self._prompt.toPlainText(), Sampling(**self._rows.values("sampling"))
 
-    @Slot(object)
+    @Slot(Preset)
     def _on_preset_chosen(self, preset: Preset) -> None:
         self._rows.show_values("sampling", preset.sampling)
         if preset.system_prompt is not None:
@@ -369,7 +369,7 @@ class SettingsPage(QWidget):
         self._on_edited()
         self.apply_now()
 
-    @Slot(object)
+    @Slot(tuple)
     def _on_presets_changed(self, presets: tuple[Preset, ...]) -> None:
         self._settings.change(presets=presets)
         self._show_bar()

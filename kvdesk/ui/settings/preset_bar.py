@@ -25,8 +25,8 @@ class PresetBar(QWidget):
     changed(presets)    the person's own presets are these now
     """
 
-    chosen = Signal(object)
-    changed = Signal(object)
+    chosen = Signal(Preset)
+    changed = Signal(tuple)
 
     def __init__(self, theme: Theme, values: Callable[[], tuple[str, Sampling]]) -> None:
         super().__init__()
