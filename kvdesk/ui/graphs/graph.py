@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel
 
 from kvdesk.translation import tr
-from kvdesk.ui.graphs.time_axis import TimeAxis
 from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
@@ -17,9 +16,6 @@ from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graph_spec import GraphSpec
 from kvdesk.viewmodel.idle import Fold
 from kvdesk.viewmodel.series import FloatArray, round_up, visible
-
-if TYPE_CHECKING:
-    from kvdesk.ui.graphs.time_graph import TimePlot
 
 LEFT_PX: Final = 44  # for the numbers of a vertical axis
 TICKS_PX: Final = 20  # for those of a time axis
@@ -119,51 +115,6 @@ class Captions(QHBoxLayout):
             if value.text() != text:
                 value.setText(text)
                 value.setAccessibleName(f"{tr(curve.name)} {text} {tr(self._spec.unit)}")
-
-
-class Graph(QWidget):
-    """One graph of a `GraphStack`: its captions over its plot."""
-
-    def __init__(self, theme: Theme, plot: TimePlot, axis: TimeAxis) -> None:
-        super().__init__()
-        self.plot = plot
-        self._axis = axis
-        self._drawn: tuple[object, ...] = ()  # all that the curves were drawn of
-        self.captions = Captions(theme, plot.spec)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(self.captions)
-        column.addWidget(plot, 1)
-
-    def set_colours(self) -> None:
-        """The look has changed."""
-        self._drawn = ()
-        self.captions.set_colours()
-        self.plot.set_colours()
-
-    def draw(self, start_s: float, marks: list[tuple[float, str]]) -> None:
-        """The curves as they are now. `start_s`: second 0 of the axis; `marks`: as in `Drawing`."""
-        spec, inside = self.plot.spec, self.plot.inside
-        begin, end = self._axis.range
-        series = tuple((len(curve.series), curve.series.last, curve.series.held_s) for curve in spec.curves)
-        fold = self._axis.fold
-        drawn = begin, end, start_s, inside, series, marks, fold.gaps
-        if drawn == self._drawn:
-            return
-        self._drawn = drawn
-        width = int(inside.width())
-        curves, highest = readings(spec, start_s, begin, end, max(width, 100), fold)
-        ticks = [] if highest is None else self._axis.ticks(width // WORD_PX)
-        gaps = tuple(gap for gap in fold.gaps if gap[1] > begin and gap[0] < end)
-        self.plot.show_drawing(Drawing((begin, end), curves, highest, marks, ticks, gaps))
-
-    def show_at(self, second: float | None, start_s: float) -> None:
-        """Write every curve's value at a second of the axis, of which 0 is `start_s`; None: the last one."""
-        at = None if second is None else self._axis.fold.time(second)
-        series = (curve.series for curve in self.plot.spec.curves)
-        self.captions.show_values([s.last if at is None else s.at(at + start_s) for s in series])
-        self.plot.show_line(second)
 
 
 def ink_of(theme: Theme, ink: tuple[str, str]) -> str:

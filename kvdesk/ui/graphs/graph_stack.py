@@ -11,7 +11,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.graphs.graph import Graph
+from kvdesk.ui.graphs.graph import WORD_PX, Captions, Drawing, readings
 from kvdesk.ui.graphs.time_axis import TimeAxis, clock_text
 from kvdesk.ui.widgets.pace import Pace
 from kvdesk.ui.widgets.theme import Theme
@@ -27,6 +27,51 @@ _SELDOM_S: Final = 3.0
 _SHARE: Final = 0.001  # of one core
 _NEXT_MS: Final = 20  # between one graph and the next: all at once would hold up the window
 _NEAR: Final = 0.02  # of the width: an operation so near is the one that is meant
+
+
+class Graph(QWidget):
+    """One graph of a `GraphStack`: its captions over its plot."""
+
+    def __init__(self, theme: Theme, plot: TimePlot, axis: TimeAxis) -> None:
+        super().__init__()
+        self.plot = plot
+        self._axis = axis
+        self._drawn: tuple[object, ...] = ()  # all that the curves were drawn of
+        self.captions = Captions(theme, plot.spec)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self.captions)
+        column.addWidget(plot, 1)
+
+    def set_colours(self) -> None:
+        """The look has changed."""
+        self._drawn = ()
+        self.captions.set_colours()
+        self.plot.set_colours()
+
+    def draw(self, start_s: float, marks: list[tuple[float, str]]) -> None:
+        """The curves as they are now. `start_s`: second 0 of the axis; `marks`: as in `Drawing`."""
+        spec, inside = self.plot.spec, self.plot.inside
+        begin, end = self._axis.range
+        series = tuple((len(curve.series), curve.series.last, curve.series.held_s) for curve in spec.curves)
+        fold = self._axis.fold
+        drawn = begin, end, start_s, inside, series, marks, fold.gaps
+        if drawn == self._drawn:
+            return
+        self._drawn = drawn
+        width = int(inside.width())
+        curves, highest = readings(spec, start_s, begin, end, max(width, 100), fold)
+        ticks = [] if highest is None else self._axis.ticks(width // WORD_PX)
+        gaps = tuple(gap for gap in fold.gaps if gap[1] > begin and gap[0] < end)
+        self.plot.show_drawing(Drawing((begin, end), curves, highest, marks, ticks, gaps))
+
+    def show_at(self, second: float | None, start_s: float) -> None:
+        """Write every curve's value at a second of the axis, of which 0 is `start_s`; None: the last one."""
+        at = None if second is None else self._axis.fold.time(second)
+        series = (curve.series for curve in self.plot.spec.curves)
+        self.captions.show_values([s.last if at is None else s.at(at + start_s) for s in series])
+        self.plot.show_line(second)
 
 
 class GraphStack(QWidget):

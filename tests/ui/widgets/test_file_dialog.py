@@ -20,6 +20,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.file_dialog import dress
+from kvdesk.ui.widgets.search_field import clearable
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -65,7 +66,7 @@ def test_files_and_folders_have_line_icons(qtbot: QtBot, theme: Theme, tmp_path)
 def test_the_clear_button_of_a_field_is_kvdesks(qtbot: QtBot, theme: Theme) -> None:  # noqa: ARG001
     field = QLineEdit("words")
     qtbot.addWidget(field)
-    field.setClearButtonEnabled(True)
+    clearable(field)
     (button,) = field.findChildren(QToolButton)
     picture = button.actions()[0].icon().pixmap(16, 16).toImage()
     inks = {
