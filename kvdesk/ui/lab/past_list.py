@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
@@ -78,14 +78,13 @@ class PastList(QWidget):
         their names.
         """
         self._results = tuple(results)
-        self.view.blockSignals(True)
-        self.view.clear()
-        for past, name in zip(results, result_names(results, parameters), strict=True):
-            item = QListWidgetItem(name)
-            item.setToolTip(plain_tip(f"{name}\n{past.record.finished.result.verdict.short}"))
-            self.view.addItem(item)
-        self._fit()
-        self.view.blockSignals(False)
+        with QSignalBlocker(self.view):
+            self.view.clear()
+            for past, name in zip(results, result_names(results, parameters), strict=True):
+                item = QListWidgetItem(name)
+                item.setToolTip(plain_tip(f"{name}\n{past.record.finished.result.verdict.short}"))
+                self.view.addItem(item)
+            self._fit()
         n = len(results)
         self._hint.setText(
             tr("None yet: Run makes the first one.")
@@ -112,10 +111,9 @@ class PastList(QWidget):
 
     def select(self, *rows: int) -> None:
         """Select these and no other."""
-        self.view.blockSignals(True)
-        self.view.clearSelection()
-        for row in rows:
-            item = self.view.item(row)
-            item.setSelected(True)
-        self.view.blockSignals(False)
+        with QSignalBlocker(self.view):
+            self.view.clearSelection()
+            for row in rows:
+                item = self.view.item(row)
+                item.setSelected(True)
         self._on_selected()

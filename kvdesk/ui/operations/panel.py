@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import ConversationId
@@ -134,14 +134,12 @@ class OperationsPanel(QWidget):
         targets = state.targets()
         names = [_name(target) for target in targets]
         if names != [self._target.itemText(i) for i in range(self._target.count())]:
-            self._target.blockSignals(True)
-            self._target.clear()
-            self._target.addItems(names)
-            self._target.blockSignals(False)
+            with QSignalBlocker(self._target):
+                self._target.clear()
+                self._target.addItems(names)
         self._targets = targets
-        self._target.blockSignals(True)
-        self._target.setCurrentIndex(self._index_of(before))
-        self._target.blockSignals(False)
+        with QSignalBlocker(self._target):
+            self._target.setCurrentIndex(self._index_of(before))
         after = self.chosen.target
         if before is not None and (after is None or _key(after) != _key(before)):
             self._forget_range()
@@ -151,9 +149,8 @@ class OperationsPanel(QWidget):
     def _forget_range(self) -> None:
         """From start to end: positions of another sequence mean nothing here."""
         for box in (self._p0, self._p1):
-            box.blockSignals(True)
-            box.setValue(-1)
-            box.blockSignals(False)
+            with QSignalBlocker(box):
+                box.setValue(-1)
 
     def _index_of(self, before: Target | None) -> int:
         """The target that was chosen; else that of the shown conversation, or the one before; -1 without any."""
@@ -172,9 +169,8 @@ class OperationsPanel(QWidget):
                 self._target.setCurrentIndex(i)
                 self._is_chosen = True
         for box, value in ((self._p0, p0), (self._p1, p1)):
-            box.blockSignals(True)
-            box.setValue(value)
-            box.blockSignals(False)
+            with QSignalBlocker(box):
+                box.setValue(value)
         self._show()
 
     def offer_undo(self, offered: bool) -> None:
@@ -208,9 +204,8 @@ class OperationsPanel(QWidget):
         target = self.chosen.target
         typed = before is not None and self._pos.value() != before.pos_max + 1
         if target is not None and (not typed or before is None or _key(before) != _key(target)):
-            self._pos.blockSignals(True)
-            self._pos.setValue(target.pos_max + 1)
-            self._pos.blockSignals(False)
+            with QSignalBlocker(self._pos):
+                self._pos.setValue(target.pos_max + 1)
 
     @Slot()
     def _on_range_changed(self) -> None:

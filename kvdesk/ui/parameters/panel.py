@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -183,14 +183,11 @@ class ParametersPanel(QWidget):
         self.ask_again()
 
     def _set(self, parameters: Parameters) -> None:
-        for widget in (self.prompt_edit, self.sampling_page, self.template_page):
-            widget.blockSignals(True)
-        if self.prompt_edit.toPlainText() != parameters.system_prompt:
-            self.prompt_edit.setPlainText(parameters.system_prompt)
-        self.sampling_page.set_sampling(parameters.sampling)
-        self.template_page.set_template(parameters.template)
-        for widget in (self.prompt_edit, self.sampling_page, self.template_page):
-            widget.blockSignals(False)
+        with QSignalBlocker(self.prompt_edit), QSignalBlocker(self.sampling_page), QSignalBlocker(self.template_page):
+            if self.prompt_edit.toPlainText() != parameters.system_prompt:
+                self.prompt_edit.setPlainText(parameters.system_prompt)
+            self.sampling_page.set_sampling(parameters.sampling)
+            self.template_page.set_template(parameters.template)
 
     @Slot()
     def _on_edited(self) -> None:

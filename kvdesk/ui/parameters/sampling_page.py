@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
 from kvdesk.settings import Sampling
@@ -64,9 +64,8 @@ class SamplingPage(QWidget):
     def set_sampling(self, sampling: Sampling | None) -> None:
         """Show these; None: those of the settings."""
         self._kept = sampling
-        self.own_box.blockSignals(True)
-        self.own_box.setChecked(sampling is not None)
-        self.own_box.blockSignals(False)
+        with QSignalBlocker(self.own_box):
+            self.own_box.setChecked(sampling is not None)
         self._show_values()
 
     def show_general(self, sampling: Sampling) -> None:

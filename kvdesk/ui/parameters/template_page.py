@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QSplitter, QVBoxLayout, QWidget
 
 from kvdesk.protocol.prompt import PromptPreview
@@ -77,9 +77,8 @@ class TemplatePage(QWidget):
     def set_template(self, template: str) -> None:
         """Show this one; "": the model's."""
         self._kept = template
-        self.own_box.blockSignals(True)
-        self.own_box.setChecked(bool(template))
-        self.own_box.blockSignals(False)
+        with QSignalBlocker(self.own_box):
+            self.own_box.setChecked(bool(template))
         self._show_text()
 
     def show_preview(self, preview: PromptPreview | None) -> None:
@@ -102,9 +101,8 @@ class TemplatePage(QWidget):
 
     def _show_text(self) -> None:
         own = self.own_box.isChecked()
-        self.edit.blockSignals(True)
-        self.edit.setPlainText((self._kept or self._models) if own else self._models)
-        self.edit.blockSignals(False)
+        with QSignalBlocker(self.edit):
+            self.edit.setPlainText((self._kept or self._models) if own else self._models)
         self.edit.setReadOnly(not own)
         name = tr("Own template of this chat (Jinja)") if own else tr("Template of the model (Jinja)")
         self.edit.setAccessibleName(name)

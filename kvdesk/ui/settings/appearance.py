@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from PySide6.QtCore import QLocale
+from PySide6.QtCore import QLocale, QSignalBlocker
 
 from kvdesk.paths import catalogues
 from kvdesk.session import SettingsStore
@@ -62,9 +62,8 @@ class Appearance:
             "language": now.language,
         }
         for field, choice in self.choices.items():
-            choice.blockSignals(True)
-            choice.setCurrentIndex(max(0, choice.findData(shown[field])))
-            choice.blockSignals(False)
+            with QSignalBlocker(choice):
+                choice.setCurrentIndex(max(0, choice.findData(shown[field])))
 
 
 def _native_names() -> dict[str, str]:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Final, cast, get_origin
 
 from pydantic.fields import FieldInfo
-from PySide6.QtCore import SignalInstance
+from PySide6.QtCore import QSignalBlocker, SignalInstance
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from kvdesk.policies.overflow import policy_of
@@ -97,16 +97,15 @@ def problem_of(control: QWidget) -> str:
 
 def set_value(control: QWidget, value: Any) -> None:
     """Show a value; that is no edit."""
-    before = control.blockSignals(True)
-    if isinstance(control, QCheckBox):
-        control.setChecked(bool(value))
-    elif isinstance(control, QComboBox):
-        control.setCurrentIndex(control.findData(value))
-    elif isinstance(control, SeedField | TextField | SamplerOrder):
-        control.set_value(value)
-    else:
-        cast(WholeField | RealField, control).setValue(value)
-    control.blockSignals(before)
+    with QSignalBlocker(control):
+        if isinstance(control, QCheckBox):
+            control.setChecked(bool(value))
+        elif isinstance(control, QComboBox):
+            control.setCurrentIndex(control.findData(value))
+        elif isinstance(control, SeedField | TextField | SamplerOrder):
+            control.set_value(value)
+        else:
+            cast(WholeField | RealField, control).setValue(value)
 
 
 def _long_control(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWidget:

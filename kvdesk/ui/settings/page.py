@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from pydantic import BaseModel
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -228,9 +228,8 @@ class SettingsPage(QWidget):
         self._show_bar()
 
     def _show_prompt(self, text: str) -> None:
-        self._prompt.blockSignals(True)
-        self._prompt.setPlainText(text)
-        self._prompt.blockSignals(False)
+        with QSignalBlocker(self._prompt):
+            self._prompt.setPlainText(text)
         self._shown_prompt = self._prompt.toPlainText()
 
     def _show_table(self, table: str, values: BaseModel) -> None:
@@ -253,9 +252,8 @@ class SettingsPage(QWidget):
 
     def _show_choices(self) -> None:
         self._appearance.show()
-        self.safe_mode.blockSignals(True)
-        self.safe_mode.setChecked(self._settings.current.safe_mode)
-        self.safe_mode.blockSignals(False)
+        with QSignalBlocker(self.safe_mode):
+            self.safe_mode.setChecked(self._settings.current.safe_mode)
 
     def show_context(self) -> None:
         """The part about the context, to rebuild it even where nothing is changed. No field of it has the focus: what

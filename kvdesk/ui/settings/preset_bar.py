@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Signal, Slot
+from PySide6.QtCore import QPoint, QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.errors import UserError
@@ -77,14 +77,13 @@ class PresetBar(QWidget):
         fitting = {p.name: p for p in offered if p.sampling == sampling and p.system_prompt in (None, system_prompt)}
         before = "" if self.current is None else self.current.name
         shown = fitting.get(before) or next(iter(fitting.values()), None)
-        self.choice.blockSignals(True)
-        self.choice.clear()
-        if shown is None:
-            self.choice.addItem(tr("Own values"))
-        for preset in offered:
-            self.choice.addItem(preset.name, preset)
-        self.choice.setCurrentIndex(0 if shown is None else self.choice.findText(shown.name))
-        self.choice.blockSignals(False)
+        with QSignalBlocker(self.choice):
+            self.choice.clear()
+            if shown is None:
+                self.choice.addItem(tr("Own values"))
+            for preset in offered:
+                self.choice.addItem(preset.name, preset)
+            self.choice.setCurrentIndex(0 if shown is None else self.choice.findText(shown.name))
         is_own = shown is not None and shown.name in {p.name for p in own}
         self._rename.setEnabled(is_own)
         self._delete.setEnabled(is_own)

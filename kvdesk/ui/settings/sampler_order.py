@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
@@ -60,42 +60,39 @@ class SamplerOrder(QWidget):
         """Show these, ticked; the others come after them."""
         if samplers == self.value() and self.list.count():
             return
-        self.list.blockSignals(True)
-        self.list.clear()
-        for name in (*samplers, *(name for name in SamplerName if name not in samplers)):
-            item = QListWidgetItem(f"{shown_name(name)}  ·  {name.value}")
-            item.setData(Qt.ItemDataRole.UserRole, name)
-            item.setFlags(
-                Qt.ItemFlag.ItemIsEnabled
-                | Qt.ItemFlag.ItemIsSelectable
-                | Qt.ItemFlag.ItemIsUserCheckable
-                | Qt.ItemFlag.ItemIsDragEnabled
-            )
-            item.setCheckState(Qt.CheckState.Checked if name in samplers else Qt.CheckState.Unchecked)
-            self.list.addItem(item)
-        self.list.setCurrentRow(0)
-        self._fit()
-        self.list.blockSignals(False)
+        with QSignalBlocker(self.list):
+            self.list.clear()
+            for name in (*samplers, *(name for name in SamplerName if name not in samplers)):
+                item = QListWidgetItem(f"{shown_name(name)}  ·  {name.value}")
+                item.setData(Qt.ItemDataRole.UserRole, name)
+                item.setFlags(
+                    Qt.ItemFlag.ItemIsEnabled
+                    | Qt.ItemFlag.ItemIsSelectable
+                    | Qt.ItemFlag.ItemIsUserCheckable
+                    | Qt.ItemFlag.ItemIsDragEnabled
+                )
+                item.setCheckState(Qt.CheckState.Checked if name in samplers else Qt.CheckState.Unchecked)
+                self.list.addItem(item)
+            self.list.setCurrentRow(0)
+            self._fit()
 
     @Slot()
     def _fit(self) -> None:
         """All rows are seen, at every size of text."""
         row_px = self._theme.text.pixelSize() * 7 // 4
-        before = self.list.blockSignals(True)
-        for row in range(self.list.count()):
-            self.list.item(row).setSizeHint(QSize(0, row_px))
-        self.list.blockSignals(before)
+        with QSignalBlocker(self.list):
+            for row in range(self.list.count()):
+                self.list.item(row).setSizeHint(QSize(0, row_px))
         self.list.setFixedHeight(row_px * len(SamplerName) + 2)
 
     @Slot(int)
     def _on_moved(self, step: int) -> None:
         row = self.list.currentRow()
         if row >= 0 and 0 <= row + step < self.list.count():
-            self.list.blockSignals(True)
-            item = self.list.takeItem(row)
-            self.list.insertItem(row + step, item)
-            self.list.setCurrentRow(row + step)
-            self.list.blockSignals(False)
+            with QSignalBlocker(self.list):
+                item = self.list.takeItem(row)
+                self.list.insertItem(row + step, item)
+                self.list.setCurrentRow(row + step)
             self.edited.emit()
 
     @Slot()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QSlider, QWidget
 
 from kvdesk.translation import tr
@@ -59,12 +59,11 @@ class Scrubber(QWidget):
 
     def show_range(self, first: int, last: int, at: int) -> None:
         """Set the range and the position; emits nothing."""
-        self.slider.blockSignals(True)
-        self.slider.setEnabled(last > first)
-        self.slider.setRange(first, last)
-        self.slider.setPageStep(max(1, (last - first) // 20))
-        self.slider.setValue(at)
-        self.slider.blockSignals(False)
+        with QSignalBlocker(self.slider):
+            self.slider.setEnabled(last > first)
+            self.slider.setRange(first, last)
+            self.slider.setPageStep(max(1, (last - first) // 20))
+            self.slider.setValue(at)
         for button in (self._first, self._back):
             button.setEnabled(at > first)
         for button in (self._forward, self._last):
