@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QLabel, QL
 from pytestqt.qtbot import QtBot
 
 import kvdesk.ui
+from kvdesk.ui.widgets.dialog import Dialog
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
 from tests.ui.test_nothing_cut import filled, places
 
@@ -19,7 +20,8 @@ def kinds() -> set[str]:
     """The dialogs that kvdesk has."""
     for module in pkgutil.walk_packages(kvdesk.ui.__path__, "kvdesk.ui."):
         importlib.import_module(module.name)
-    return {kind.__name__ for kind in QDialog.__subclasses__() if kind.__module__.startswith("kvdesk.")}
+    assert [kind for kind in QDialog.__subclasses__() if kind.__module__.startswith("kvdesk.")] == [Dialog]
+    return {kind.__name__ for kind in Dialog.__subclasses__()}
 
 
 def drawn(dialog: QDialog) -> Iterator[tuple[QRect, bool]]:

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox, QDialog, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QLabel,
+    QLineEdit,
+    QWidget,
+)
 
 from kvdesk import translation
 from kvdesk.agents import AGENTS
@@ -88,6 +97,8 @@ def english_in(root: QWidget) -> set[str]:
     """What still has Latin letters, but for llama.cpp's names and calls, and the names of packages and licences."""
     names = [w for w in root.findChildren(QLabel) if w.property("family") == "mono" or w.property("proper")]
     own = {w.full_text if isinstance(w, ElidedLabel) else w.text() for w in names}
+    boxes = root.findChildren(QDialogButtonBox)
+    own |= {b.text() for box in boxes for b in box.buttons() if box.standardButton(b)}  # in Qt's own catalogues
     return {
         f"{type(widget).__module__}: {text!r}"
         for widget in (root, *root.findChildren(QWidget))
