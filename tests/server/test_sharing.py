@@ -62,9 +62,13 @@ def test_why_names_the_difference_and_its_usual_cause(running: Running) -> None:
     assert "cannot be cut" not in why, "ten tokens alike are too few to share"
 
 
-def test_why_names_the_tools_in_another_order_with_a_call_in_the_history(running: Running) -> None:
-    tools = [{"type": "function", "function": {"name": name, "description": "x"}} for name in ("look", "find")]
-    asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Where is it?"}], "tools": tools}
+TOOLS = [{"type": "function", "function": {"name": name, "description": "x"}} for name in ("look", "find")]
+
+
+@pytest.mark.parametrize("later", [TOOLS[::-1], TOOLS[:1], []], ids=["another order", "one left out", "all left out"])
+def test_why_names_other_tools_with_a_call_in_the_history(running: Running, later: list[dict[str, Any]]) -> None:
+    system, question = {"role": "system", "content": SYSTEM}, {"role": "user", "content": f"Where are {len(later)}?"}
+    asked: dict[str, Any] = {"messages": [system, question], "tools": TOOLS}
     with running.http(INSPECT) as client, client.stream("GET", "/kv/events") as stream:
         lines = stream.iter_lines()
         with running.http() as other:
@@ -74,12 +78,21 @@ def test_why_names_the_tools_in_another_order_with_a_call_in_the_history(running
             given = first.json()["choices"][0]["message"]
             result = {"role": "tool", "content": "here", "tool_call_id": given["tool_calls"][0]["id"]}
             asked["messages"] += [given, result]
-            for offered in (tools, tools[::-1]):
+            for offered in (TOOLS, later):
                 body = {**asked, "tools": offered, "max_tokens": 1}
                 other.post("/v1/chat/completions", json=body, timeout=60.0).raise_for_status()
         why = next(islice(whys(lines), 2, None))
     assert "tools" in why
     assert "message was changed" not in why
+
+
+def test_why_blames_no_tools_for_another_question_behind_them(running: Running) -> None:
+    with running.http(INSPECT) as client:
+        for question in ("Which ship came first?", "Where do they sleep?"):
+            asked = {"messages": [{"role": "user", "content": question}], "tools": TOOLS, "max_tokens": 1}
+            done = client.post("/v1/chat/completions", json=asked, timeout=60.0).raise_for_status().json()
+    assert done["prefix_cache"]["cause"] == "edited"
+    assert "tools" not in done["prefix_cache"]["message"]
 
 
 def test_why_names_an_answer_that_its_client_edited(running: Running) -> None:

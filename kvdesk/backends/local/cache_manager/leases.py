@@ -212,7 +212,7 @@ class Leases:
         self._pool.touch(own(sequence))
 
     def set_texts(self, sequence: CacheSequence, texts: tuple[str, ...]) -> None:
-        """The messages of the turn that begins in it."""
+        """Tools and messages of the turn that begins in it."""
         own(sequence).texts = texts
 
     def set_spans(self, sequence: CacheSequence, spans: tuple[MessageSpan, ...]) -> None:

@@ -30,7 +30,7 @@ class Acquired(NamedTuple):
     source      where it came from, in words; "" for the sequence itself
     checkpoint  it is a state that was saved on the way, to go back to
     saved       where it was as a saved state; "": it was none
-    held, texts where another sequence lent it: the tokens and the texts of the messages that one had
+    held, texts where another sequence lent it: the tokens, and the texts (`set_texts`), that one had
     """
 
     n_tokens: int
@@ -50,7 +50,7 @@ class CacheSequence(Protocol):
     tokens     tokens[i] is the token at position i, as llama.cpp holds it for the sequence. The list itself, not a
                copy: it grows while an answer is written
     exact      so many leading tokens have K and V as a prefill computes them; those behind were moved to their position
-    texts      texts of the messages of the last turn, to see which one was changed since
+    texts      tools of the last turn, as JSON, then the texts of its messages: to see what was changed since
     spans      where those messages lie
     last_used  larger for sequences used later; used_at: time.monotonic() of that use
     busy       an answer is being written in it: see above

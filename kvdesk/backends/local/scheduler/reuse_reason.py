@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,7 +14,7 @@ from kvdesk.backends.local.prompt.prompt import Place
 from kvdesk.cache.explain import Cause, Facts, explain
 from kvdesk.cache.prefix import common_prefix, read_again
 from kvdesk.cache.score import NOT_SHARED
-from kvdesk.cache.usual_causes import AROUND, cause_in_answer, usual_cause
+from kvdesk.cache.usual_causes import AROUND, UsualCause, cause_in_answer, usual_cause
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import Generate, ReuseReason
 from kvdesk.reasoning import parts_of
@@ -37,20 +38,22 @@ def reuse_reason(
     places: Sequence[Place],
     command: Generate,
 ) -> ReuseReason:
-    """Why the request reuses what was `acquired` of its prompt. Remembers the texts of its messages for the next one.
+    """Why the request reuses what was `acquired` of its prompt. Remembers its tools and the texts of its messages for
+    the next one.
 
     held  token ids that the sequence had before; `prompt`: those of the request, with the `places` of its messages.
-          Another program's request is compared
-          with the one whose cells it shares: it has nothing of its own before, and its client sent both, as a rule
+          Another program's request is compared with the one whose cells it shares: it has nothing of its own before,
+          and its client sent both, as a rule
     """
     messages = command.messages if command.continued is None else (*command.messages, command.continued)
-    texts, before, source = tuple(message.text for message in messages), sequence.texts, acquired.source
+    texts = (sys.intern(command.tools), *(message.text for message in messages))
+    before, source = sequence.texts, acquired.source
     alike = None
     if command.client is not None and acquired.held:
         held, before, source = list(acquired.held), acquired.texts, ""
     elif command.client is not None and not held and (alike := _alike(cache_manager, sequence, prompt)) is not None:
         held, before = list(alike.tokens), alike.texts
-    changed = next((i for i, (a, b) in enumerate(zip(before, texts, strict=False)) if a != b), -1)
+    changed = next((i for i, (a, b) in enumerate(zip(before[1:], texts[1:], strict=False)) if a != b), -1)
     reused = len(sequence.tokens)
     common = common_prefix(held, prompt)
     block = cache_manager.block
@@ -59,12 +62,15 @@ def reuse_reason(
     cause = None
     if command.client is not None and common < min(len(held), len(prompt)):
         at, first = _answer_at(common, places, messages)
-        around = slice(max(0, common - AROUND) if at < 0 else first, common + (AROUND if at < 0 else _IN_ANSWER))
-        sides = ("".join(map(model.vocab.label, tokens[around])) for tokens in (held, prompt))
-        cause = usual_cause(*sides) if at < 0 else cause_in_answer(*sides)
+        if at < 0:
+            other_tools = bool(before) and before[0] != texts[0]
+            cause = _cause_outside_answers(model, held, prompt, common, places, other_tools=other_tools)
+        else:
+            written = (_text_of(model, tokens[first : common + _IN_ANSWER]) for tokens in (held, prompt))
+            cause = cause_in_answer(*written)
         if at >= 0:
             changed = -1 if cause else at
-        elif cause and changed >= 0 and messages[changed].role == "assistant":
+        elif cause is UsualCause.TOOLS or (cause and changed >= 0 and messages[changed].role == "assistant"):
             changed = -1  # what differs first comes before: with other tools an answer is not known as it was written
     facts = Facts(
         evicted=cache_manager.pop_eviction_reason(sequence.conversation),
@@ -89,6 +95,24 @@ def reuse_reason(
     if is_shared and is_other and 2 * n_again < explanation.lost:
         return reason  # another conversation of the program, which quotes the same texts
     return replace(reason, reread_tokens=n_again, miss=named)
+
+
+def _cause_outside_answers(
+    model: Model, held: list[int], prompt: list[int], common: int, places: Sequence[Place], *, other_tools: bool
+) -> UsualCause | None:
+    """Where token `common` lies in the text of a message, that text alone tells the cause; else it is that of tools
+    where others come.
+    """
+    first, end = max(0, common - AROUND), common + AROUND
+    if (place := next((place for place in places if place.first <= common < place.end), None)) is not None:
+        first, end = max(first, place.first), min(end, place.end)
+    elif other_tools:
+        return UsualCause.TOOLS
+    return usual_cause(_text_of(model, held[first:end]), _text_of(model, prompt[first:end]))
+
+
+def _text_of(model: Model, tokens: Sequence[int]) -> str:
+    return "".join(map(model.vocab.label, tokens))
 
 
 def _answer_at(common: int, places: Sequence[Place], messages: Sequence[Message]) -> tuple[int, int]:
