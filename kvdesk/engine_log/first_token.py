@@ -43,13 +43,14 @@ class FirstTokens:
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
-        self._ended: queue.Queue[_Ended | None] = queue.Queue(_MOST_WAITING)
+        self._ended: queue.SimpleQueue[_Ended | None] = queue.SimpleQueue()
         self._held: dict[int, str] = {}  # by slot: what its cells are of
         self._thread: threading.Thread | None = None
+        self._is_closing = False
 
     def ended(self, request: Request, finding: Finding, url: str) -> None:
         """A request has ended at the server of this address, "" unknown."""
-        if not url or not is_this_computer(url) or request.task < 0 or self._ended.full():
+        if not url or not is_this_computer(url) or request.task < 0 or self._ended.qsize() >= _MOST_WAITING:
             return
         if self._thread is None:
             self._thread = threading.Thread(target=self._ask_all, name="kvdesk-slots", daemon=True)
@@ -57,18 +58,23 @@ class FirstTokens:
         self._ended.put(_Ended(url.rstrip("/"), request.slot, request.task, finding.cause not in HITS))
 
     def close(self) -> None:
-        """Answers that wait are given first."""
+        """Answers that wait are given first, unless the server does not answer any more."""
         if self._thread is not None:
+            self._is_closing = True
             self._ended.put(None)
             self._thread.join()
-            self._thread = None
+            self._thread, self._ended, self._is_closing = None, queue.SimpleQueue(), False
 
     def _ask_all(self) -> None:
         while (ended := self._ended.get()) is not None:
             try:
                 if line := self._line(ended):
                     self._say(line)
-            except (OSError, ValueError, TypeError, KeyError):  # it has ended, or does not show its slots
+            except OSError:  # it has ended, or hangs
+                self._held.pop(ended.slot, None)
+                if self._is_closing:
+                    return
+            except (ValueError, TypeError, KeyError, OverflowError, RecursionError):  # it does not show its slots
                 self._held.pop(ended.slot, None)
 
     def _line(self, ended: _Ended) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from kvdesk.engine_log.cells import ShownCache
 from kvdesk.translation import tr
 from kvdesk.values import replace
 
+_MOST_MS: Final = 1e11
 _NAMES: tuple[CacheName, ...] = ("kv", "base", "window")
 
 
@@ -49,8 +51,9 @@ class CellsJournal:
         self._views.take(self.n, self._maps(shown), operation)
 
     def note(self, call: str, ms: float, reason: str) -> None:
-        """Record a request."""
+        """Record a request. A log may say any number: what no request takes counts as 0 ms."""
         self.n += 1
+        ms = ms if 0 <= ms < _MOST_MS else 0.0
         self._views.note(Operation(self.n, time.time(), REQUEST, call, ms, reason=reason))
 
     def recording(self) -> Recording | None:

@@ -99,6 +99,10 @@ class LiveLog:
                 self._finished(request)
         return has_cells
 
+    def wait_for_answers(self) -> None:
+        """Wait until the server was asked about every request so far, which may take seconds."""
+        self._first_tokens.close()
+
     def close(self) -> None:
         """Say what is still open, and the sums."""
         self._cells.close()
@@ -107,7 +111,7 @@ class LiveLog:
                 self._finished(request)
         for request in self._requests.close():
             self._finished(request)
-        self._first_tokens.close()
+        self.wait_for_answers()
         if self.totals.n == 0 and self._with_cells:
             self.say_cells()
         for text in summary_lines(self.totals, self._requests.server):

@@ -62,6 +62,10 @@ class LogRecorder:
             self._not_before = ended + _REST * (ended - began)
         return True
 
+    def wait_for_answers(self) -> None:
+        """See `LiveLog.wait_for_answers`."""
+        self._live.wait_for_answers()
+
     def close(self) -> None:
         """The log has ended: say what is still open, and the sums."""
         self._live.close()
@@ -110,6 +114,7 @@ class LogReading:
         except (OSError, UserError) as error:
             with self._lock:
                 self._said.append(str(error))
+        self._recorder.wait_for_answers()  # without the lock: the window reads meanwhile
         with self._lock:
             self._recorder.close()
         self.ended.set()
@@ -135,7 +140,7 @@ def _passed(text: str) -> tuple[str, float, str] | None:
         numbers = _call(-1, prompt, reused, read, str(found["cause"])[:60])
         call = f"{str(found['path'])[:60]} {int(found['status'])}: {numbers}"
         return call, 1e3 * float(found["first_byte_s"]), str(found["sentence"])
-    except (KeyError, TypeError, ValueError, RecursionError):
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
         return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import signal
 from collections.abc import Sequence
@@ -70,7 +71,8 @@ def test_texts_are_written_only_when_asked_for(
     log, out = tmp_path / "proxy.log", tmp_path / "out.jsonl"
     one = {"n": 1, "path": "/v1/messages", "status": 200, "prompt_tokens": 90, "reused": 7, "read": 83}
     told = {"first_byte_s": 0.25, "cause": "date", "sentence": f"Message 1 changed: {SECRET}"}
-    log.write_text(json.dumps(one | told) + "\n" + '{"n": 2, "path": 1}\n{"n": []}\n')
+    bad = [json.dumps({**one, **told, "n": 3, name: math.inf}) for name in ("status", "read")]
+    log.write_text("\n".join([json.dumps(one | told), '{"n": 2, "path": 1}', '{"n": []}', *bad, ""]))
     assert recorded([str(log), str(out), *(["--texts"] if texts else [])], monkeypatch) == 0
     _header, recording = load_journal(out)
     (request,) = operations(recording)
@@ -126,6 +128,18 @@ def test_streams_and_a_window_that_show_later_keep_what_was_recorded() -> None:
     ]
     assert used == [[10, 0, 0], [10, 20, 0], [10, 20, 5]]
     assert out.getvalue().count(b"\n") == 3
+
+
+@pytest.mark.parametrize("first_byte_s", [math.nan, math.inf, -1.0, 10**400])
+def test_a_time_that_is_none_leaves_a_journal_that_can_be_read(
+    first_byte_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, out = tmp_path / "proxy.log", tmp_path / "out.jsonl"
+    one = {"n": 1, "path": "/v1/messages", "status": 200, "prompt_tokens": 90, "reused": 7, "read": 83}
+    told = {"cause": "date", "sentence": ""}
+    log.write_text("".join(json.dumps({**one, **told, "first_byte_s": s}) + "\n" for s in (first_byte_s, 0.25)))
+    assert recorded([str(log), str(out)], monkeypatch) == 0
+    assert operations(load_journal(out)[1])[-1].ms == 250.0
 
 
 @pytest.mark.parametrize("source", ["none.log", "http://"])

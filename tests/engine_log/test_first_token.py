@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
+from kvdesk.engine_log import first_token
 from kvdesk.engine_log.causes import Cause, Finding
 from kvdesk.engine_log.first_token import FirstTokens
 from kvdesk.engine_log.lines import read_lines
@@ -19,11 +22,14 @@ from kvdesk.engine_log.record import Request
 
 
 class Server:
-    """llama-server's two answers. A token is a word; `slot`: what /slots shows; `asked`: paths, in order."""
+    """llama-server's two answers. A token is a word; `slot`: what /slots shows; `asked`: paths, in order; `nonsense`:
+    what it says in place of both.
+    """
 
     def __init__(self) -> None:
         self.slot: dict[str, Any] = {"id": 0, "id_task": 0, "prompt": "", "generated": ""}
         self.asked: list[str] = []
+        self.nonsense = ""
         outer, words = self, list[str]()
 
         class Handler(BaseHTTPRequestHandler):
@@ -38,7 +44,7 @@ class Server:
 
             def _answer(self, value: object) -> None:
                 outer.asked.append(self.path)
-                data = json.dumps(value).encode()
+                data = (outer.nonsense or json.dumps(value)).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
@@ -106,6 +112,33 @@ def test_a_server_that_has_ended_or_shows_nothing_costs_nothing(server: Server) 
     asking.ended(Request(0, 2, 1), finding(Cause.DIVERGED), "http://127.0.0.1:9")
     asking.close()
     assert said == []
+
+
+@pytest.mark.parametrize("nonsense", ["[" * 100_000, "[]", "{}", '["a"]', '[{"id": 0, "id_task": [], "prompt": 1}]'])
+def test_an_answer_of_any_kind_ends_no_thread(nonsense: str, server: Server) -> None:
+    server.nonsense = nonsense
+    asking = FirstTokens(lambda _text: None)
+    for task in range(2):
+        asking.ended(Request(0, task, 1), finding(Cause.DIVERGED), server.url)
+    asking.close()
+    assert server.asked == ["/slots", "/slots"]
+
+
+def test_a_server_that_hangs_is_waited_for_once_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_token, "_WAIT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as hangs:
+        asking = FirstTokens(lambda _text: None)
+        for task in range(16):
+            url = f"http://127.0.0.1:{hangs.getsockname()[1]}"
+            asking.ended(Request(0, task, 1), finding(Cause.DIVERGED), url)
+        asking.close()
+        hangs.setblocking(False)
+        n = 0
+        with suppress(BlockingIOError):
+            while True:
+                hangs.accept()[0].close()
+                n += 1
+        assert 0 < n < 16
 
 
 def test_a_log_that_is_followed_tells_where_its_server_is(server: Server) -> None:
