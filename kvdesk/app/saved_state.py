@@ -11,8 +11,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from kvdesk.app.background import Background
-from kvdesk.app.display import has_display
-from kvdesk.errors import KvdeskError, UserError
+from kvdesk.errors import KvdeskError
 from kvdesk.session import Commands, Store
 from kvdesk.settings import ContextSettings
 from kvdesk.state_files.found import Answer
@@ -107,9 +106,7 @@ class StateWindow(QWidget):
 
 
 def open_window(question: Question) -> StateWindow:
-    """Raises UserError, before there is a window, where the file cannot be read or there is no display."""
-    if not has_display():
-        raise UserError(tr("There is no display to show the file on; --text prints it in the terminal."))
+    """Raises UserError, before there is a window, where the file cannot be read."""
     answer = question.answer()
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)

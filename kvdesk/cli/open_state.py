@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk.cli import options
+from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
 from kvdesk.codec import to_builtins
 from kvdesk.state_files import report
@@ -15,7 +16,7 @@ from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0; 1 where the file would not be restored into the model. Raises UserError."""
+    """Exit code 0; 1 where the text is that the file would not be restored into the model. Raises UserError."""
     parser = Parser(
         prog="kvdesk open",
         description=tr(
@@ -35,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     options.add_context(parser)
     args = parser.parse_args(argv)
     settings = options.context_settings(args)
-    if not (args.text or args.tokens or args.json):
+    if not (args.text or args.tokens or args.json) and _has_window():
         from kvdesk.app.saved_state import Question, run
 
         return run(Question(args.file, args.other, args.model, settings))
@@ -55,3 +56,21 @@ def main(argv: Sequence[str]) -> int:
         if found.fit is not None:
             print("\n".join(report.fit_lines(found.fit)))
     return int(found.fit is not None and found.fit.fits is False)
+
+
+def _has_window() -> bool:
+    """Whether a window can open. If not, the reason goes to standard error."""
+    from kvdesk.app.display import has_display, missing_import
+
+    try:
+        import kvdesk.app.saved_state  # noqa: F401 - it needs Qt
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "kvdesk":
+            raise
+        needs = tr("A window needs more than the core of kvdesk ({name} is missing): pip install 'kvdesk[app]'.")
+        why = missing_import(error) or needs.format(name=error.name)
+    else:
+        why = "" if has_display() else tr("There is no display for a window.")
+    if why:
+        say(why + " " + tr("The file is shown as text, as with --text."))
+    return not why

@@ -89,9 +89,6 @@ def test_the_main_window_opens_one_that_is_dropped(rig: Rig, qtbot: QtBot, folde
     assert other.question.path.name == "other.bin"
 
 
-def test_without_a_display_and_for_no_state_there_is_no_window(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_for_no_state_there_is_no_window(folder: Path) -> None:
     with pytest.raises(UserError, match="no saved state"):
         open_state.main([str(folder / "none.bin")])
-    monkeypatch.setattr(saved_state, "has_display", lambda: False)
-    with pytest.raises(UserError, match="--text"):
-        open_state.main([str(folder / "slot.bin")])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import pickle
 import random
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.__main__ import main
+from kvdesk.app import display
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.llama.model import vocabulary
 from kvdesk.cache.blob import SEQ_MAGIC, BlobError
@@ -167,6 +170,43 @@ def test_text_of_tokens_and_what_is_written(tmp_path: Path, capsys: pytest.Captu
     assert "would restore: yes (256 cells, 1 stream, K f16, V f16, flash attention on)" in text
     assert sum(line.split()[:1] == ["29"] for line in text.splitlines()) == 1
     assert f"positions 0–{len(tokens) - 1}" in text
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (ModuleNotFoundError("No module", name="PySide6"), "PySide6 is missing): pip install 'kvdesk[app]'."),
+        (ImportError("libEGL.so.1: cannot open shared object file"), "libEGL.so.1"),
+        (None, "There is no display"),
+    ],
+)
+def test_without_a_window_it_is_text(
+    error: ImportError | None,
+    why: str,
+    models: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With a sentence that says why."""
+    imported = builtins.__import__
+
+    def without_qt(name: str, *rest: Any) -> Any:
+        if error is not None and name.startswith("PySide6"):
+            raise error
+        return imported(name, *rest)
+
+    with context(models["attention"], SAVED) as made:
+        read(made)
+        path = write_slot(made, tmp_path / "slot.bin")
+    monkeypatch.setattr(display, "has_display", lambda: False)
+    monkeypatch.delitem(sys.modules, "kvdesk.app.saved_state", raising=False)
+    monkeypatch.setattr(builtins, "__import__", without_qt)
+    assert main(["open", str(path)]) == 0
+    said = capsys.readouterr()
+    assert why in said.err
+    assert said.err.endswith("as with --text.\n")
+    assert f"{len(TOKENS)} tokens" in said.out
 
 
 def test_a_difference(models: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
