@@ -25,7 +25,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.settings import ContextSettings, Overflow, Sampling
 from kvdesk.translation import marked
-from kvdesk.values import dataclass, field
+from kvdesk.values import dataclass, field, replace
 
 NO_MODEL: Final = marked("No model is loaded: open a GGUF file first.")
 """Why nothing can be asked yet: the note of an answer that failed, in the person's language."""
@@ -447,6 +447,12 @@ class TurnEnded:
     note: str = ""
     finish: FinishReason = ""
     stopped_by: str = ""
+
+    @property
+    def sampled(self) -> TurnStats:
+        """Its stats; among the generated tokens is the one with which the model ended the answer, as servers count."""
+        ends = self.state == "complete" and not self.finish
+        return replace(self.stats, generated_tokens=self.stats.generated_tokens + 1) if ends else self.stats
 
 
 @dataclass(frozen=True, slots=True)

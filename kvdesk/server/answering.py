@@ -67,7 +67,7 @@ class Choice:
                 if not self.began:
                     self.over_full = event.n_tokens, event.n_ctx
             case TurnEnded():
-                self.stats, self.reason, self.stopped_by = event.stats, event.finish, event.stopped_by
+                self.stats, self.reason, self.stopped_by = event.sampled, event.finish, event.stopped_by
                 self._end(event)
             case CommandFailed() | EngineDied():
                 raise ApiError(503, event.sentence)

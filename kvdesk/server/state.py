@@ -174,8 +174,8 @@ class ServerState:
         slot = self._by_answer.pop(event.answer, None)
         if slot is not None:
             slot.is_processing = False
-            slot.n_read, slot.n_decoded = event.stats.prefilled_tokens, event.stats.generated_tokens
-            self.counters.add(event.stats)
+            slot.n_read, slot.n_decoded = event.stats.prefilled_tokens, event.sampled.generated_tokens
+            self.counters.add(event.sampled)
             self.last = event.stats
             if slot.client:
                 self.score_of_all = self.score_of_all.with_request(event.stats)

@@ -151,6 +151,20 @@ def test_usage_and_timings_are_the_engine_s(http: httpx.Client) -> None:
     assert afresh["choices"][0]["message"] == first["choices"][0]["message"]
 
 
+def test_the_token_that_ends_an_answer_counts(http: httpx.Client) -> None:
+    before = _predicted(http)
+    (end,) = http.post("/tokenize", json={"content": "<|im_end|>"}).json()["tokens"]
+    ended = http.post("/v1/chat/completions", json={**CHAT, "logit_bias": {end: 100}}).json()
+    assert ended["choices"][0]["finish_reason"] == "stop"
+    assert ended["choices"][0]["message"]["content"] == ""
+    assert ended["usage"]["completion_tokens"] == ended["timings"]["predicted_n"] == _predicted(http) - before == 1
+
+
+def _predicted(http: httpx.Client) -> float:
+    lines = http.get("/metrics").text.splitlines()
+    return sum(float(line.split()[1]) for line in lines if line.startswith("llamacpp:tokens_predicted_total"))
+
+
 def test_the_progress_of_a_prompt_streams_where_it_is_asked_for(http: httpx.Client) -> None:
     messages = [{"role": "user", "content": "Seven ships sail. " * 60}]  # several batches
     asked = {"messages": messages, "max_tokens": 2, "stream": True, "return_progress": True, "cache_prompt": False}
