@@ -253,10 +253,20 @@ class CachePolicy(Table):
 
 
 class WindowPlace(Table):
-    """Where the window was, as Qt writes it in base64; empty before it was ever shown."""
+    """Where the window was, as Qt writes it in base64; empty before it was ever shown.
+
+    The other fields, in pixels, are what earlier versions kept. They count while `geometry` and `panes` are empty.
+    """
 
     geometry: str = Field("", description="Of the window")
     panes: str = Field("", description="Of its panes, which keep their widths while folded away")
+    x: int = Field(0, description="Left edge of its frame")
+    y: int = Field(0, description="Upper edge of its frame")
+    width: int = Field(0, ge=0, description="Inside of its frame")
+    height: int = Field(0, ge=0, description="Inside of its frame")
+    maximized: bool = Field(False, description="It filled the screen")
+    sidebar_width: int = Field(216, ge=0, description="Of the conversation list")
+    inspector_width: int = Field(440, ge=0, description="Of the cache inspector")
 
 
 class UsedModel(Table):

@@ -43,7 +43,7 @@ from kvdesk.settings import Overflow, Settings
 from kvdesk.values import replace
 from tests.conversations.conftest import STATS, Held
 
-MODEL = ModelInfo(LocalFile(Path("tiny.gguf")), "Tiny", "llama", "llama 1M F16", 1, 1, 256, 1, 99, True, True)
+MODEL = ModelInfo(LocalFile(Path("tiny.gguf")), "Tiny", "llama", "llama 1M F16", 1, 1, 256, 1, 99, True)
 
 
 def test_a_message_is_told_before_its_answer_is_asked_for(held: Held) -> None:

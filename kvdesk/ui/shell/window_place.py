@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, QTimer, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Slot
 from PySide6.QtWidgets import QMainWindow, QSplitter
 
 from kvdesk.session import SettingsStore
@@ -12,8 +12,6 @@ from kvdesk.settings import WindowPlace
 from kvdesk.ui.widgets.controls import fit_to_screen
 
 FIRST_SIZE: Final = QSize(1280, 800)
-FIRST_WIDTHS: Final = (216, 440)
-"""Of the conversations and of the inspector, in pixels."""
 KEEP_MS: Final = 500  # after the last move or change of size
 
 
@@ -30,13 +28,18 @@ class WindowPlacement(QObject):
 
     def restore(self) -> None:
         """Before the window is shown: where it was, on a screen that exists."""
-        place = self._settings.current.window
-        if not self._window.restoreGeometry(_bytes(place.geometry)):
-            self._window.resize(FIRST_SIZE)
-            fit_to_screen(self._window)
+        place, window = self._settings.current.window, self._window
+        if not window.restoreGeometry(_bytes(place.geometry)):
+            window.resize(QSize(place.width, place.height) if place.width else FIRST_SIZE)
+            fit_to_screen(window)
+            at = QPoint(place.x, place.y)
+            if not at.isNull() and window.screen().availableGeometry().contains(QRect(at, window.size())):
+                window.move(at)
+            if place.maximized:
+                window.setWindowState(Qt.WindowState.WindowMaximized)
         if not self._panes.restoreState(_bytes(place.panes)):
-            sidebar, inspector = FIRST_WIDTHS
-            self._panes.setSizes([sidebar, FIRST_SIZE.width() - sidebar - inspector, inspector])
+            sidebar, inspector = place.sidebar_width, place.inspector_width
+            self._panes.setSizes([sidebar, max(0, window.width() - sidebar - inspector), inspector])
 
     @Slot()
     def keep(self) -> None:

@@ -60,6 +60,16 @@ def test_a_window_on_a_screen_that_is_gone_is_placed_on_one_that_exists(qapp: QA
     assert again.screen().availableGeometry().contains(again.geometry())
 
 
+def test_a_place_kept_by_an_earlier_version_counts(qapp: QApplication, qtbot: QtBot) -> None:
+    place = WindowPlace(x=20, y=30, width=760, height=600, sidebar_width=0, inspector_width=300)
+    window = opened(qapp, qtbot, Settings(window=place, all_instruments=True))
+    assert (window.height(), window.pos().x(), window.pos().y()) == (600, 20, 30)
+    window.close()
+    kept = window.store.settings.current.window
+    assert kept.geometry
+    assert kept.width == 0, "Qt's own words are all that is kept"
+
+
 def test_a_damaged_place_is_the_first_one(qapp: QApplication, qtbot: QtBot) -> None:
     window = opened(qapp, qtbot, Settings(window=WindowPlace(geometry="?", panes="ä")))
     assert window.size() == opened(qapp, qtbot, Settings()).size()
