@@ -200,7 +200,7 @@ def kill(folder: Path, call: str) -> None:
     elif call == "seq_cp":
         lib.llama_memory_seq_cp(memory, 0, 1, 0, 2)
     elif call == "sample":
-        Sampler(SamplingPlan(Sampling(temperature=0)), c.model.vocab).sample(c._ctx, 1)
+        Sampler(SamplingPlan(Sampling(temperature=1)), c.model.vocab).sample(c._ctx, 1)
     elif call == "shift":
         write(folder / "no_rope.gguf", "granitehybrid", more=_without_rope)
         c = Table(folder).open("no_rope")

@@ -52,6 +52,20 @@ def test_with_the_defaults_the_chain_has_nothing_that_does_nothing(vocab: Vocab)
     assert plan_sampling(Sampling(), vocab).looks_back == 0
 
 
+def test_the_likeliest_token_is_the_one_that_llama_cpp_takes(headless: HeadlessEngine, vocab: Vocab) -> None:
+    HeadlessChat(headless).answer("Hello", Sampling(max_tokens=2))
+    assert headless.engine.session is not None
+    context = headless.engine.session.runtime.context
+    ctx, row = context._ctx, max(context.memory.rows)
+    logits = np.ctypeslib.as_array(lib.llama_get_logits_ith(ctx, row), shape=(vocab.n_tokens,))
+    sampler = sampler_of(plan_sampling(Sampling(temperature=0.0), vocab), vocab)
+    for likeliest in ([vocab.n_tokens - 1], [7, 300], range(vocab.n_tokens)):
+        logits[:] = -1.0
+        logits[likeliest] = 2.0
+        assert context.sample(sampler) == likeliest[0] == lib.llama_sampler_sample(sampler._chain, ctx, row)
+    sampler.close()
+
+
 def test_the_order_is_llama_cpps_and_can_be_changed(vocab: Vocab) -> None:
     in_order = [
         "logit-bias",

@@ -1,6 +1,7 @@
 """llama.cpp's own sampler chain, built from `Sampling` as its programs do (common/sampling.cpp, `common_sampler_init`).
 
-Sampling runs on the C side. Without a grammar no logit is copied.
+Sampling runs on the C side, without a grammar on no copy of the logits. Where nothing but the likeliest token is asked
+for, numpy finds it in a quarter of the time: the C side first makes a table of all tokens.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import ctypes
 import secrets
 from collections.abc import Iterable
 from typing import Any, Final
+
+import numpy as np
 
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.vocab import Vocab
@@ -103,8 +106,10 @@ class Sampler:
         params = lib.llama_sampler_chain_default_params()
         params.no_perf = True
         self._chain: Any = lib.llama_sampler_chain_init(params)
-        for part in _parts(plan, vocab):
+        parts = _parts(plan, vocab)
+        for part in parts:
             lib.llama_sampler_chain_add(self._chain, part)
+        self._n_argmax = vocab.n_tokens if plan.sampling.greedy and len(parts) == 1 else 0
 
     def sample(self, ctx: Any, row: int) -> int:
         """Sample from the logits of batch entry `row` (-1: the last) and remember the token for the penalties.
@@ -112,6 +117,8 @@ class Sampler:
         Aborts the process where there are no logits at `row` (llama-sampler.cpp:940): only
         `Context.sample`, which knows what was decoded, calls this.
         """
+        if self._n_argmax:  # the first of equals, as llama.cpp takes it; nothing is to be remembered
+            return int(np.ctypeslib.as_array(lib.llama_get_logits_ith(ctx, row), shape=(self._n_argmax,)).argmax())
         return int(lib.llama_sampler_sample(self._chain, ctx, row))
 
     def accept(self, tokens: Iterable[int]) -> None:
