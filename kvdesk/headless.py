@@ -25,16 +25,9 @@ from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
 from kvdesk.host.host import Host
-from kvdesk.protocol.chat import (
-    EngineDied,
-    EngineRestarted,
-    LoadModel,
-    LocalFile,
-    MessagesEvicted,
-    TextDelta,
-    TurnEnded,
-)
+from kvdesk.protocol.chat import EngineDied, EngineRestarted, LoadModel, MessagesEvicted, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Overflow, Sampling, Settings
 from kvdesk.translation import tr
 from kvdesk.values import replace

@@ -23,8 +23,8 @@ from kvdesk.cache.recording import Recording
 from kvdesk.chat import Attachment, ConversationId, MessageId
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.service import ConversationService
-from kvdesk.protocol.chat import LocalFile
 from kvdesk.protocol.messages import Command
+from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import CopySequence
 from kvdesk.session import Store
 from kvdesk.session.commands import Commands, ReportChoice

@@ -42,18 +42,16 @@ from kvdesk.protocol.cache import (
 )
 from kvdesk.protocol.chat import (
     BackendReady,
-    Endpoint,
     EngineDied,
     LoadModel,
-    LocalFile,
     MessagesEvicted,
     ModelLoaded,
     ModelLoading,
-    ModelSource,
     TurnEnded,
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.model import Endpoint, LocalFile, ModelSource
 from kvdesk.settings import ContextSettings, KnownServer, Settings
 from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.writer import StoreWriter, Unsaved

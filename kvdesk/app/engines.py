@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kvdesk.app.worker import local_engine
 from kvdesk.backends.base import Backend, Emit
 from kvdesk.backends.switch import Maker, Switch
-from kvdesk.protocol.chat import Endpoint, ModelSource
+from kvdesk.protocol.model import Endpoint, ModelSource
 
 
 class Engines:

@@ -12,8 +12,9 @@ from kvdesk.app.model_downloads import ModelDownloads
 from kvdesk.app.model_library import ModelLibrary
 from kvdesk.chat import ConversationId, TurnStats
 from kvdesk.library.recommended import recommended
-from kvdesk.protocol.chat import LocalFile, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.translation import installed
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.downloads import best_offer, offer_facts, recommended_offers

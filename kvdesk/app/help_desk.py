@@ -18,8 +18,9 @@ from kvdesk.app.worker import Worker
 from kvdesk.cache.recording import Recording
 from kvdesk.conversations.markdown_file import as_markdown
 from kvdesk.protocol.cache import RecordingTaken, TakeRecording
-from kvdesk.protocol.chat import LogLine, ModelInfo, ModelLoaded
+from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.messages import Event
+from kvdesk.protocol.model import ModelInfo
 from kvdesk.session.commands import ReportChoice
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow

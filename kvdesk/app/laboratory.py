@@ -20,9 +20,10 @@ from kvdesk.codec import decode
 from kvdesk.errors import KvdeskError
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import GgufHeader, read_header
-from kvdesk.protocol.chat import LocalFile, ModelLoaded
+from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.protocol.experiment import Failed, Finished, Record, Request
 from kvdesk.protocol.messages import Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.session.changed import Tone
 from kvdesk.session.features import LabCommands
 from kvdesk.translation import tr

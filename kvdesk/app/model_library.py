@@ -20,8 +20,9 @@ from kvdesk.library.estimate import available_bytes
 from kvdesk.library.find import FoundModel, files_of, find_models
 from kvdesk.paths import embedded_model
 from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import LocalFile, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.session import SettingsStore
 from kvdesk.session.features import ModelCommands
 from kvdesk.settings import ContextSettings, UsedModel

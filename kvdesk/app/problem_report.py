@@ -23,7 +23,8 @@ from kvdesk.app.redaction import (
 from kvdesk.cache.journal_file import JournalHeader, journal_lines
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import UserError
-from kvdesk.protocol.chat import LocalFile, LogLine, ModelInfo
+from kvdesk.protocol.chat import LogLine
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.protocol.operations import Capability
 from kvdesk.session.commands import ReportChoice
 from kvdesk.settings import Settings

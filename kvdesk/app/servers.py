@@ -13,8 +13,9 @@ from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background, Task
 from kvdesk.errors import KvdeskError
-from kvdesk.protocol.chat import Endpoint, ModelLoaded
+from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.protocol.messages import Event
+from kvdesk.protocol.model import Endpoint
 from kvdesk.protocol.servers import ServerFound
 from kvdesk.session import SettingsStore
 from kvdesk.session.features import ServerCommands

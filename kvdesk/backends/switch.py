@@ -13,9 +13,10 @@ from collections.abc import Callable
 from kvdesk.backends.base import Backend, Elsewhere, Emit
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import UsePolicy, Watch
-from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, ModelSource
+from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of
+from kvdesk.protocol.model import ModelSource
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 

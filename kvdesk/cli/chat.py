@@ -12,8 +12,9 @@ from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import LoadModel, LocalFile, ModelLoaded, TextDelta
+from kvdesk.protocol.chat import LoadModel, ModelLoaded, TextDelta
 from kvdesk.protocol.messages import Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.translation import tr
 
 

@@ -19,8 +19,9 @@ from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import ContextInfo, ContextReady, UsePolicy
-from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, ModelLoaded
+from kvdesk.protocol.chat import EngineDied, LoadModel, ModelLoaded
 from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 

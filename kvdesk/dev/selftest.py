@@ -40,7 +40,8 @@ from kvdesk.library.estimate import available_bytes
 from kvdesk.library.find import find_models, known_folders
 from kvdesk.library.hub import Hub, HubUnreachable
 from kvdesk.protocol.cache import SpeedSample
-from kvdesk.protocol.chat import LoadModel, LocalFile
+from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.store.store import Store
 from kvdesk.ui.graphs.graphs_page import GraphsPage

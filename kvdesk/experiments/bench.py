@@ -22,9 +22,10 @@ from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.policies.load import LoadMeter
 from kvdesk.policies.tuned import LOAD_INTERVAL_S
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.chat import LoadModel, LocalFile
+from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.experiment import MOST_OTHERS, Load, Progress, Values
 from kvdesk.protocol.experiment_cells import CellsSeen
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings
 
 MOST_REPEATED = 3

@@ -13,8 +13,9 @@ from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import Forget, MemoryLedger, SpeedSample, UsePolicy
-from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
+from kvdesk.protocol.chat import CloseConversation, LoadModel
 from kvdesk.protocol.messages import Command, Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import Compact, HandOperation, Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
 from kvdesk.translation import tr

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.chat import storable
-from kvdesk.protocol.chat import InfillTokens
+from kvdesk.protocol.model import InfillTokens
 from kvdesk.protocol.prompt import Tokenize
 from kvdesk.server.errors import ApiError
 from kvdesk.server.llama_completions import LlamaCompletion, LlamaSampled

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kvdesk import __version__
-from kvdesk.protocol.chat import ModelInfo
+from kvdesk.protocol.model import ModelInfo
 from kvdesk.server.schemas import Body
 from kvdesk.server.service import Service
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kvdesk.protocol.chat import LocalFile
+from kvdesk.protocol.model import LocalFile
 from kvdesk.server.llama_completions import generation_settings
 from kvdesk.server.service import FINGERPRINT, Service
 

@@ -13,7 +13,8 @@ from starlette.requests import Request
 from kvdesk import __version__
 from kvdesk.graphemes import cut
 from kvdesk.protocol.cache import LedgerRow
-from kvdesk.protocol.chat import Client, Generate, LocalFile, ModelInfo, TurnStarted
+from kvdesk.protocol.chat import Client, Generate, TurnStarted
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.protocol.prompt import Detokenize, Tokenize, Tokenized
 from kvdesk.server.answering import Answering
 from kvdesk.server.bridge import HostBridge

@@ -15,7 +15,6 @@ from kvdesk.protocol.chat import (
     EngineDied,
     EngineRestarted,
     LoadModel,
-    ModelInfo,
     ModelLoaded,
     ModelLoading,
     PrefillProgress,
@@ -24,6 +23,7 @@ from kvdesk.protocol.chat import (
     TurnStarted,
 )
 from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.model import ModelInfo
 from kvdesk.values import dataclass, field
 
 NAME_MARK: Final = " · "

@@ -19,11 +19,9 @@ from kvdesk.protocol.cache import (
     MessageSpans,
     OperationDone,
 )
-from kvdesk.protocol.chat import (
-    ContextUse,
-    ModelInfo,
-)
+from kvdesk.protocol.chat import ContextUse
 from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
+from kvdesk.protocol.model import ModelInfo
 from kvdesk.protocol.operations import Capability
 from kvdesk.session.changed import Range, Served
 from kvdesk.translation import tr

@@ -12,7 +12,8 @@ from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.errors import ModelFileError, UserError
 from kvdesk.headless import HeadlessEngine
-from kvdesk.protocol.chat import Client, Generate, LoadModel, LocalFile, RawPrompt, TurnEnded
+from kvdesk.protocol.chat import Client, Generate, LoadModel, RawPrompt, TurnEnded
+from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.prompt import Tokenize, Tokenized
 from kvdesk.server.conversation import messages_of
 from kvdesk.server.errors import ApiError

@@ -9,8 +9,9 @@ from pytestqt.qtbot import QtBot
 from kvdesk.cache.journal_file import load_journal
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import CacheView, Lease, TakeRecording, VerifyConversation
-from kvdesk.protocol.chat import LoadModel, LocalFile
+from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.messages import Command
+from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import CopySequence, Operate, RemoveRange
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say, stored

@@ -20,7 +20,6 @@ from kvdesk.protocol.chat import (
     EngineDied,
     Generate,
     LoadModel,
-    LocalFile,
     MessagesEvicted,
     ModelLoaded,
     PreviewTurn,
@@ -29,6 +28,7 @@ from kvdesk.protocol.chat import (
     TurnStarted,
 )
 from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store

@@ -13,7 +13,8 @@ from kvdesk.app import model_library
 from kvdesk.app.model_downloads import ModelDownloads
 from kvdesk.chat import ConversationId
 from kvdesk.library.find import FoundModel
-from kvdesk.protocol.chat import Generate, LocalFile, ModelInfo, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import Generate, ModelLoaded, TurnEnded
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.values import replace
 from kvdesk.viewmodel.starters import STARTERS, TWICE
 from tests.app.conftest import Rig

@@ -14,7 +14,8 @@ from pytestqt.qtbot import QtBot
 from kvdesk.app.log_files import log_files
 from kvdesk.cache.journal_file import load_journal
 from kvdesk.protocol.cache import ContextReady, RecordingTaken, TakeRecording
-from kvdesk.protocol.chat import LocalFile, LogLine, ModelLoaded
+from kvdesk.protocol.chat import LogLine, ModelLoaded
+from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import Capability
 from kvdesk.session.commands import ReportChoice
 from kvdesk.settings import Settings

@@ -13,7 +13,8 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.app import laboratory
 from kvdesk.app.laboratory import past_results
-from kvdesk.protocol.chat import LocalFile, ModelInfo, ModelLoaded
+from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.ui.lab.page import LabPage
 from tests.app.conftest import Rig
 

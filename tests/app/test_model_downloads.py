@@ -13,7 +13,8 @@ from kvdesk.app.model_downloads import ModelDownloads
 from kvdesk.library import download
 from kvdesk.library.download_queue import State
 from kvdesk.library.hub import read_token
-from kvdesk.protocol.chat import LocalFile, ModelInfo, ModelLoaded
+from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.settings import Settings
 from kvdesk.ui.models.get_models import GetModels
 from tests.app.conftest import Rig

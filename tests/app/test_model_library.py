@@ -11,7 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.chat import ConversationId, MessageId, TurnStats
-from kvdesk.protocol.chat import LocalFile, ModelInfo, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import ModelLoaded, TurnEnded
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.ui.models.page import ModelsPage
 from kvdesk.values import replace
 from tests.app.conftest import Rig

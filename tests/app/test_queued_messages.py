@@ -13,17 +13,9 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
 from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import (
-    EngineDied,
-    Generate,
-    LoadModel,
-    LocalFile,
-    ModelLoaded,
-    ModelLoading,
-    TextDelta,
-    TurnEnded,
-)
+from kvdesk.protocol.chat import EngineDied, Generate, LoadModel, ModelLoaded, ModelLoading, TextDelta, TurnEnded
 from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import Settings
 from kvdesk.ui.composer.queue_view import QueueView
 from tests.app.conftest import Rig, over_both

@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import Endpoint, LocalFile, ModelLoaded
+from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.protocol.model import Endpoint, LocalFile
 from kvdesk.settings import KnownServer, Settings, ThemeChoice, WindowPlace
 from kvdesk.store.settings_file import load_settings
 from kvdesk.ui.chat_list.conversation_model import ConversationModel

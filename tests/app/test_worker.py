@@ -22,13 +22,13 @@ from kvdesk.protocol.chat import (
     EngineRestarted,
     Generate,
     LoadModel,
-    LocalFile,
     ModelLoaded,
     TextDelta,
     TurnEnded,
     TurnStarted,
 )
 from kvdesk.protocol.messages import Event, SubscriptionDropped
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling
 from tests.backends.scripted import ScriptedBackend
 

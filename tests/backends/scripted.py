@@ -8,18 +8,10 @@ from collections.abc import Callable, Iterator
 
 from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.chat import MessageId, MessageState, TurnStats
-from kvdesk.protocol.chat import (
-    CloseConversation,
-    Generate,
-    LoadModel,
-    ModelInfo,
-    ModelLoaded,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-)
+from kvdesk.protocol.chat import CloseConversation, Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command
+from kvdesk.protocol.model import ModelInfo
 
 
 def echo(question: str) -> str:

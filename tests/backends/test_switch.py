@@ -11,18 +11,10 @@ from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.backends.switch import Maker, Switch
 from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import Forget, UsePolicy, Watch
-from kvdesk.protocol.chat import (
-    Endpoint,
-    Generate,
-    LoadModel,
-    LocalFile,
-    ModelInfo,
-    ModelLoaded,
-    ModelSource,
-    TurnEnded,
-)
+from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.model import Endpoint, LocalFile, ModelInfo, ModelSource
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.backends.scripted import ScriptedBackend
 

@@ -13,9 +13,10 @@ from kvdesk.__main__ import main
 from kvdesk.cli.serve import _bounded, _wait
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import ContextInfo, UsePolicy
-from kvdesk.protocol.chat import LoadModel, ModelInfo, ModelLoaded
+from kvdesk.protocol.chat import LoadModel, ModelLoaded
 from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
+from kvdesk.protocol.model import ModelInfo
 from kvdesk.server.config import ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings

@@ -10,19 +10,10 @@ from kvdesk.chat import ConversationId, EvictedMessages, Message, MessageId, Tur
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesChanged, MessagesDeleted
 from kvdesk.conversations.tree import Tree
 from kvdesk.protocol.cache import DropMessages
-from kvdesk.protocol.chat import (
-    BackendReady,
-    Generate,
-    LocalFile,
-    MessagesEvicted,
-    ModelInfo,
-    ModelLoaded,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-)
+from kvdesk.protocol.chat import BackendReady, Generate, MessagesEvicted, ModelLoaded, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.store.listener import StoreListener
 from kvdesk.store.store import INTERRUPTED_NOTE, Store

@@ -9,8 +9,9 @@ import pytest
 from kvdesk.chat import Conversation, ConversationId, MessageId, MessageState, QueuedMessage
 from kvdesk.conversations.changes import QueuesChanged, QueueState
 from kvdesk.conversations.tree import Tree
-from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, ModelInfo, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import EngineDied, LoadModel, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.settings import Settings
 from tests.conversations.conftest import STATS, Held
 

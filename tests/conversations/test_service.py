@@ -30,15 +30,14 @@ from kvdesk.errors import StoreError
 from kvdesk.protocol.chat import (
     CloseConversation,
     EngineDied,
-    LocalFile,
     MeasureContext,
     MessagesEvicted,
-    ModelInfo,
     ModelLoaded,
     PreviewTurn,
     TextDelta,
 )
 from kvdesk.protocol.messages import SubscriptionDropped
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.settings import Overflow, Settings
 from kvdesk.values import replace
 from tests.conversations.conftest import STATS, Held

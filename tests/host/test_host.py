@@ -22,7 +22,6 @@ from kvdesk.protocol.chat import (
     EngineRestarted,
     Generate,
     LoadModel,
-    LocalFile,
     LogLine,
     ModelLoaded,
     PrefillProgress,
@@ -33,6 +32,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event, SubscriptionDropped
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling
 from tests.backends.scripted import ScriptedBackend
 

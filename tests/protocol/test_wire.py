@@ -22,8 +22,9 @@ from kvdesk.chat import ConversationId, MessageId
 from kvdesk.codec import CodecError
 from kvdesk.protocol import wire
 from kvdesk.protocol.cache import CacheView
-from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, TextDelta, Working
+from kvdesk.protocol.chat import Generate, LoadModel, TextDelta, Working
 from kvdesk.protocol.messages import Command, Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.protocol.wire import frame, from_json, read_frame, to_json
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling

@@ -16,8 +16,9 @@ import pytest
 from kvdesk.backends.local.engine import Engine
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache, Audited, ContextReady
-from kvdesk.protocol.chat import LoadModel, LocalFile
+from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.messages import Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.server.config import Key, Limits, ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling

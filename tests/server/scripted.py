@@ -11,8 +11,9 @@ from typing import Any
 from kvdesk.backends.base import Emit
 from kvdesk.call_format import GENERIC
 from kvdesk.host.host import Host
-from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, TurnStarted
+from kvdesk.protocol.chat import Generate, LoadModel, TurnStarted
 from kvdesk.protocol.messages import Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.server.config import ServerConfig
 from kvdesk.server.server import Server

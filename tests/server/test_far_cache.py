@@ -26,7 +26,6 @@ from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, L
 from kvdesk.protocol.chat import (
     BackendReady,
     CloseConversation,
-    Endpoint,
     Generate,
     LoadModel,
     LogLine,
@@ -36,6 +35,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.model import Endpoint
 from kvdesk.protocol.operations import (
     ClearCache,
     Compact,

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from kvdesk.protocol.chat import Endpoint, InfillTokens, ModelInfo
+from kvdesk.protocol.model import Endpoint, InfillTokens, ModelInfo
 from kvdesk.server.errors import ApiError
 from kvdesk.server.infill import InfillRequest, infill_prompt, tokens_to_fill
 

@@ -24,7 +24,8 @@ from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.policies import swap
 from kvdesk.policies.swap import Limits, StateKind
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.chat import LoadModel, LocalFile
+from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.store import Store

@@ -31,8 +31,9 @@ from kvdesk.call_format import GENERIC
 from kvdesk.host.host import Host
 from kvdesk.message import TurnStats
 from kvdesk.protocol.cache import ContextReady, RecordingTaken, TakeRecording
-from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import Generate, LoadModel, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.server.bridge import AnswerEvent, HostBridge
 from kvdesk.server.config import Key, ServerConfig
 from kvdesk.server.server import Server

@@ -30,7 +30,8 @@ from kvdesk.blocks.tree import BlockMap
 from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.host.host import Host
 from kvdesk.protocol.blocks import BlockMapView
-from kvdesk.protocol.chat import Endpoint, Generate, LoadModel, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, TurnEnded
+from kvdesk.protocol.model import Endpoint
 from kvdesk.settings import ContextSettings, Sampling
 
 FOLDER = Path(os.environ.get("KVDESK_VLLM", ""))

@@ -16,8 +16,9 @@ from kvdesk import paths
 from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import AuditCache, Audited, ContextReady, SpeedSample
-from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, PrefillProgress, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import Generate, LoadModel, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling
 from tests.stress.big_model import LARGEST_NODE, write_big
 from tests.stress.conftest import Row, forms

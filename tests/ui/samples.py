@@ -11,7 +11,7 @@ from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, MessageState, Role, TurnStats
 from kvdesk.conversations.changes import BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
 from kvdesk.protocol.cache import CacheView, ContextInfo, Lease
-from kvdesk.protocol.chat import LocalFile, ModelInfo
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.ui.shell.main_window import MainWindow
 
 ONE, TWO = ConversationId("one"), ConversationId("two")

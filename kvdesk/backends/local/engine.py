@@ -49,10 +49,8 @@ from kvdesk.protocol.cache import (
 from kvdesk.protocol.chat import (
     NO_MODEL,
     CloseConversation,
-    Endpoint,
     Generate,
     LoadModel,
-    LocalFile,
     LogLine,
     MeasureContext,
     ModelLoaded,
@@ -61,6 +59,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
+from kvdesk.protocol.model import Endpoint, LocalFile
 from kvdesk.protocol.operations import Operate, PreviewCompaction
 from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PromptPreview, Tokenize
 from kvdesk.settings import ContextSettings

@@ -17,11 +17,9 @@ from kvdesk.protocol.cache import TakeRecording
 from kvdesk.protocol.chat import (
     CloseConversation,
     ContextUse,
-    Endpoint,
     Generate,
     LoadModel,
     LogLine,
-    ModelInfo,
     ModelLoaded,
     ModelLoading,
     PrefillProgress,
@@ -31,6 +29,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.model import Endpoint, ModelInfo
 from kvdesk.protocol.servers import ServerFound, ServerKind
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace

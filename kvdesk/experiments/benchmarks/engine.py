@@ -31,8 +31,9 @@ from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import SURE, error, most_rounds, ratio, ratio_at_least, slowest_over_fastest
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import RebuildContext, Watch
-from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
+from kvdesk.protocol.chat import CloseConversation, LoadModel
 from kvdesk.protocol.experiment import Figure, at_most
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 
 GREEDY = Sampling(temperature=0.0, max_tokens=128)

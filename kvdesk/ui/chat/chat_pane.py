@@ -14,7 +14,6 @@ from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdd
 from kvdesk.errors import NO_TOKENIZER, SILENT, UNREACHABLE
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import (
-    Endpoint,
     EngineDied,
     EngineRestarted,
     LoadModel,
@@ -29,6 +28,7 @@ from kvdesk.protocol.chat import (
     TurnStarted,
 )
 from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
+from kvdesk.protocol.model import Endpoint
 from kvdesk.session import Changed
 from kvdesk.session.changed import Problem, Update
 from kvdesk.settings import Overflow

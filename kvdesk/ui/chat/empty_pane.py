@@ -9,7 +9,7 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from kvdesk.errors import NO_TOKENIZER
-from kvdesk.protocol.chat import ModelInfo
+from kvdesk.protocol.model import ModelInfo
 from kvdesk.translation import tr
 from kvdesk.ui.chat.offer_card import OfferCard
 from kvdesk.ui.widgets.controls import label

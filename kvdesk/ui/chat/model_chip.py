@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, QSize, Qt, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu
 
-from kvdesk.protocol.chat import Endpoint, LocalFile, ModelInfo
+from kvdesk.protocol.model import Endpoint, LocalFile, ModelInfo
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedButton, plain_tip
 from kvdesk.ui.widgets.kit import Kit

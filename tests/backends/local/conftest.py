@@ -15,7 +15,8 @@ from kvdesk.backends.local.scheduler import idle_requests
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies import prompt_piece
 from kvdesk.policies.compaction_gain import Verdict
-from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
+from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings
 from tests.backends.local.tiny_models import written
 

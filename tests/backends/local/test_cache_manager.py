@@ -16,7 +16,8 @@ from kvdesk.chat import ConversationId
 from kvdesk.errors import RefusedCall
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import OperationDone, UsePolicy, VerifyConversation
-from kvdesk.protocol.chat import LoadModel, LocalFile
+from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, CacheType, Sampling
 from tests.backends.local.conftest import SMALL

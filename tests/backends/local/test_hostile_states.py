@@ -23,7 +23,8 @@ from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies.swap import Limits, Resident, StateKind, place
 from kvdesk.protocol.cache import CacheView, UsePolicy, Watch
-from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
+from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from kvdesk.values import replace

@@ -21,7 +21,6 @@ from kvdesk.protocol.chat import (
     CloseConversation,
     Generate,
     LoadModel,
-    LocalFile,
     MessageRetention,
     Overflowed,
     PreviewTurn,
@@ -29,6 +28,7 @@ from kvdesk.protocol.chat import (
     TurnPreview,
     TurnStarted,
 )
+from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, CacheType, Overflow, Sampling
 from tests.backends.local.conftest import NARROW, opened_with

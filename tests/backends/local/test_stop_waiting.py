@@ -10,7 +10,8 @@ import pytest
 from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import VerifyConversation
-from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import Generate, LoadModel, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import Sampling
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_overflow import TOLD

@@ -17,8 +17,9 @@ from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import Forget, RebuildContext, VerifyConversation
-from kvdesk.protocol.chat import Endpoint, LoadModel, LocalFile
+from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.model import Endpoint, LocalFile
 from kvdesk.settings import Sampling
 from tests.backends.local.conftest import SMALL, opened_with
 

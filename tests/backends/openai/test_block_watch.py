@@ -11,7 +11,8 @@ from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.host.host import Host
 from kvdesk.protocol.blocks import BlockMapView
-from kvdesk.protocol.chat import Endpoint, Generate, LoadModel
+from kvdesk.protocol.chat import Generate, LoadModel
+from kvdesk.protocol.model import Endpoint
 from kvdesk.settings import ContextSettings, Sampling
 from tests.backends.openai.publisher import Publisher
 from tests.backends.openai.scripted_server import DONE, ScriptedServer, chunk, event

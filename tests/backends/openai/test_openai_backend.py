@@ -20,7 +20,6 @@ from kvdesk.protocol.cache import AuditCache
 from kvdesk.protocol.chat import (
     CloseConversation,
     ContextUse,
-    Endpoint,
     Generate,
     LoadModel,
     ModelLoaded,
@@ -31,6 +30,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.model import Endpoint
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.values import replace
 from tests.backends.openai.scripted_server import DONE, ScriptedServer, chunk, event

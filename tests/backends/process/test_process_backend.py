@@ -28,13 +28,13 @@ from kvdesk.protocol.chat import (
     EngineRestarted,
     Generate,
     LoadModel,
-    LocalFile,
     ModelLoaded,
     TextDelta,
     TurnEnded,
     TurnStarted,
 )
 from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling
 from tests.backends.local.talking import trust
 

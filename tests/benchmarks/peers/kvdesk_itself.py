@@ -15,17 +15,9 @@ from kvdesk.backends.local.engine import Engine
 from kvdesk.chat import ConversationId, Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.host.host import IDLE_S, Host
 from kvdesk.protocol.cache import LoadSample, UsePolicy
-from kvdesk.protocol.chat import (
-    EngineDied,
-    EngineRestarted,
-    Generate,
-    LoadModel,
-    LocalFile,
-    ModelLoaded,
-    TextDelta,
-    TurnEnded,
-)
+from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.benchmarks.peers.peer import PeerFailed, Piece, wrote_with
 

@@ -8,8 +8,9 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.errors import SILENT, UNREACHABLE
-from kvdesk.protocol.chat import Endpoint, LoadModel, LocalFile, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import LoadModel, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.model import Endpoint, LocalFile
 from kvdesk.settings import ContextSettings
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace

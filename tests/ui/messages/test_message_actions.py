@@ -14,7 +14,6 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import FinishReason, Message, MessageId, MessageState
 from kvdesk.protocol.chat import (
     BackendReady,
-    LocalFile,
     ModelLoaded,
     ModelLoading,
     Overflowed,
@@ -24,6 +23,7 @@ from kvdesk.protocol.chat import (
     TurnStarted,
 )
 from kvdesk.protocol.features import MISSING, Feature
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import Overflow
 from kvdesk.ui.markdown.plain_text import plain_text
 from kvdesk.ui.messages.message_foot import MessageFoot

@@ -27,7 +27,6 @@ from kvdesk.protocol.chat import (
     EngineDied,
     Generate,
     LoadModel,
-    LocalFile,
     LogLine,
     ModelLoaded,
     ModelLoading,
@@ -38,6 +37,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling, Settings, ThemeChoice
 from kvdesk.ui.chat_list.conversation_model import CELLS_ROLE
 from kvdesk.ui.markdown.prose_view import ProseView

@@ -14,7 +14,7 @@ from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.cache.geometry import ModelFacts, model_facts
 from kvdesk.errors import ModelFileError
 from kvdesk.paths import model_name
-from kvdesk.protocol.chat import LocalFile, ModelInfo
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.translation import tr
 
 _TEXT_BUFFER = 1 << 20

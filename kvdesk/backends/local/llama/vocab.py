@@ -13,7 +13,7 @@ from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.deep_stack import run_deep
 from kvdesk.errors import NO_TOKENIZER, PromptError
 from kvdesk.library.preflight import LONG_LINE, SHORT_LINE
-from kvdesk.protocol.chat import InfillTokens
+from kvdesk.protocol.model import InfillTokens
 from kvdesk.reasoning import TOKENS
 from kvdesk.translation import tr
 
