@@ -93,13 +93,17 @@ def spans_of(environment: Mapping[str, str] | None = None) -> Spans | None:
 
 
 def _provide(trace: Any, exporters: str) -> None:
-    """Send spans by the exporters of these names, as far as they are installed; if none is, that is logged."""
+    """Send spans by the exporters of these names that are installed. If none is, or one fails, that is logged."""
     found = [one for name in exporters.split(",") for one in entry_points(group=_GROUP, name=name.strip())]
     if not found:
         _log.warning("the exporter of traces %s is not installed: nothing is sent", exporters)
         return
-    sdk, export = map(importlib.import_module, ("opentelemetry.sdk.trace", "opentelemetry.sdk.trace.export"))
-    provider = sdk.TracerProvider()
-    for one in found:
-        provider.add_span_processor(export.BatchSpanProcessor(one.load()()))
+    try:
+        sdk, export = map(importlib.import_module, ("opentelemetry.sdk.trace", "opentelemetry.sdk.trace.export"))
+        provider = sdk.TracerProvider()
+        for one in found:
+            provider.add_span_processor(export.BatchSpanProcessor(one.load()()))
+    except Exception:  # noqa: BLE001 - a setting that it refuses, for one: it costs the spans, never the server
+        _log.exception("the exporter of traces %s does not start: nothing is sent", exporters)
+        return
     trace.set_tracer_provider(provider)

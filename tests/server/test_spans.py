@@ -108,6 +108,25 @@ def test_without_an_exporter_nothing_is_imported(environment: dict[str, str], mo
     assert imported == []
 
 
+def test_an_exporter_that_does_not_start_costs_no_server(
+    tracer: Tracer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class ProxyTracerProvider:
+        """Of OpenTelemetry, while nobody has set one."""
+
+    def refused() -> None:
+        raise ValueError("OTEL_EXPORTER_OTLP_TIMEOUT")
+
+    monkeypatch.setattr(sys.modules["opentelemetry.trace"], "get_tracer_provider", ProxyTracerProvider)
+    sdk = SimpleNamespace(TracerProvider=lambda: None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", sdk)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace.export", SimpleNamespace(BatchSpanProcessor=None))
+    monkeypatch.setattr(spans, "entry_points", lambda **_: [SimpleNamespace(load=lambda: refused)])
+    assert spans.spans_of({"OTEL_TRACES_EXPORTER": "otlp"}) is not None
+    assert "does not start" in caplog.text
+    assert tracer.spans == []
+
+
 def test_an_exporter_without_the_api_is_said(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with caplog.at_level(logging.WARNING):
