@@ -7,18 +7,9 @@ from typing import Final
 
 from kvdesk.cache.recording import Recording
 from kvdesk.chat import Attachment, Conversation, ConversationId, MessageId, TurnStats
-from kvdesk.conversations.changes import (
-    QueueState,
-)
+from kvdesk.conversations.changes import QueueState
 from kvdesk.errors import NO_TOKENIZER
-from kvdesk.protocol.cache import (
-    CacheView,
-    ContextInfo,
-    Lease,
-    MessageSpan,
-    MessageSpans,
-    OperationDone,
-)
+from kvdesk.protocol.cache import CacheView, ContextInfo, Lease, MessageSpan, MessageSpans, OperationDone
 from kvdesk.protocol.chat import ContextUse
 from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
 from kvdesk.protocol.model import ModelInfo
@@ -29,10 +20,6 @@ from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.palette import branch_index, request_index
 from kvdesk.viewmodel.readout import cells_of_owners, totals
-
-_COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
-MAX_EFFECTS: Final = 256
-"""Operations by hand whose effects are kept for the timeline; the oldest go first."""
 
 
 @dataclass(frozen=True, slots=True)
