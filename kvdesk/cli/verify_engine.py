@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if args.ops < 1:
         parser.error(tr("--ops: at least one operation"))
-    if args.report is not None and not os.access(args.report.absolute().parent, os.W_OK):
+    if args.report is not None and not _can_be_written(args.report.absolute()):
         parser.error(tr("the report cannot be written to {report}").format(report=args.report))
     models = _models(args.models, args.only)
 
@@ -62,6 +62,10 @@ def main(argv: Sequence[str]) -> int:
     elif args.report is None:
         print(report.markdown(found))
     return int(bool(found.findings))
+
+
+def _can_be_written(file: Path) -> bool:
+    return not file.is_dir() and os.access(file if file.exists() else file.parent, os.W_OK)
 
 
 def _models(folder: Path | None, only: str | None) -> list[Path]:

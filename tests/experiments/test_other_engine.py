@@ -62,6 +62,15 @@ def build(tmp_path: Path) -> Build:
     return make
 
 
+def test_a_report_that_cannot_be_written_is_refused_before_the_audit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for report in (tmp_path, tmp_path / "none" / "report.md"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["verify-engine", str(tmp_path), "--report", str(report)])
+        assert f"the report cannot be written to {report}." in capsys.readouterr().err
+
+
 @pytest.fixture
 def models(tiny_folder: Path, tmp_path: Path) -> str:
     folder = tmp_path / "models"
