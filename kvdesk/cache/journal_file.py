@@ -112,7 +112,8 @@ def _operation_lines(operation: Operation, patch: Patch, shape: Shape) -> Iterat
 
 
 class GrowingJournal:
-    """A file that is written while a recording grows: after each `take` it is a whole journal.
+    """A file that is written while a recording grows: after each `take` it is a whole journal. A signal that raises may
+    interrupt `take`: the next one, or `close`, cuts off what is not whole.
 
     with_tokens  with token ids, and the conversations and reasons of operations
     """
@@ -120,6 +121,7 @@ class GrowingJournal:
     def __init__(self, out: BinaryIO, header: JournalHeader, *, with_tokens: bool) -> None:
         self._out, self._header, self._with_tokens = out, header, with_tokens
         self._shape: Shape | None = None
+        self._end = 0  # of the last line that is whole
         self.n_operations = 0
         self.last = 0
 
@@ -129,27 +131,38 @@ class GrowingJournal:
         """
         shape, is_new = recording.shape, self._shape is None
         has_begun_again = recording.start > self.last or max(recording.last, recording.start) < self.last
-        if not is_new and (has_begun_again or self._out.tell() > MAX_FILE // 2):
+        if not is_new and (has_begun_again or self._end > MAX_FILE // 2):
             return False
         if shape != self._shape:  # of the first line: also where streams were added
-            self._out.seek(0)
-            self._out.truncate()
-            self._shape, self.last, self.n_operations = shape, recording.start, 0
-            self._write(_first_lines(recording, self._header, self._plain(recording.base())))
+            self._shape, self._end = None, 0
+        self._cut()
+        if self._shape is None:
+            end = self._written(_first_lines(recording, self._header, self._plain(recording.base())))
+            self._shape, self._end, self.last, self.n_operations = shape, end, recording.start, 0
         for operation, patch in recording.patches(self.last):
             if not self._with_tokens:
                 operation = replace(operation, conversation="", reason="")
-            self._write(_operation_lines(operation, self._plain(patch), shape))
-            self.last = operation.number
-            self.n_operations += 1
+            end = self._written(_operation_lines(operation, self._plain(patch), shape))
+            self._end, self.last, self.n_operations = end, operation.number, self.n_operations + 1
         self._out.flush()
         return True
+
+    def close(self) -> None:
+        """Close the file. Raises OSError."""
+        self._cut()
+        self._out.close()
+
+    def _cut(self) -> None:
+        self._out.seek(self._end)
+        self._out.truncate()
 
     def _plain(self, patch: Patch) -> Patch:
         return patch if self._with_tokens else replace(patch, token=np.full_like(patch.token, -1))
 
-    def _write(self, lines: Iterator[str]) -> None:
+    def _written(self, lines: Iterator[str]) -> int:
+        """Where the file ends now."""
         self._out.write("".join(lines).encode())
+        return self._out.tell()
 
 
 def load_journal(path: Path) -> tuple[JournalHeader, Recording]:

@@ -60,10 +60,10 @@ def main(argv: Sequence[str]) -> int:
                     _log(args.source, journal.take)
         except KeyboardInterrupt:
             pass
-        except _BegunAgain:
-            say(tr("The cache was made anew: the recording ends there."))
+        except _IsOver:
+            say(tr("The recording ends here: the cache was created again, or the journal is full."))
         finally:
-            out.close()
+            journal.close()
             if not journal.is_begun:
                 args.file.unlink()
     if not journal.is_begun:
@@ -74,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-class _BegunAgain(Exception):
+class _IsOver(Exception):
     """The recording cannot go on in its file."""
 
 
@@ -88,12 +88,15 @@ class _Journal:
         return self._file.n_operations
 
     def take(self, recording: Recording | None) -> None:
-        """Raises _BegunAgain."""
+        """Raises _IsOver."""
         if recording is None:
             return
         if not self._file.take(recording):
-            raise _BegunAgain
+            raise _IsOver
         self.is_begun = True
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def _check(source: str) -> None:
@@ -104,7 +107,7 @@ def _check(source: str) -> None:
 
 
 def _log(source: str, take: Callable[[Recording | None], None]) -> None:
-    """A log from its beginning on. Raises _BegunAgain."""
+    """A log from its beginning on. Raises _IsOver."""
     is_live = source == "-"
 
     def caught_up() -> None:
@@ -143,7 +146,7 @@ async def _far(url: str, key: str, take: Callable[[Recording | None], None]) -> 
             case ContextReady():
                 n_contexts += 1
                 if n_contexts > 1:
-                    raise _BegunAgain
+                    raise _IsOver
             case CacheView():
                 known = far.recording()
                 take(known.recording if known else None)

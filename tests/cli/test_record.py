@@ -9,10 +9,12 @@ import os
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import pytest
 
 from kvdesk.__main__ import main
+from kvdesk.cache import journal_file
 from kvdesk.cache.journal_file import GrowingJournal, JournalHeader, load_journal
 from kvdesk.cache.packing import Operation
 from kvdesk.cache.recording import Recording
@@ -100,6 +102,50 @@ def test_a_growing_file_is_a_journal_at_each_moment_and_has_no_token_ids(tmp_pat
         size = whole.tell()
         assert not files[0].take(again.journal.recording())
         assert whole.tell() == size
+
+
+class Interrupted(io.FileIO):
+    """A signal raises in the middle of write number `at`, and of no other."""
+
+    at = -1
+
+    def write(self, data: Any) -> int:
+        self.at -= 1
+        if self.at != -1:
+            return super().write(data)
+        super().write(data[: len(data) // 2])
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize("at", range(4))
+def test_a_signal_in_the_middle_of_a_line_leaves_a_journal(at: int, goes_on: bool, tmp_path: Path) -> None:
+    player = Player(FACTS[1], unified=True, swa_full=False, n_seq_max=2, seed=5)
+    player.play(10)
+    recording = player.journal.recording()
+    with Interrupted(tmp_path / "out", "wb") as out:
+        file = GrowingJournal(cast("BinaryIO", out), JournalHeader("m"), with_tokens=True)
+        out.at = at
+        with pytest.raises(KeyboardInterrupt):
+            file.take(recording)
+        assert not goes_on or file.take(recording)
+        file.close()
+    if not goes_on and at == 0:
+        assert (tmp_path / "out").read_bytes() == b""
+        return
+    _header, found = load_journal(tmp_path / "out")
+    assert found.last == (recording.last if goes_on else recording.start + at - 1)
+
+
+def test_a_full_file_ends_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, out = tmp_path / "server.log", tmp_path / "out.jsonl"
+    log.write_text(plain(messages(40)) + (LOGS / "lru-2026-08.log").read_text() + plain(messages(60)) + "x\n")
+    monkeypatch.setattr(journal_file, "MAX_FILE", 2000)
+    assert main(["record", str(log), str(out)]) == 0
+    assert "the journal is full" in capsys.readouterr().err
+    assert operations(load_journal(out)[1])
 
 
 def _cells(recording: Recording, *, with_tokens: bool = True) -> list[list[object]]:
