@@ -21,6 +21,8 @@ from kvdesk.translation import tr
 
 _MOST_CHARS: Final = 64 << 20
 """Characters of the maps that are remembered, of all streams."""
+_MEANWHILE: Final = 32
+"""Lines of other threads that may come between those of a dump: a server takes requests in while it decodes."""
 _ROW: Final = re.compile(r"[.M0-9][.M0-9 ]*\*?")
 _SIGNS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -107,6 +109,7 @@ class _Messages:
     def __init__(self) -> None:
         self._rows: list[str] = []
         self._n_chars = 0
+        self._n_others = 0
         self.in_dump = False
 
     @property
@@ -116,18 +119,20 @@ class _Messages:
     def feed(self, line: LogLine) -> Iterator[str]:
         text = line.text
         if text.startswith("find_slot: "):
-            yield from self.close()
-            self.in_dump = True
+            yield from self._map()
+            self.in_dump, self._n_others = True, 0
             yield text + "\n"
         elif self.in_dump and text.startswith("\n"):
             yield text
         elif self.in_dump and self._n_chars + len(text) < LONGEST and ("\n" in text or _ROW.fullmatch(text.rstrip())):
             self._rows.append(text)
             self._n_chars += len(text) + 1
-        elif self.in_dump and not text.strip():
-            yield from self._map()
         else:
-            yield from self.close()
+            yield from self._map()
+            if text.strip():
+                self._n_others += 1
+                # What a server says of its slots comes from the thread that decodes.
+                self.in_dump = self.in_dump and self._n_others < _MEANWHILE and not text.startswith("slot ")
 
     def close(self) -> Iterator[str]:
         """What is still open; after it, other lines belong to no dump."""

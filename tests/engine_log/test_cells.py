@@ -95,6 +95,7 @@ def test_a_map_that_is_cut_anywhere_has_the_same_cells_and_line_numbers(first: i
     reader, last = CellsReader(), LogLine(0, "")
     for last in read_lines(data[i : i + n_bytes] for i in range(0, len(data), n_bytes)):
         reader.feed(last)
+    reader.close()
     assert (last.number, last.text) == (data.count(b"\n"), "the end")
     (cache,) = reader.caches.values()
     assert cache.cells is not None
@@ -109,6 +110,18 @@ def test_level_1_shows_numbers_and_positions() -> None:
     assert "not printed at this level" in text
 
 
+def test_lines_of_other_threads_between_those_of_a_dump_leave_it_whole() -> None:
+    """A server takes requests in while it decodes."""
+    reader, n_found = CellsReader(), 0
+    said = [part for message in messages(40, shared=4) for part in (message, "que  process_new_: task declined\n")]
+    for line in read_lines([plain([*said, "slot process_toke: id  0\n"]).encode()]):
+        n_found += reader.feed(line)
+    (cache,) = reader.caches.values()
+    assert (n_found, len(cache.spans), cache.ubatch) == (1, 2, 1)
+    assert cache.cells is not None
+    assert np.bitwise_count(cache.cells.seq_bits).sum(axis=1).tolist() == [2] * 4 + [1] * 36
+
+
 def test_a_window_cache_is_beside_its_base() -> None:
     reader = read(plain([*messages(50, n_swa=0), *messages(30, n_swa=32, level=1)] * 2))
     assert [(cache.name, cache.line.used) for cache in reader.caches.values()] == [("base", 50), ("window", 30)]
@@ -119,7 +132,7 @@ def test_searches_of_one_ubatch_are_one() -> None:
     two = messages(40, level=1) * 2
     assert [cache.ubatch for cache in read(plain(two)).caches.values()] == [1]
     streams = [*messages(40, level=1), *messages(20, level=1, stream=1)]
-    reader = read(plain([*streams, "x\n", *streams]))
+    reader = read(plain([*streams, "slot update_slots: id  0\n", *streams]))
     assert [cache.ubatch for cache in reader.caches.values()] == [2, 2]
     growing = [*messages(40, level=1), *messages(60, level=1)]
     assert [cache.ubatch for cache in read(plain(growing)).caches.values()] == [2]
