@@ -32,10 +32,15 @@ _PAGE: Final = """<!doctype html>
 <title>%(title)s</title>
 <style>
 :root { color-scheme: light dark; }
-body { font: 14px/1.4 system-ui, sans-serif; margin: 1rem; max-width: 80rem; }
-input { width: 100%%; }
-canvas { display: block; max-width: 100%%; outline: 1px solid #8888; margin-bottom: 1rem; image-rendering: pixelated; }
-code { overflow-wrap: anywhere; }
+body { font: 14px/1.4 system-ui, sans-serif; margin: 1rem; max-width: 65rem; }
+h1 { font-size: 1.3rem; overflow-wrap: anywhere; }
+input { width: 100%%; margin: 0; }
+canvas { display: block; max-width: 100%%; margin-bottom: 1rem; }
+p { margin: .5rem 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+span { white-space: nowrap; display: inline-block; }
+span::before {
+  content: ""; display: inline-block; width: .7em; height: .7em; margin: 0 .4em 0 1em; background: var(--hue);
+}
 </style>
 </head>
 <body>
@@ -47,8 +52,11 @@ code { overflow-wrap: anywhere; }
 <script>
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
-const columns = 64, side = 8, every = 256;
+const most = 12, every = 256;
 const [slider, call, maps] = ["at", "call", "maps"].map((id) => document.getElementById(id));
+const columns = maps.clientWidth < 480 ? 32 : maps.clientWidth < 1000 ? 64 : 128;
+const side = Math.max(4, Math.min(10, Math.floor(maps.clientWidth / columns)));
+const colour = (owner, light) => `hsl(${(owner * 137.508) %% 360} 60%% ${light}%%)`;
 const drawn = data.streams.map((stream) => {
   const text = maps.appendChild(document.createElement("p"));
   const canvas = maps.appendChild(document.createElement("canvas"));
@@ -73,18 +81,25 @@ function stateAt(number) {
 }
 function show(number) {
   const state = stateAt(number), one = data.calls[number - 1];
-  call.textContent = one ? `${one.n}: ${one.call || one.name} · ${one.ms.toFixed(2)} ms` : "";
+  call.textContent = one ? `${one.n}: ${one.call || one.name} · ${one.ms.toFixed(2)} ms`.replace(" · 0.00 ms", "") : "";
   state.forEach((cells, s) => {
     const { text, context } = drawn[s];
     context.clearRect(0, 0, context.canvas.width, context.canvas.height);
     let used = 0;
+    const seen = new Set();
     cells.forEach((owners, cell) => {
-      if (!owners || !owners.length) return;
-      used++;
-      context.fillStyle = `hsl(${(owners[0] * 137.508) %% 360} 60%% ${owners.length > 1 ? 35 : 55}%%)`;
+      const isUsed = owners && owners.length;
+      if (isUsed) used++, owners.forEach((owner) => seen.add(owner));
+      context.fillStyle = isUsed ? colour(owners[0], owners.length > 1 ? 35 : 55) : "#8883";
       context.fillRect((cell %% columns) * side, Math.floor(cell / columns) * side, side - 1, side - 1);
     });
     text.textContent = `${data.streams[s].name}: ${used} / ${cells.length}`;
+    for (const owner of [...seen].sort((a, b) => a - b).slice(0, most)) {
+      const key = text.appendChild(document.createElement("span"));
+      key.textContent = `${data.sequence} ${owner}`;
+      key.style.setProperty("--hue", colour(owner, 55));
+    }
+    if (seen.size > most) text.append(" …");
   });
 }
 slider.max = data.calls.length;
@@ -113,7 +128,12 @@ def page(recording: Recording, header: JournalHeader) -> str:
     streams = [
         {"name": f"{name} {stream}", "size": size} for (name, stream), size in zip(shape.places, sizes, strict=True)
     ]
-    data = {"streams": streams, "base": list(_cells(recording.base(), recording)), "calls": calls}
+    data = {
+        "streams": streams,
+        "base": list(_cells(recording.base(), recording)),
+        "calls": calls,
+        "sequence": tr("sequence"),
+    }
     title = tr("The cells of {model}").format(model=header.model or "kvdesk")
     return _PAGE % {"title": escape(title), "label": escape(tr("Call"), quote=True), "data": _inside_script(data)}
 
