@@ -55,7 +55,7 @@ class TurnStats:
     `earlier_` ones are what those before it took, to be added. With `seed` as the sampler's seed the same prompt gets
     the same answer; -1: nothing was left to chance, or it is not known. `marks` are those around reasoning in the
     family of models that wrote the answer. Of a request of another program, `reread_tokens` of the prompt had been in
-    the cache in the same order and were read again, for the cause `miss` (`kvdesk.cache.score`).
+    the cache in the same order and were read again, for the cause `miss` (`kvdesk.cache.reuse.score`).
     """
 
     prompt_tokens: int

@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit, QSplitter, QVBoxLayo
 from kvdesk.app.display import has_display
 from kvdesk.app.journal_saver import JournalSaver
 from kvdesk.app.replay import JournalCommands
-from kvdesk.cache.journal_file import JournalHeader
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.file import JournalHeader
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.engine_log.lines import LogLine
 from kvdesk.engine_log.reading import LogReading
 from kvdesk.errors import UserError

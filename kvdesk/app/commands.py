@@ -18,8 +18,8 @@ from kvdesk.app.search import Search
 from kvdesk.app.servers import Servers
 from kvdesk.app.state_windows import StateWindows
 from kvdesk.app.worker import Worker
-from kvdesk.cache.journal_file import JournalHeader
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.file import JournalHeader
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.chat import Attachment, ConversationId, MessageId
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.service import ConversationService

@@ -15,7 +15,7 @@ from kvdesk import paths
 from kvdesk.app.background import Background
 from kvdesk.app.chats import Chats
 from kvdesk.app.worker import Worker
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.conversations.markdown_file import as_markdown
 from kvdesk.protocol.cache import RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import LogLine, ModelLoaded

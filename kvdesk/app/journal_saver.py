@@ -9,8 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background
-from kvdesk.cache.journal_file import JournalHeader, save_journal
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.file import JournalHeader, save_journal
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import KvdeskError
 from kvdesk.session.changed import Tone
 from kvdesk.translation import tr

@@ -20,8 +20,8 @@ from kvdesk.app.redaction import (
     without_lines,
     without_quotes,
 )
-from kvdesk.cache.journal_file import JournalHeader, journal_lines
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.file import JournalHeader, journal_lines
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import UserError
 from kvdesk.protocol.chat import LogLine
 from kvdesk.protocol.model import LocalFile, ModelInfo

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from kvdesk.app.display import has_display
 from kvdesk.app.journal_saver import JournalSaver
-from kvdesk.cache.journal_file import JournalHeader, load_journal
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.file import JournalHeader, load_journal
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import TakeRecording
 from kvdesk.protocol.messages import Command

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from kvdesk import paths
 from kvdesk.agents import AGENTS, Agent, Place, environment
-from kvdesk.cache.score import Score, from_json
+from kvdesk.cache.reuse.score import Score, from_json
 from kvdesk.children import foreground
 from kvdesk.cli import options, sampling_options
 from kvdesk.cli.parser import Parser

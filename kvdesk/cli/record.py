@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvdesk import __version__
-from kvdesk.cache.journal_file import GrowingJournal, JournalHeader
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.file import GrowingJournal, JournalHeader
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.cli.doctor import chunks_of, unreadable
 from kvdesk.cli.ending import as_interrupt
 from kvdesk.cli.output import new_file, private_file, say

@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _written(file: Path, trace: Path | None, html: Path | None) -> int:
     """Exit code 0. Raises UserError."""
-    from kvdesk.cache.journal_file import load_journal
+    from kvdesk.cache.journal.file import load_journal
     from kvdesk.notebook import recording_page
     from kvdesk.notebook.trace import trace_text
     from kvdesk.whole_file import replacing

@@ -8,9 +8,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from kvdesk.cache.prompt_change import ATTRIBUTION as ATTRIBUTION_TEXT
-from kvdesk.cache.prompt_change import Change, PromptChange, change_between
-from kvdesk.cache.usual_causes import usual_cause
+from kvdesk.cache.reuse.prompt_change import ATTRIBUTION as ATTRIBUTION_TEXT
+from kvdesk.cache.reuse.prompt_change import Change, PromptChange, change_between
+from kvdesk.cache.reuse.usual_causes import usual_cause
 from kvdesk.engine_log import cures
 from kvdesk.engine_log.cures import Cure
 from kvdesk.engine_log.record import Request, Server

@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from kvdesk.cache.packing import REQUEST, Operation
+from kvdesk.cache.journal.packing import REQUEST, Operation
+from kvdesk.cache.journal.recording import Recording
+from kvdesk.cache.journal.view_recorder import ViewRecorder
 from kvdesk.cache.record import CacheName
-from kvdesk.cache.recording import Recording
 from kvdesk.cache.snapshot import CacheMap, StreamMap
-from kvdesk.cache.view_recorder import ViewRecorder
 from kvdesk.engine_log.cells import ShownCache
 from kvdesk.translation import tr
 from kvdesk.values import replace

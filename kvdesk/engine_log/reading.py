@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.engine_log.causes import Finding
 from kvdesk.engine_log.cells import number_lines
 from kvdesk.engine_log.journal import CellsJournal

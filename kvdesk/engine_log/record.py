@@ -5,7 +5,7 @@ Doctor, attach and watch read it; must never know how it was put together.
 
 from __future__ import annotations
 
-from kvdesk.cache.prompt_change import Prompt
+from kvdesk.cache.reuse.prompt_change import Prompt
 from kvdesk.values import dataclass, field
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.sample_text import SAMPLE_TEXT

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.journal import Journal, Operation
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.mirror import Mirror
-from kvdesk.cache.recording import Recording
 from kvdesk.errors import ContextError, KvdeskError
 from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.translation import tr

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kvdesk import __version__, paths
-from kvdesk.cache.journal_file import load_journal
+from kvdesk.cache.journal.file import load_journal
 from kvdesk.children.entry import Parent
 from kvdesk.codec import decode
 from kvdesk.errors import KvdeskError, UserError

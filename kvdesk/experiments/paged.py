@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kvdesk.cache.geometry import CTX_PAD, pad
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
 from kvdesk.experiments.measured import Measured, curve

@@ -19,9 +19,9 @@ from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import buffer_bytes, planned
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.dump import parse_log
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine
-from kvdesk.cache.recording import Recording
 from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.experiments.bare_context import BareContext
 from kvdesk.experiments.cell_watch import CellWatch

@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import Final
 
 from kvdesk.cache.cells import seq_members
+from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.metrics import largest_free_run, shared_cells
-from kvdesk.cache.packing import Operation
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
 from kvdesk.translation import tr
 

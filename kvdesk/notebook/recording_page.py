@@ -12,9 +12,9 @@ from html import escape
 from typing import Any, Final
 
 from kvdesk.cache.flat import Patch
-from kvdesk.cache.journal_file import JournalHeader
-from kvdesk.cache.journal_runs import runs_of
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.file import JournalHeader
+from kvdesk.cache.journal.recording import Recording
+from kvdesk.cache.journal.runs import runs_of
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
 

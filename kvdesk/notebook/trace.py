@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kvdesk.cache.journal_file import JournalHeader
-from kvdesk.cache.packing import REQUEST
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.file import JournalHeader
+from kvdesk.cache.journal.packing import REQUEST
+from kvdesk.cache.journal.recording import Recording
 
 _PROCESS, _THREAD = 1, 1
 

@@ -20,9 +20,9 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import BlobError, parse_state
 from kvdesk.cache.geometry import ContextParams, Geometry, model_facts, plan
 from kvdesk.cache.journal import Journal, Operation
-from kvdesk.cache.journal_file import JournalHeader, save_journal
+from kvdesk.cache.journal.file import JournalHeader, save_journal
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.mirror import Mirror
-from kvdesk.cache.recording import Recording
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.cache.verify import Difference, compare_blob, compare_spans
 from kvdesk.errors import UserError

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kvdesk.cache.compare import LogitsComparison
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.snapshot import CacheSnapshot, VerificationState
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.chat import Client

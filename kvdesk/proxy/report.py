@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kvdesk.cache.prompt_change import Change, Prompt
-from kvdesk.cache.score import NOT_KEPT, Score
+from kvdesk.cache.reuse.prompt_change import Change, Prompt
+from kvdesk.cache.reuse.score import NOT_KEPT, Score
 from kvdesk.message import TurnStats
 from kvdesk.proxy.exchange import Exchange
 from kvdesk.proxy.sessions import Comparison, Sessions, prompt_of, request_of, session_of

@@ -10,7 +10,15 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kvdesk.cache.prompt_change import Change, Overlap, Prompt, PromptChange, change_between, overlap, prompt_of_json
+from kvdesk.cache.reuse.prompt_change import (
+    Change,
+    Overlap,
+    Prompt,
+    PromptChange,
+    change_between,
+    overlap,
+    prompt_of_json,
+)
 from kvdesk.values import dataclass
 
 MOST_CLIENTS: Final = 64

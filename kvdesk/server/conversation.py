@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
 from kvdesk.server.errors import ApiError
 from kvdesk.tool_calls import ToolCall, told_calls

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from kvdesk.cache.explain import counts_sentence
-from kvdesk.cache.score import label_of
+from kvdesk.cache.reuse.explain import counts_sentence
+from kvdesk.cache.reuse.score import label_of
 from kvdesk.protocol.chat import TurnStarted
 from kvdesk.server.answering import Choice, timings, usage
 from kvdesk.server.spans import Reused

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from kvdesk.cache.score import Score, total
+from kvdesk.cache.reuse.score import Score, total
 from kvdesk.chat import MessageId, TurnStats
 from kvdesk.protocol.cache import ContextInfo, ContextReady, LedgerRow, MemoryLedger, SpeedSample
 from kvdesk.protocol.chat import (

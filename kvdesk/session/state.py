@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.chat import Attachment, Conversation, ConversationId, MessageId, TurnStats
 from kvdesk.conversations.changes import QueueState
 from kvdesk.errors import NO_TOKENIZER

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.blob import Section, StreamBlob
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.state_files.found import Difference, TensorDifference
 from kvdesk.state_files.numbers import is_known, rows
 from kvdesk.state_files.reading import Opened

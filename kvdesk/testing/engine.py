@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kvdesk import paths
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.errors import ModelFileError, UserError
 from kvdesk.headless import HeadlessEngine

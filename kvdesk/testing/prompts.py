@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final
 
-from kvdesk.cache.prompt_change import Prompt, prompt_of_json
+from kvdesk.cache.reuse.prompt_change import Prompt, prompt_of_json
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
 from kvdesk.values import dataclass

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from kvdesk.cache.prefix import common_prefix
-from kvdesk.cache.prompt_change import change_between
+from kvdesk.cache.reuse.prefix import common_prefix
+from kvdesk.cache.reuse.prompt_change import change_between
 from kvdesk.errors import UserError
 from kvdesk.testing.prompts import Asked, Part, Request, asked_of
 from kvdesk.translation import tr

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from kvdesk.cache.score import Score
+from kvdesk.cache.reuse.score import Score
 from kvdesk.chat import ConversationId, MessageId, MessageState
 from kvdesk.protocol.cache import CacheView, ClientShare
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded, TurnStarted

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from kvdesk.cache.journal_file import load_journal
+from kvdesk.cache.journal.file import load_journal
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import CacheView, Lease, TakeRecording, VerifyConversation
 from kvdesk.protocol.chat import LoadModel

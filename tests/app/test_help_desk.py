@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk.app.log_files import log_files
-from kvdesk.cache.journal_file import load_journal
+from kvdesk.cache.journal.file import load_journal
 from kvdesk.protocol.cache import ContextReady, RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.model import LocalFile

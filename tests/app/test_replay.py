@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.__main__ import main
 from kvdesk.app.replay import open_journal
-from kvdesk.cache.journal_file import JournalHeader, save_journal
+from kvdesk.cache.journal.file import JournalHeader, save_journal
 from tests.cache.journals import FACTS, Player
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.cache.explain import Cause, Facts, explain
+from kvdesk.cache.reuse.explain import Cause, Facts, explain
 
 WORDS = {1: "Hello", 2: " world", 3: "!", 4: " there", 5: "He", 6: "llo", 7: "\n"}
 

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvdesk.cache import recording
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
-from kvdesk.cache.journal import Journal, Operation
+from kvdesk.cache.journal import Journal, Operation, recording
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.errors import UserError

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kvdesk.cache import journal_file, recording
 from kvdesk.cache.geometry import ModelFacts
-from kvdesk.cache.journal_file import JournalHeader, journal_lines, load_journal, save_journal
+from kvdesk.cache.journal import file as journal_file
+from kvdesk.cache.journal import recording
+from kvdesk.cache.journal.file import JournalHeader, journal_lines, load_journal, save_journal
 from kvdesk.errors import UserError
 from tests.cache.journals import FACTS, Player, assert_same_maps
 

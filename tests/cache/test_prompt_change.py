@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kvdesk.cache.prompt_change import Change, Prompt, change_between, overlap, prompt_of_json, prompt_of_text
-from kvdesk.cache.usual_causes import UsualCause
+from kvdesk.cache.reuse.prompt_change import Change, Prompt, change_between, overlap, prompt_of_json, prompt_of_text
+from kvdesk.cache.reuse.usual_causes import UsualCause
 from kvdesk.values import replace
 
 SYSTEM = {"role": "system", "content": "You are a careful assistant for the garden."}

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import pytest
 
-from kvdesk.cache.explain import Cause
-from kvdesk.cache.prefix import read_again
-from kvdesk.cache.prompt_change import Change
-from kvdesk.cache.score import NOT_KEPT, NOT_SHARED, Misses, Score, from_json, label_of, total
-from kvdesk.cache.usual_causes import UsualCause
+from kvdesk.cache.reuse.explain import Cause
+from kvdesk.cache.reuse.prefix import read_again
+from kvdesk.cache.reuse.prompt_change import Change
+from kvdesk.cache.reuse.score import NOT_KEPT, NOT_SHARED, Misses, Score, from_json, label_of, total
+from kvdesk.cache.reuse.usual_causes import UsualCause
 from kvdesk.message import TurnStats
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.cache.usual_causes import UsualCause, cause_in_answer, usual_cause
+from kvdesk.cache.reuse.usual_causes import UsualCause, cause_in_answer, usual_cause
 
 
 def said(cause: UsualCause | None) -> str:

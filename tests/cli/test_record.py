@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, cast
 import pytest
 
 from kvdesk.__main__ import main
-from kvdesk.cache import journal_file
-from kvdesk.cache.journal_file import GrowingJournal, JournalHeader, load_journal
-from kvdesk.cache.packing import Operation
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal import file as journal_file
+from kvdesk.cache.journal.file import GrowingJournal, JournalHeader, load_journal
+from kvdesk.cache.journal.packing import Operation
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.cli import record
 from kvdesk.engine_log import live
 from kvdesk.engine_log.lines import read_lines

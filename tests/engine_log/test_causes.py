@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kvdesk.cache.prompt_change import Part, Prompt
+from kvdesk.cache.reuse.prompt_change import Part, Prompt
 from kvdesk.engine_log.causes import HITS, Cause, Finding, explain_request
 from kvdesk.engine_log.cures import LOG_BODIES, LOG_TEXT
 from kvdesk.engine_log.record import Request, Server, complete

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk.cache.journal import Journal, Operation
-from kvdesk.cache.journal_file import JournalHeader, save_journal
+from kvdesk.cache.journal.file import JournalHeader, save_journal
 from kvdesk.cli import lab
 from kvdesk.errors import UserError
 from kvdesk.experiments import child, experiment_by_id, paged

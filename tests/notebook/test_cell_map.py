@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
+from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.mirror import Mirror
-from kvdesk.cache.packing import Operation
 from kvdesk.cache.snapshot import Verification
 from kvdesk.notebook.cell_map import page
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kvdesk.cache.journal import Journal, Operation
-from kvdesk.cache.journal_file import JournalHeader, save_journal
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.file import JournalHeader, save_journal
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.cli import replay
 from kvdesk.errors import UserError
 from kvdesk.notebook.recording_page import page

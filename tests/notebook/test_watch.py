@@ -10,7 +10,7 @@ import pytest
 
 import kvdesk
 from kvdesk.backends.local.llama.binding import llama_class
-from kvdesk.cache.journal_file import load_journal
+from kvdesk.cache.journal.file import load_journal
 from kvdesk.errors import UserError
 from tests.backends.local.ids import CLASSES
 from tests.backends.local.tiny_models import written

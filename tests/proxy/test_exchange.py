@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kvdesk.cache.prompt_change import Part, Prompt
+from kvdesk.cache.reuse.prompt_change import Part, Prompt
 from kvdesk.proxy import exchange, sessions
 from kvdesk.proxy.exchange import AnswerTap, Usage
 from kvdesk.proxy.sessions import Sessions

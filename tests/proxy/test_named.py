@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kvdesk.cache.prompt_change import Change
-from kvdesk.cache.score import NOT_KEPT
-from kvdesk.cache.usual_causes import UsualCause
+from kvdesk.cache.reuse.prompt_change import Change
+from kvdesk.cache.reuse.score import NOT_KEPT
+from kvdesk.cache.reuse.usual_causes import UsualCause
 from kvdesk.proxy.exchange import Exchange, Usage
 from kvdesk.proxy.report import Finding, Reporter
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.library.gguf_header import read_header
 from kvdesk.protocol.cache import OperationDone

@@ -18,7 +18,7 @@ from kvdesk.backends.openai import far_cache
 from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.backends.openai.far_cache import FarCache, check
 from kvdesk.cache.compaction import Layout
-from kvdesk.cache.journal_file import load_journal
+from kvdesk.cache.journal.file import load_journal
 from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.codec import CodecError
 from kvdesk.host.host import Host

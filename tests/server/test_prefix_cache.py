@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kvdesk.cache.usual_causes import UsualCause
+from kvdesk.cache.reuse.usual_causes import UsualCause
 from kvdesk.server.config import Key
 from tests.server.conftest import INSPECT, KEY, Running
 from tests.server.test_score import QUESTION, SYSTEM

@@ -8,8 +8,8 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from kvdesk.cache.score import Score, from_json, total
-from kvdesk.cache.usual_causes import UsualCause
+from kvdesk.cache.reuse.score import Score, from_json, total
+from kvdesk.cache.reuse.usual_causes import UsualCause
 from kvdesk.protocol.chat import Asked, TurnEnded, TurnStarted
 from kvdesk.server.config import Key, ServerConfig
 from kvdesk.server.server import Server

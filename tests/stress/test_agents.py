@@ -26,7 +26,7 @@ import pytest
 
 from kvdesk.agents import AGENTS
 from kvdesk.backends.local.engine import Engine
-from kvdesk.cache.score import Score, total
+from kvdesk.cache.reuse.score import Score, total
 from kvdesk.call_format import GENERIC
 from kvdesk.host.host import Host
 from kvdesk.message import TurnStats

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from kvdesk.backends.local.prompt import template_process
 from kvdesk.backends.local.prompt.template_process import TemplateProcess
 from kvdesk.backends.local.prompt.templates import OWN_PER_MESSAGE, OWN_TEXT, REPEATED
-from kvdesk.cache.journal_file import load_journal, save_journal
+from kvdesk.cache.journal.file import load_journal, save_journal
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import KvdeskError, StoreError, TemplateError, UserError
 from kvdesk.settings import Settings

@@ -11,7 +11,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from kvdesk.cache.packing import Entry, Operation
+from kvdesk.cache.journal.packing import Entry, Operation
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.protocol.cache import ContextReady, OperationDone, RecordingTaken, SpeedSample, TakeRecording
 from kvdesk.protocol.chat import ModelLoaded, Working

@@ -25,7 +25,7 @@ from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.backends.local.scheduler.previews import Previews
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.backends.local.scheduler.threads import Threads
-from kvdesk.cache.recording import MAX_BYTES, Recording
+from kvdesk.cache.journal.recording import MAX_BYTES, Recording
 from kvdesk.cache.snapshot import VerificationState
 from kvdesk.chat import ConversationId
 from kvdesk.errors import NO_TOKENIZER, PromptError, UserError

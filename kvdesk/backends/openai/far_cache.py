@@ -17,9 +17,9 @@ import numpy as np
 
 from kvdesk.backends.openai.client import CONNECT_S, read_ok
 from kvdesk.backends.openai.problems import KeyRefused, ServerError, problem_of
-from kvdesk.cache.packing import Operation
+from kvdesk.cache.journal.packing import Operation
+from kvdesk.cache.journal.view_recorder import ViewRecorder
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
-from kvdesk.cache.view_recorder import ViewRecorder
 from kvdesk.chat import ConversationId
 from kvdesk.codec import CodecError
 from kvdesk.protocol.cache import (

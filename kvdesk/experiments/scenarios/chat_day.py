@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.experiments.scenarios.history import Copied, Event, History, Kept, Loaded, Paused, Read, Wrote
 from kvdesk.values import dataclass, field
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from kvdesk.cache.cells import seq_members
 from kvdesk.cache.flat import Flat, Patch
-from kvdesk.cache.packing import Operation
-from kvdesk.cache.prefix import common_prefix
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.packing import Operation
+from kvdesk.cache.journal.recording import Recording
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.errors import UserError
 from kvdesk.experiments.scenarios.history import (
     Copied,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kvdesk.cache.flat import Flat
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.metrics import free_runs, hole_ratio, n_kv, scatter
-from kvdesk.cache.recording import Recording
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.values import dataclass
 

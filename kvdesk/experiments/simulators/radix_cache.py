@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.experiments.simulators.block_pool import NoRoom
 from kvdesk.experiments.simulators.paged_cache import Use
 from kvdesk.values import dataclass, field

@@ -23,8 +23,8 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QTextLayout
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
 
-from kvdesk.cache.packing import Entry
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.packing import Entry
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.translation import tr
 from kvdesk.ui.timeline.rows import DECODE, Row, Shown, TimelineRows
 from kvdesk.ui.widgets.controls import plain_tip

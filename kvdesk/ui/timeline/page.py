@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.cache.recording import Recording
+from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone, RecordingTaken, SpeedSample, TakeRecording
 from kvdesk.protocol.chat import ModelLoaded

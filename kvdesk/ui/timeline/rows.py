@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
-from kvdesk.cache.packing import Entry
+from kvdesk.cache.journal.packing import Entry
 from kvdesk.protocol.operations import TO_COMPARE
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass

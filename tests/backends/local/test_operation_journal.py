@@ -12,8 +12,8 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.journal_file import JournalHeader, load_journal, save_journal
-from kvdesk.cache.packing import Entry
+from kvdesk.cache.journal.file import JournalHeader, load_journal, save_journal
+from kvdesk.cache.journal.packing import Entry
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.settings import ContextSettings

@@ -9,7 +9,7 @@ import pytest
 
 from kvdesk.backends.local.prompt.templates import FALLBACK
 from kvdesk.backends.local.scheduler import previews
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import Message, MessageId
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of

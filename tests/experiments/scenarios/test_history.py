@@ -10,7 +10,7 @@ import pytest
 
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
-from kvdesk.cache.journal_file import JournalHeader, load_journal, save_journal
+from kvdesk.cache.journal.file import JournalHeader, load_journal, save_journal
 from kvdesk.errors import UserError
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.scenarios.chat_day import Day, chat_day

@@ -12,7 +12,7 @@ from kvdesk.backends.local.cache_manager.sequences import (
     SequencePool,
 )
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS
 from kvdesk.protocol.chat import Client

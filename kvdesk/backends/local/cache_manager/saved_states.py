@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.cache.blob import Blob
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.codec import CodecError, decode, encode, from_builtins
 from kvdesk.policies.checkpoints import Checkpoint

@@ -18,7 +18,7 @@ from kvdesk.backends.local.prompt.template_traits import (
     common_start,
     try_render,
 )
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.call_format import GENERIC, ID, INDEX, KEY, KNOWN, NAME, CallFormat, NamedArguments, Pair, json_value
 from kvdesk.reasoning import MARK
 from kvdesk.values import replace

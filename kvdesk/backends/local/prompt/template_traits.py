@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.call_format import GENERIC, CallFormat
 from kvdesk.reasoning import MARK, ReasoningMarks
 from kvdesk.values import dataclass, replace

@@ -22,7 +22,7 @@ from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.backends.local.scheduler.request import Request, Waiting
 from kvdesk.backends.local.scheduler.request_overflow import RequestOverflow
 from kvdesk.backends.local.scheduler.reuse_reason import reuse_reason
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.errors import PromptError
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS

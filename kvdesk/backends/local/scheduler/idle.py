@@ -12,7 +12,7 @@ from kvdesk.backends.local.prompt.prompt import PromptBuilder
 from kvdesk.backends.local.scheduler.jobs import Job, read_once
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.cache.compaction import Layout, plan_compaction
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.compaction_gain import Fragmented, judge_compaction

@@ -10,7 +10,7 @@ from __future__ import annotations
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.policies.compaction_gain import Fragmented, NextPrompt, judge_leaving
 from kvdesk.policies.swap import place, room_in_memory
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS

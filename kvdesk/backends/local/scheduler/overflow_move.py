@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT, CacheSequence
 from kvdesk.backends.local.scheduler.overflow_manager import Step
-from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.policies.overflow import moved_sentence, policy_of, recomputed_sentence
 from kvdesk.settings import Overflow
 

@@ -11,10 +11,10 @@ from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.prompt.prompt import Place
-from kvdesk.cache.explain import Cause, Facts, explain
-from kvdesk.cache.prefix import common_prefix, read_again
-from kvdesk.cache.score import NOT_SHARED
-from kvdesk.cache.usual_causes import AROUND, UsualCause, cause_in_answer, usual_cause
+from kvdesk.cache.reuse.explain import Cause, Facts, explain
+from kvdesk.cache.reuse.prefix import common_prefix, read_again
+from kvdesk.cache.reuse.score import NOT_SHARED
+from kvdesk.cache.reuse.usual_causes import AROUND, UsualCause, cause_in_answer, usual_cause
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import Generate, ReuseReason
 from kvdesk.reasoning import parts_of

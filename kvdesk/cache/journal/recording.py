@@ -12,7 +12,17 @@ from collections.abc import Iterator, Sequence
 
 from kvdesk.cache.difference import StreamDifference, map_difference
 from kvdesk.cache.flat import Flat, Patch, Shape
-from kvdesk.cache.packing import Chunk, Entry, Group, Operation, Patches, alone, pack, unpack_cells, unpack_operations
+from kvdesk.cache.journal.packing import (
+    Chunk,
+    Entry,
+    Group,
+    Operation,
+    Patches,
+    alone,
+    pack,
+    unpack_cells,
+    unpack_operations,
+)
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.errors import UserError
 from kvdesk.translation import tr

@@ -40,9 +40,9 @@ import numpy as np
 
 from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
 from kvdesk.cache.geometry import SwaType
-from kvdesk.cache.journal_runs import Invalid, integer, patch_of, runs_of
-from kvdesk.cache.packing import Operation
-from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
+from kvdesk.cache.journal.packing import Operation
+from kvdesk.cache.journal.recording import MAX_BYTES, Recorder, Recording
+from kvdesk.cache.journal.runs import Invalid, integer, patch_of, runs_of
 from kvdesk.errors import UserError
 from kvdesk.graphemes import cut
 from kvdesk.translation import marked, tr

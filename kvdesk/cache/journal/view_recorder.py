@@ -12,8 +12,8 @@ import numpy as np
 
 from kvdesk.cache.difference import map_difference
 from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
-from kvdesk.cache.packing import Operation
-from kvdesk.cache.recording import Recorder, Recording
+from kvdesk.cache.journal.packing import Operation
+from kvdesk.cache.journal.recording import Recorder, Recording
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.values import replace
 

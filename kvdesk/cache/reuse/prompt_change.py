@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
-from kvdesk.cache.prefix import common_prefix
-from kvdesk.cache.usual_causes import AROUND, UsualCause, cause_in_answer, usual_cause
+from kvdesk.cache.reuse.prefix import common_prefix
+from kvdesk.cache.reuse.usual_causes import AROUND, UsualCause, cause_in_answer, usual_cause
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
 
@@ -103,7 +103,7 @@ class PromptChange:
 
     @property
     def cause(self) -> str:
-        """What a score counts it as (`kvdesk.cache.score`)."""
+        """What a score counts it as (`kvdesk.cache.reuse.score`)."""
         return (self.usual or self.change).value
 
     @property

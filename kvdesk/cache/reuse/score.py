@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kvdesk.cache.explain import Cause
-from kvdesk.cache.prompt_change import Change
-from kvdesk.cache.usual_causes import UsualCause
+from kvdesk.cache.reuse.explain import Cause
+from kvdesk.cache.reuse.prompt_change import Change
+from kvdesk.cache.reuse.usual_causes import UsualCause
 from kvdesk.message import TurnStats
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, field

@@ -2,7 +2,7 @@
 
 Owns how the change of an operation is found: from where the mirror says that a decode put its tokens, else by comparing
 every cell with the journal's own copy (0.2 ms for 131,072 cells). Lives beside the mirror, on its thread, and only
-reads it. Must never know the engine, clocks or files (`kvdesk.cache.journal_file`).
+reads it. Must never know the engine, clocks or files (`kvdesk.cache.journal.file`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.difference import StreamDifference
 from kvdesk.cache.flat import CacheShape, Patch, Shape
+from kvdesk.cache.journal.packing import Entry, Operation, Patches, alone
+from kvdesk.cache.journal.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.cache.mirror import Mirror
-from kvdesk.cache.packing import Entry, Operation, Patches, alone
 from kvdesk.cache.record import DecodeRecord
-from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.values import replace
 

@@ -1,6 +1,6 @@
 """Changed cells as runs of neighbours, and back: the part of the journal's file format that is about cells.
 
-Owns the layout of a run (`kvdesk.cache.journal_file` documents it) and the checks of its values. Must never know lines.
+Owns the layout of a run (`kvdesk.cache.journal.file` documents it) and the checks of its values. Must never know lines.
 """
 
 from __future__ import annotations
