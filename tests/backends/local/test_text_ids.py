@@ -11,6 +11,7 @@ import pytest
 
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.vocab import Vocab
+from kvdesk.backends.local.prompt import text_ids
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
 from kvdesk.backends.local.prompt.text_ids import plain_tokens
 from kvdesk.message import ConversationId, Message, MessageId, Role, TurnStats
@@ -144,6 +145,35 @@ def test_a_continued_answer_has_the_marks_of_its_reasoning_alone(marked: Vocab) 
 def test_user_defined_text_that_is_no_mark_stays_one_token(marked: Vocab) -> None:
     tokens = plain_tokens(marked, "a   <table>", is_behind=False)
     assert list(map(marked.written, tokens)) == [b"a", b"   ", b"<table>"]
+
+
+# --- what is remembered -------------------------------------------------------------------------------------------
+
+
+def test_only_new_texts_are_tokenized_and_old_ones_are_forgotten(
+    marked: Vocab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(vocab: Vocab, text: str, *, is_behind: bool) -> list[int]:
+        read.append(text)
+        return plain_tokens(vocab, text, is_behind=is_behind)
+
+    monkeypatch.setattr(text_ids, "plain_tokens", counted)
+    builder = BUILDERS[marked]
+    first = builder.prompt([message("user", "grün 1")])
+    assert "grün 1" in read
+    read.clear()
+    assert builder.prompt([message("user", "grün 1")]) == first
+    assert read == []
+    builder.prompt([message("user", "grün 1"), message("user", "2", "n")])
+    assert read == ["2"]
+    for i in range(8):
+        builder.prompt([message("user", f"{i}, " * 10_000)])
+    assert builder._tokenizer._n_known <= text_ids._MOST_KNOWN
+    read.clear()
+    assert builder.prompt([message("user", "grün 1")]) == first
+    assert "grün 1" in read
 
 
 # --- SentencePiece ------------------------------------------------------------------------------------------------

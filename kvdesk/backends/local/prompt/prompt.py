@@ -132,6 +132,7 @@ class PromptBuilder:
         marks = found.marks.texts if found.marks is not None else frozenset()
         if self._vocab.show(marks | (found.calls.texts - self._vocab.ends)):
             self._ids_of.cache_clear()
+            self._tokenizer.forget()
         return found
 
     def raw_tokens(self, raw: RawPrompt) -> list[int]:

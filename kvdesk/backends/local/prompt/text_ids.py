@@ -15,6 +15,8 @@ than before the next one, it no longer stands where it was generated: its beginn
 from __future__ import annotations
 
 import re
+from array import array
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise, takewhile
 
@@ -31,6 +33,9 @@ _END_OF_WORD = re.compile(r"(?<=[^\W\d_])(?=[\W\d_])")
 _WHITE = " \t\n\v\f\r"  # isspace() in llama.cpp
 _BEGINNING = 16
 """Ids of an answer that may grow together with the text before it."""
+_MOST_KNOWN = 200_000
+"""Characters of all parts whose ids are remembered: a request has those of the one before it. The oldest go first."""
+_PART_CHARACTERS = 100  # that a part counts beside its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,10 @@ class _Part:
     ids: Sequence[int] = ()
 
 
+_Read = tuple[str, tuple[int, ...], int, bool]
+"""A text or ids, its characters in the rendering, and whether other text precedes it."""
+
+
 class RenderingTokenizer:
     """Token ids of renderings in one vocabulary."""
 
@@ -49,6 +58,12 @@ class RenderingTokenizer:
         self._vocab = vocab
         self._marks = ControlTexts(vocab.control_texts)
         self._order = {text: i for i, text in enumerate(sorted(vocab.controls, key=lambda t: -len(t.encode())))}
+        self.forget()
+
+    def forget(self) -> None:
+        """Tokens have other texts now (`Vocab.show`): nothing that was read before counts."""
+        self._known: OrderedDict[_Read, tuple[array[int], array[int]]] = OrderedDict()
+        self._n_known = 0
 
     def tokens(
         self, segments: Sequence[Segment], answers: Mapping[MessageId, Sequence[int]]
@@ -58,15 +73,32 @@ class RenderingTokenizer:
         tokens: list[int] = []
         ends: list[int] = []
         at = 0
+        new: Sequence[int]
+        complete: Sequence[int]
         for part in self._joined(segments, answers):
-            new = part.ids
-            if part.text:
+            new, complete = part.ids, [part.length]
+            if len(new) != 1:
                 is_behind = bool(tokens) and tokens[-1] not in vocab.control_ids
-                new = plain_tokens(vocab, self._stripped(part.text, tokens[-1:]), is_behind=is_behind)
-            ends += _ends(vocab, new, at, at + part.length)
+                text = self._stripped(part.text, tokens[-1:])
+                new, complete = self._read((text, tuple(new), part.length, is_behind))
             tokens += new
+            ends += [at + n for n in complete]
             at += part.length
         return tokens, ends
+
+    def _read(self, part: _Read) -> tuple[array[int], array[int]]:
+        """Ids of a part, and the number of its characters that are complete after each."""
+        text, ids, length, is_behind = part
+        known = self._known.pop(part, None)
+        if known is None:
+            new = plain_tokens(self._vocab, text, is_behind=is_behind) if text else ids
+            known = array("i", new), array("i", _ends(self._vocab, new, length))
+            self._n_known += length + _PART_CHARACTERS
+        self._known[part] = known
+        while self._n_known > _MOST_KNOWN:
+            (_, _, length, _), _ = self._known.popitem(last=False)
+            self._n_known -= length + _PART_CHARACTERS
+        return known
 
     def _joined(self, segments: Sequence[Segment], answers: Mapping[MessageId, Sequence[int]]) -> Iterator[_Part]:
         """Ids and texts by turns: no two texts follow each other."""
@@ -185,15 +217,15 @@ def _reads_as(vocab: Vocab, tokens: Sequence[int], text: str) -> bool:
     return vocab.text(tokens).replace("\u2581", " ") == text.replace("\u2581", " ")  # SentencePiece's sign for a blank
 
 
-def _ends(vocab: Vocab, tokens: Sequence[int], start: int, end: int) -> list[int]:
-    """Characters complete after each token of a part that lies at `[start, end)` of the rendering.
+def _ends(vocab: Vocab, tokens: Sequence[int], length: int) -> list[int]:
+    """Characters complete after each token of a part of so many.
 
     A tokenizer that changes the text (adds a blank, say) makes them a little wrong, but never outside the part.
     """
-    utf8, ends, at = Utf8Decoder(), [], start
+    utf8, ends, at = Utf8Decoder(), [], 0
     for token in tokens:
         at += len(utf8.decode(vocab.piece(token) or vocab.text_of(token).encode()))
-        ends.append(min(at, end))
+        ends.append(min(at, length))
     if ends:
-        ends[-1] = end
+        ends[-1] = length
     return ends
