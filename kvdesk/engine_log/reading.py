@@ -20,7 +20,7 @@ from kvdesk.engine_log.report import request_lines
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
 
-_REST: Final = 19.0
+_REST: Final = 49.0
 """Times as long as recording took that is waited before the next."""
 _OF_PROXY: Final = '{"n": '
 """Begins a line of `kvdesk proxy --log`."""
@@ -29,7 +29,7 @@ _OF_PROXY: Final = '{"n": '
 class LogRecorder:
     """Feed it the lines of a log; `say` gets the lines of text.
 
-    A server that is watched shares its processors with us: while the log `is_live`, at most a twentieth of the time
+    A server that is watched shares its processors with us: while the log `is_live`, at most a fiftieth of the time
     goes into recording its cells, so that some of its ubatches are left out.
 
     with_requests  each request is an operation of the recording, too; else the server is asked, as in `LiveLog`

@@ -31,7 +31,7 @@ def test_cells_and_requests_are_shown_as_they_come(qtbot: QtBot, tmp_path: Path)
     assert "not verified" in window.about.full_text
     assert "40 of 256 cells used" in window.numbers.full_text
     with log.open("a") as more:
-        more.write(plain(messages(60)) + "x\n")
+        more.write(plain(messages(60)) + "slot      release: id  0\n")
     qtbot.waitUntil(lambda: "60 of 256 cells used" in window.numbers.full_text)
     qtbot.waitUntil(lambda: (newest := window.timeline._newest) is not None and newest.last == 2)
     window.timeline.show_operation(2)
@@ -54,7 +54,7 @@ def test_a_log_that_is_not_there_opens_no_window(tmp_path: Path, monkeypatch: py
 def test_a_server_that_is_watched_has_the_processors(
     qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What showing takes is followed by a rest of nineteen times that, no shorter and no longer than said."""
+    """What showing takes is followed by a rest of 49 times that, no shorter and no longer than said."""
     log = tmp_path / "server.log"
     log.write_text(plain(messages(40)))
     over, spent, live = threading.Event(), [0.0], [True]
@@ -64,7 +64,7 @@ def test_a_server_that_is_watched_has_the_processors(
     )
     window = attach.open_window(shown)
     qtbot.addWidget(window)
-    for took, rest in ((0.001, attach.LOOK_MS), (0.04, 760), (0.5, attach.RARELY_MS)):
+    for took, rest in ((0.001, attach.LOOK_MS), (0.02, 980), (0.5, attach.RARELY_MS)):
         spent[0] += took
         window._look()
         assert window._timer.interval() == rest

@@ -159,7 +159,7 @@ def test_streams_and_a_window_that_show_later_keep_what_was_recorded() -> None:
     recorder = LogRecorder(lambda _text: None, lambda: False, with_requests=True)
     out = io.BytesIO()
     file = GrowingJournal(out, JournalHeader(), with_tokens=False)
-    said = [*messages(10), *messages(20, stream=1), "decode: x\n", *messages(5, n_swa=64), "decode: x\n"]
+    said = [*messages(10), *messages(20, stream=1), "slot decode: x\n", *messages(5, n_swa=64), "slot decode: x\n"]
     for line in read_lines([plain(said).encode()]):
         recorder.feed(line)
         if (recording := recorder.recording(latest=False)) is not None:
