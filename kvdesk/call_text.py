@@ -212,8 +212,11 @@ def tagged(
     begin = at
     while not text.startswith(close, begin := blanks(text, begin)):
         if not text.startswith(pair.before, begin):
-            if members or close.startswith(text[begin:]):
-                raise Wait if close.startswith(text[begin:]) else No
+            rest = text[begin:]
+            if close.startswith(rest) or pair.before.startswith(rest):
+                raise Wait
+            if members:
+                raise No
             raw, end = _until(text, at, close)
             return loosely(raw), end
         begin += len(pair.before)

@@ -9,6 +9,7 @@ import pytest
 
 from kvdesk.call_format import GENERIC, KEY, KNOWN, CallFormat, NamedArguments, Pair
 from kvdesk.tool_calls import CallReader
+from kvdesk.values import replace
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -190,9 +191,10 @@ TREES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.parametrize("pair", [_NESTED, Pair("<p name=", ">", "</p>")])
 @pytest.mark.parametrize("step", [1, 5, 1000])
-def test_tags_inside_tags_are_read_as_their_schema_says(step: int) -> None:
-    form = FORMS["tags inside tags"]
+def test_tags_inside_tags_are_read_as_their_schema_says(step: int, pair: Pair) -> None:
+    form = replace(FORMS["tags inside tags"], named=NamedArguments(pair, pair, item="item"))
     for tree in TREES:
         reader = read(form, form.written([("plant", tree)]), step, NESTED)
         assert (values(reader), reader.said) == ([("plant", tree)], "")

@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from kvdesk.call_format import ID, INDEX, KEY, NAME, CallFormat, NamedArguments, Pair, referred, takes_text
 from kvdesk.errors import SchemaError
-from kvdesk.grammar.gbnf import MOST_REPEATED, ROOT
+from kvdesk.grammar.gbnf import ROOT
 from kvdesk.grammar.json_schema import gbnf_of
+from kvdesk.grammar.schema_parts import Part, counts
 
 _PARTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|(?<![\w-])[A-Za-z][\w-]*')
 _SLOTS: Final = re.compile(f"([{ID}{INDEX}])")
 _SLOT_RULES: Final = {ID: "[a-zA-Z0-9]{9}", INDEX: "[0-9]{1,4}"}
 _ANY: Final = {"type": "object"}
 _DEFS: Final = ("$defs", "definitions")
-_COUNTS: Final = ("minItems", "maxItems")
 
 
 def grammar_of_calls(
@@ -143,8 +143,8 @@ class _Rules:
             return self._named(f"{prefix}o", named, schema)
         if kind == "array" and isinstance(schema.get("items"), dict):
             item = self._pair(f"{prefix}i", named, named.item, schema["items"])
-            least, most = (n if isinstance(n := schema.get(k), int) and n <= MOST_REPEATED else "" for k in _COUNTS)
-            return f"{item}{{{least or 0},{most}}}"
+            least, most = counts((Part(schema),), "minItems", "maxItems")
+            return f"{item}{{{least or 0},{'' if most is None else most}}}"
         return self._schema(prefix, {**{name: self._whole[name] for name in _DEFS if name in self._whole}, **schema})
 
     def _until(self, prefix: str, end: str) -> str:

@@ -91,6 +91,15 @@ def test_tags_inside_tags_follow_their_schema() -> None:
         assert follows(form, form.written([("plant", wrong)]), NESTED) == is_text
 
 
+@pytest.mark.parametrize("limits", [{"minItems": True}, {"minItems": -1}, {"minItems": 3, "maxItems": 2}])
+def test_tags_inside_tags_cannot_be_repeated_so_often(limits: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, **limits}}}
+    with pytest.raises(SchemaError, match="Items"):
+        grammar_of_calls(
+            FORMS["tags inside tags"], [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+        )
+
+
 def test_parameters_that_no_grammar_can_follow_are_refused() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}
     with pytest.raises(SchemaError):
