@@ -67,7 +67,7 @@ def _has_window() -> bool:
     except ImportError as error:
         if (error.name or "").partition(".")[0] == "kvdesk":
             raise
-        needs = tr("A window needs more than the core of kvdesk ({name} is missing): pip install 'kvdesk[app]'.")
+        needs = tr("A window needs the application ({name} is missing): pip install 'kvdesk[app]'.")
         why = missing_import(error) or needs.format(name=error.name)
     else:
         why = "" if has_display() else tr("There is no display for a window.")
