@@ -16,8 +16,8 @@ from kvdesk.cache.batch import Ubatch
 from kvdesk.cache.blob import StreamBlob
 from kvdesk.cache.cells import Index, SavedCells, StreamCells, clip_range
 from kvdesk.cache.geometry import SwaType
-from kvdesk.cache.record import CacheName, FindSlotLine, Placement, SlotState, SpanLine
-from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.cache.record import FindSlotLine, Placement, SlotState, SpanLine
+from kvdesk.cache.snapshot import CacheMap, CacheName, StreamMap
 from kvdesk.values import dataclass, field, replace
 
 _NONE: Index = np.empty(0, dtype=np.int64)

@@ -63,7 +63,7 @@ class StreamBlob:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateBlob:
-    """A whole blob. `caches`: one entry per attention cache (base, then window), each a tuple over streams.
+    """A whole blob. `caches`: one entry per attention cache (window or indexer second), each a tuple over streams.
 
     seq_id        the sequence it was taken from, None for the whole context
     architecture  "" in a blob of one sequence
@@ -146,8 +146,7 @@ def parse_seq_state(blob: Blob, geometry: Geometry) -> StateBlob:
 
 
 def _memory(reader: _Reader, geometry: Geometry, architecture: str, seq_id: int | None) -> StateBlob:
-    n_caches = int(geometry.has_attention) + int(geometry.has_window)
-    caches = tuple(_attention(reader, geometry) for _ in range(n_caches))
+    caches = tuple(_attention(reader, geometry) for _ in geometry.cache_sizes)
     states: tuple[tuple[int, tuple[int, ...]], ...] = ()
     sections: tuple[Section, ...] = ()
     if geometry.has_recurrent:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.geometry import SwaType
-from kvdesk.cache.record import CacheName
-from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.cache.snapshot import CacheMap, CacheName, StreamMap
 from kvdesk.values import dataclass
 
 

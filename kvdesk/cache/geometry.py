@@ -12,7 +12,7 @@ from kvdesk.errors import ContextError
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
 
-MemoryKind = Literal["attention", "iswa", "recurrent", "hybrid", "hybrid_iswa", "unknown"]
+MemoryKind = Literal["attention", "msa", "dsa", "iswa", "recurrent", "hybrid", "hybrid_iswa", "unknown"]
 SwaType = Literal["none", "standard", "chunked", "symmetric"]
 
 MAX_SEQ = 256  # LLAMA_MAX_SEQ, llama-cparams.h
@@ -24,11 +24,8 @@ _NO_CACHE = (  # llama-model.cpp:2358: encoders and diffusion models, create_mem
     *("bert", "jina-bert-v2", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "neo-bert", "eurobert", "modern-bert"),
     *("wavtokenizer-dec", "gemma-embedding", "dream", "llada", "llada-moe", "rnd1"),
 )
+_INDEXED: dict[str, MemoryKind] = {"minimax-m3": "msa", "glm-dsa": "dsa", "deepseek32": "dsa", "hy_v4": "dsa"}
 _OTHER_CLASS = {  # llama-model.cpp:2375ff: memory classes with rules of their own, which kvdesk does not mirror
-    "minimax-m3": "llama_kv_cache_msa",
-    "glm-dsa": "llama_kv_cache_dsa",
-    "deepseek32": "llama_kv_cache_dsa",
-    "hy_v4": "llama_kv_cache_dsa",
     "dots3note": "llama_kv_cache_dsa_iswa",
     "deepseek4": "llama_kv_cache_dsv4",
     "glm5-next": "llama_memory_hybrid_idx",
@@ -44,7 +41,8 @@ _SWA_TYPES: dict[str, SwaType] = {"llama4": "chunked"}  # models/llama4.cpp:13; 
 class ModelFacts:
     """The facts of a model that decide about its memory.
 
-    kind            memory class (llama-model.cpp, create_memory); "unknown" is not mirrored and `reason` says why
+    kind            memory class (llama-model.cpp, create_memory); "msa" and "dsa": attention to what an indexer
+                    chooses, whose keys have a cache of as many cells; "unknown" is not mirrored and `reason` says why
     n_swa           window in positions, 0 for none
     n_pos_per_embd  1, or 4 with M-RoPE
     can_shift       whether llama_kv_cache accepts a K-shift at all (llama-kv-cache.cpp:1187); for a sliding-window
@@ -107,6 +105,15 @@ class Geometry:
     embeddings: bool = False
 
     @property
+    def cache_sizes(self) -> tuple[int, ...]:
+        """Cells of each attention cache, in the engine's order."""
+        return tuple(n for n in (self.n_cells, self.n_cells if self.has_indexer else self.n_window) if n)
+
+    @property
+    def has_indexer(self) -> bool:
+        return self.facts.kind in ("msa", "dsa")
+
+    @property
     def has_attention(self) -> bool:
         return self.n_cells > 0
 
@@ -132,12 +139,14 @@ def model_facts(
     rope_type: int,
     mla: bool = False,
     n_layer: int = 0,
+    indexer: bool = True,
 ) -> ModelFacts:
     """Memory class of a model, from what llama_model_n_swa, _is_recurrent, _is_hybrid and _rope_type say.
 
     mla: whether the model's metadata has `<architecture>.attention.key_length_mla`. An architecture with a memory class
     of its own, or with none, gets the kind "unknown". n_layer: needed for exaone4, of which only the model with 64
-    layers has a window cache, whatever its metadata says (models/exaone4.cpp:4).
+    layers has a window cache, whatever its metadata says (models/exaone4.cpp:4). indexer: whether the metadata has
+    `<architecture>.attention.indexer.top_k`; without it hy_v4 has a plain cache.
     """
     mrope = rope_type in _MROPE_TYPES
     windowed = n_swa > 0 and not (architecture == "exaone4" and n_layer not in (0, 64))
@@ -153,6 +162,8 @@ def model_facts(
                 architecture=architecture, other_class=tr(_OTHER_CLASS[architecture])
             ),
         )
+    elif architecture in _INDEXED and (indexer or architecture != "hy_v4"):
+        kind = _INDEXED[architecture]
     elif is_recurrent:
         kind = "recurrent"
     elif is_hybrid:
@@ -212,7 +223,7 @@ def plan(facts: ModelFacts, params: ContextParams) -> Geometry:
             )
         )
     n_ctx, n_ctx_seq = context_sizes(asked, params.n_seq_max, params.kv_unified)
-    attention = facts.kind in ("attention", "iswa", "hybrid", "hybrid_iswa")
+    attention = facts.kind in ("attention", "msa", "dsa", "iswa", "hybrid", "hybrid_iswa")
     n_window = 0
     if facts.kind in ("iswa", "hybrid_iswa"):
         n_window = window_cells(n_ctx_seq, facts.n_swa, params.n_seq_max, n_ubatch, params.kv_unified, params.swa_full)

@@ -28,7 +28,7 @@ from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.record import DecodeRecord, Placement, RestoreRecord, SlotState, UbatchRecord
 from kvdesk.cache.recurrent import RecurrentStates
 from kvdesk.cache.run import place_run
-from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, Verification
+from kvdesk.cache.snapshot import CacheMap, CacheName, CacheSnapshot, SeqId, SequenceSpan, Verification
 from kvdesk.errors import ContextError
 from kvdesk.translation import tr
 
@@ -56,7 +56,11 @@ class Mirror:
             )
             self.caches = [AttentionCache("base", n_stream, geometry.n_cells, n_seq_max, log=self._log), window]
         elif geometry.has_attention:
-            self.caches = [AttentionCache("kv", n_stream, geometry.n_cells, n_seq_max, facts.n_swa, log=self._log)]
+            names: tuple[CacheName, ...] = ("kv", "indexer")
+            self.caches = [
+                AttentionCache(name, n_stream, size, n_seq_max, facts.n_swa, log=self._log)
+                for name, size in zip(names, geometry.cache_sizes, strict=False)
+            ]
         self.states = RecurrentStates(geometry.n_states, n_seq_max) if geometry.has_recurrent else None
 
     # --- read-only ---------------------------------------------------------------------------------------------------
@@ -73,11 +77,11 @@ class Mirror:
 
     def seq_pos_min(self, seq_id: int) -> int:
         """llama_memory_seq_pos_min: of the window cache, and of a hybrid the larger of both parts. Read-only."""
-        return max(part.seq_pos_min(seq_id) for part in self._parts(self.caches[-1:]))
+        return max(part.seq_pos_min(seq_id) for part in self._parts(self._asked))
 
     def seq_pos_max(self, seq_id: int) -> int:
         """llama_memory_seq_pos_max: of the window cache, and of a hybrid the smaller of both parts. Read-only."""
-        return min(part.seq_pos_max(seq_id) for part in self._parts(self.caches[-1:]))
+        return min(part.seq_pos_max(seq_id) for part in self._parts(self._asked))
 
     def check(self, batch: Batch) -> BatchProblem | None:
         """Why the engine would return -1 for this batch, None if it would not. Read-only."""
@@ -242,6 +246,8 @@ class Mirror:
             known = [cache.freeze() for cache in self.caches]
         for i, (cache, streams) in enumerate(zip(self.caches, state.caches, strict=True)):
             if not cache.restore(streams, self.operation, known[i] if known else None):
+                if i and self.geometry.facts.kind == "dsa":
+                    self.caches[0].clear()
                 return RestoreRecord(self.operation, ok=False, detail=f"the {cache.name} cells do not fit")
         if self.states and not self.states.restore(state.states):
             if self.geometry.facts.kind == "hybrid":
@@ -265,6 +271,10 @@ class Mirror:
             for stored in streams
             if stored.n_cells
         )
+        if (
+            not ok and self.geometry.facts.kind == "dsa"
+        ):  # undone where the indexer's do not fit (llama-kv-cache-dsa.cpp:182)
+            self.caches[0].seq_rm(seq_id, -1, -1)
         if ok and self.states:
             ok = self._restore_states(seq_id, [pos for pos, _ in state.states])
         return RestoreRecord(self.operation, ok, tuple(self._log), "" if ok else "the saved cells do not fit")
@@ -312,6 +322,11 @@ class Mirror:
             n_kv=(max((record.n_kv for record in records), default=0),),
             mismatch=mismatch,
         )
+
+    @property
+    def _asked(self) -> list[AttentionCache]:
+        """The cache that the engine asks for positions: the window, never the indexer."""
+        return self.caches[:1] if self.geometry.has_indexer else self.caches[-1:]
 
     def _parts(self, caches: Sequence[AttentionCache]) -> list[AttentionCache | RecurrentStates]:
         return [*caches, self.states] if self.states else [*caches]

@@ -5,16 +5,12 @@ Plain frozen values; must never know how they were found.
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.batch import BatchProblem
-from kvdesk.cache.snapshot import StreamMap
+from kvdesk.cache.snapshot import CacheName, StreamMap
 from kvdesk.values import dataclass
-
-CacheName = Literal["kv", "base", "window"]
 
 
 @dataclass(frozen=True, slots=True)

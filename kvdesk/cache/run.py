@@ -13,7 +13,8 @@ import numpy as np
 
 from kvdesk.cache.attention import AttentionCache
 from kvdesk.cache.cells import StreamCells
-from kvdesk.cache.record import CacheName, DecodeRecord, FindSlotLine, Placement, SlotState, SpanLine, UbatchRecord
+from kvdesk.cache.record import DecodeRecord, FindSlotLine, Placement, SlotState, SpanLine, UbatchRecord
+from kvdesk.cache.snapshot import CacheName
 
 _NO_CELLS = np.empty(0, dtype=np.int64)
 

@@ -11,6 +11,8 @@ from kvdesk.cache.geometry import SwaType
 from kvdesk.values import dataclass
 
 SeqId = NewType("SeqId", int)
+CacheName = Literal["kv", "indexer", "base", "window"]
+"""An attention cache: "kv" of a plain model, with "indexer" where attention chooses cells; "base" and "window"."""
 
 VerificationState = Literal["verified", "mirrored", "mismatch"]
 
@@ -83,9 +85,9 @@ class StreamMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CacheMap:
-    """One attention cache: "kv" for a plain model; "base" and "window" for a sliding-window model."""
+    """One attention cache."""
 
-    name: Literal["kv", "base", "window"]
+    name: CacheName
     streams: tuple[StreamMap, ...]
     n_swa: int  # window in positions, 0 for none
     swa_type: SwaType = "standard"  # its shape, where there is a window

@@ -14,8 +14,8 @@ import numpy as np
 
 from kvdesk.cache.dump import DumpReader, SlotDump, read_cells
 from kvdesk.cache.metrics import holders, stream_metrics
-from kvdesk.cache.record import CacheName, FindSlotLine
-from kvdesk.cache.snapshot import StreamMap
+from kvdesk.cache.record import FindSlotLine
+from kvdesk.cache.snapshot import CacheName, StreamMap
 from kvdesk.engine_log.lines import LONGEST, LogLine
 from kvdesk.translation import tr
 

@@ -11,8 +11,7 @@ import numpy as np
 from kvdesk.cache.journal.packing import REQUEST, Operation
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.journal.view_recorder import ViewRecorder
-from kvdesk.cache.record import CacheName
-from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.cache.snapshot import CacheMap, CacheName, StreamMap
 from kvdesk.engine_log.cells import ShownCache
 from kvdesk.translation import tr
 from kvdesk.values import replace

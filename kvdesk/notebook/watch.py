@@ -218,6 +218,7 @@ def _geometry(llama: Any, library: Any) -> Geometry:
         rope_type=int(library.llama_model_rope_type(handle)),
         mla=str(llama.metadata.get(f"{architecture}.attention.key_length_mla", "0")) not in ("", "0"),
         n_layer=int(library.llama_model_n_layer(handle)),
+        indexer=str(llama.metadata.get(f"{architecture}.attention.indexer.top_k", "0")) not in ("", "0"),
     )
     if facts.kind == "unknown":
         raise UserError(tr("This cache cannot be watched: {why}.").format(why=facts.reason))

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from kvdesk.cache.geometry import SwaType
-from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.cache.snapshot import CacheMap, CacheName, StreamMap
 from kvdesk.values import dataclass
 
 
@@ -29,7 +29,7 @@ class PackedStream:
 class PackedMap:
     """A `CacheMap`."""
 
-    name: Literal["kv", "base", "window"]
+    name: CacheName
     n_swa: int
     swa_type: SwaType
     streams: tuple[PackedStream, ...]

@@ -59,8 +59,9 @@ def judge(file: StateFile, header: GgufHeader, settings: ContextSettings) -> Fit
     context = _context(geometry, settings)
     if file.problem:
         return Fit(False, (file.problem,), (), context)
-    if facts.kind == "unknown":
-        return Fit(None, (tr("kvdesk cannot tell: {why}.").format(why=facts.reason),), (), context)
+    if geometry.has_indexer or facts.kind == "unknown":
+        why = facts.reason or tr("the cache has keys of an indexer, whose size it does not know")
+        return Fit(None, (tr("kvdesk cannot tell: {why}.").format(why=why),), (), context)
     reasons = [*_of_model(file, header, facts), *_of_kvdesk(file, header, settings)]
     if not reasons:
         reasons = [*_of_memory(file, geometry, hyper, settings), *_of_tokens(file, geometry, hyper)]
@@ -80,6 +81,7 @@ def _facts(header: GgufHeader, hyper: Hyper) -> ModelFacts:
         rope_type=_MROPE if isinstance(sections, tuple) and any(sections) else _OTHER_ROPE,
         mla=header.hyper("attention.key_length_mla") != 0,
         n_layer=len(hyper.layers),
+        indexer=header.hyper("attention.indexer.top_k") != 0,
     )
 
 

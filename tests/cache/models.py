@@ -67,6 +67,8 @@ def write_model(path: Path, kind: str) -> Path:
     """Write the smallest model of a memory class."""
     if kind.startswith("hybrid"):
         return _write_lfm2(path, N_SWA if kind == "hybrid_iswa" else 0)
+    if kind == "msa":
+        return _write_minimax_m3(path)
     architecture = {"iswa": "gemma2", "chunked": "llama4"}.get(kind, "llama")
     out = _Writer(path, architecture)
     n_layer = 4 if kind == "chunked" else 2  # llama4 fails an assertion without a layer that has no RoPE: every fourth
@@ -102,5 +104,38 @@ def _write_lfm2(path: Path, n_swa: int) -> Path:
     out.attention(1)
     out.tensor("blk.1.attn_q_norm.weight", N_EMBD)
     out.tensor("blk.1.attn_k_norm.weight", N_EMBD)
+    out.close()
+    return path
+
+
+def _write_minimax_m3(path: Path) -> Path:
+    """In layer 1 an indexer chooses 4 blocks of 4 positions; it has two experts, and one for all tokens."""
+    out = _Writer(path, "minimax-m3")
+    out.header(2, 1, 0)
+    for key, value in {"head_count": 1, "key_length": N_EMBD, "top_k": 4, "block_size": 4, "local_blocks": 1}.items():
+        out.out.add_uint32(f"minimax-m3.attention.indexer.{key}", value)
+    out.out.add_leading_dense_block_count(1)
+    out.out.add_expert_count(2)
+    out.out.add_expert_used_count(1)
+    out.out.add_expert_feed_forward_length(N_FF)
+    out.out.add_expert_shared_count(1)
+    out.out.add_expert_weights_scale(1.0)
+    out.out.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+    out.tensor("output_norm.weight", N_EMBD)
+    out.tensor("output.weight", N_VOCAB, N_EMBD)
+    for i in range(2):
+        out.attention(i)
+        for part in ("attn_norm", "attn_q_norm", "attn_k_norm", "ffn_norm"):
+            out.tensor(f"blk.{i}.{part}.weight", N_EMBD)
+    for part in ("gate", "up", "down"):
+        out.tensor(f"blk.0.ffn_{part}.weight", N_FF, N_EMBD)
+        out.tensor(f"blk.1.ffn_{part}_exps.weight", 2, N_FF, N_EMBD)
+        out.tensor(f"blk.1.ffn_{part}_shexp.weight", N_FF, N_EMBD)
+    out.tensor("blk.1.ffn_gate_inp.weight", 2, N_EMBD)
+    out.tensor("blk.1.exp_probs_b.bias", 2)
+    out.tensor("blk.1.indexer.q_proj.weight", N_EMBD, N_EMBD)
+    out.tensor("blk.1.indexer.k_proj.weight", N_EMBD, N_EMBD)
+    out.tensor("blk.1.indexer.q_norm.weight", N_EMBD)
+    out.tensor("blk.1.indexer.k_norm.weight", N_EMBD)
     out.close()
     return path

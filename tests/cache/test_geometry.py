@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.cache.geometry import ContextParams, context_sizes, model_facts, plan, window_cells
+from kvdesk.cache.geometry import ContextParams, MemoryKind, ModelFacts, context_sizes, model_facts, plan, window_cells
 from kvdesk.errors import ContextError
 
 
@@ -36,7 +36,9 @@ def test_window_cells() -> None:
         (("mamba", 0, True, False, -1), "recurrent", "none"),
         (("lfm2", 0, False, True, 2), "hybrid", "none"),
         (("lfm2", 64, False, True, 2), "hybrid_iswa", "standard"),
-        (("deepseek32", 0, False, False, 0), "unknown", "none"),
+        (("minimax-m3", 0, False, False, 2), "msa", "none"),
+        (("deepseek32", 0, False, False, 0), "dsa", "none"),
+        (("deepseek4", 128, False, True, 0), "unknown", "standard"),
         (("bert", 0, False, False, 2), "unknown", "none"),
     ],
 )
@@ -44,6 +46,17 @@ def test_kinds(args: tuple[str, int, bool, bool, int], kind: str, swa_type: str)
     facts = model_facts(*args)
     assert (facts.kind, facts.swa_type) == (kind, swa_type)
     assert bool(facts.reason) == (kind == "unknown")
+
+
+def test_hy_v4_has_an_indexer_where_its_metadata_says_so() -> None:
+    assert model_facts("hy_v4", 0, False, False, 0).kind == "dsa"
+    assert model_facts("hy_v4", 0, False, False, 0, indexer=False).kind == "attention"
+    assert model_facts("glm-dsa", 0, False, False, 0, indexer=False).kind == "dsa"
+
+
+@pytest.mark.parametrize(("kind", "sizes"), [("attention", (512,)), ("dsa", (512, 512)), ("recurrent", ())])
+def test_sizes_of_the_caches(kind: MemoryKind, sizes: tuple[int, ...]) -> None:
+    assert plan(ModelFacts("x", kind), ContextParams(n_ctx=300)).cache_sizes == sizes
 
 
 def test_mrope_has_no_shift_and_a_longer_cell() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kvdesk.cache.batch import Batch
+from kvdesk.cache.blob import StateBlob, StreamBlob
 from kvdesk.cache.geometry import ContextParams, ModelFacts, model_facts, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification
@@ -141,6 +142,25 @@ def test_snapshot() -> None:
     assert (snapshot.operation, snapshot.n_kv, snapshot.n_ctx) == (2, 256, 256)
     mirror.clear()
     assert (snapshot.maps[0].streams[0].pos[:6] == np.arange(6)).all()
+
+
+@pytest.mark.parametrize(("kind", "left"), [("msa", 5), ("dsa", -1)])
+def test_a_state_that_does_not_fit_the_indexer(kind: str, left: int) -> None:
+    """A failed restore leaves its sequence to the indexer alone; then that has less room than attention has."""
+    mirror = make(kind)
+    mirror.decode(turn(250, 0, 0), 0)
+    mirror.decode(turn(6, 0, 1), 0)
+    assert not mirror.restore_seq(1, _saved(20)).ok
+    assert [cache.seq_pos_max(1) for cache in mirror.caches] == [-1, 5]
+    assert mirror.seq_pos_max(1) == -1
+    assert not mirror.restore_seq(2, _saved(6)).ok
+    assert [cache.seq_pos_max(2) for cache in mirror.caches] == [left, -1]
+    assert mirror.restore_seq(1, _saved(6)).ok == (kind == "dsa")
+
+
+def _saved(n: int) -> StateBlob:
+    stream = StreamBlob(np.arange(n, dtype=np.int32), ((0,),) * n)
+    return StateBlob("", 0, ((stream,), (stream,)), ())
 
 
 def test_unknown_memory_is_refused() -> None:

@@ -7,10 +7,10 @@ UTF-8, one JSON object a line, a line at most 1 MiB. Line 1 is the header (broke
      "words": 1,
      "start": 0, "heads": [], "cells": []}
 
-`caches` are the attention caches in order ("kv", or "base" and "window"; none for a purely recurrent model), `words`
-the 64-bit words of sequence bits per cell (n_seq_max / 64, rounded up). `start` is the number of the operation after
-which the journal begins, `heads` and `cells` the map at that moment, as changes to an empty one. Every other line is
-an operation, numbers ascending:
+`caches` are the attention caches in order ("kv", "kv" and "indexer", or "base" and "window"; none for a purely
+recurrent model), `words` the 64-bit words of sequence bits per cell (n_seq_max / 64, rounded up). `start` is the number
+of the operation after which the journal begins, `heads` and `cells` the map at that moment, as changes to an empty one.
+Every other line is an operation, numbers ascending:
 
     {"n": 7, "at": 1763696162.25, "name": "decode", "call": "llama_decode(...)", "ms": 8.1, "conversation": "",
      "reason": "", "heads": [[0, 12]], "cells": [[0, 10, 2, 10, [0], 7, [312, 9906]], [0, 40, 5]]}
@@ -43,6 +43,7 @@ from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.journal.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.cache.journal.runs import Invalid, integer, patch_of, runs_of
+from kvdesk.cache.snapshot import CacheName
 from kvdesk.errors import UserError
 from kvdesk.graphemes import cut
 from kvdesk.translation import marked, tr
@@ -56,7 +57,6 @@ MAX_FILE = 1 << 30  # a million operations take about 250 MB
 _MAX_NUMBER = 2**31 - 1  # of an operation
 _MAX_STREAMS = 512  # 256 sequences in two caches
 _LINE_VALUES = 20_000  # numbers of runs in one line; each takes at most 21 characters
-_NAMES = ("kv", "base", "window")
 _TEXT = 4096  # characters of a call, a reason, a name
 _TOO_DAMAGED = marked("The journal is damaged or was not written by kvdesk.")
 
@@ -286,7 +286,7 @@ def _shape(value: dict[str, Any]) -> Shape:
     shapes = []
     n_cells = n_streams = 0
     for cache in caches:
-        if type(cache) is not dict or cache.get("name") not in _NAMES:
+        if type(cache) is not dict or cache.get("name") not in get_args(CacheName):
             raise Invalid("a cache without a known name")
         n, size = integer(cache.get("streams"), 1, _MAX_STREAMS), integer(cache.get("size"), 1, MAX_CELLS)
         n_cells, n_streams = n_cells + n * size, n_streams + n

@@ -33,7 +33,7 @@ def clean(tally: Tally, n_ops: int) -> None:
 
 
 @pytest.mark.parametrize("settings", [SMALL, STREAMS], ids=["unified", "streams"])
-@pytest.mark.parametrize("name", tiered((*CLASSES, *(name for name in ARCHITECTURES if name not in CLASSES))))
+@pytest.mark.parametrize("name", ["msa", *tiered((*CLASSES, *(name for name in ARCHITECTURES if name not in CLASSES)))])
 def test_no_mismatch(tiny_folder: Path, name: str, settings: ContextSettings) -> None:
     """The one walk that proves the mirror: codes, lines, maps, blobs and spans after every operation."""
     tally = run(written(tiny_folder, name), settings, 60, seed=3)
@@ -89,7 +89,7 @@ def test_command(
 
 @pytest.mark.stress
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", [*ARCHITECTURES, *WINDOWS, *map(str, FILES)])
+@pytest.mark.parametrize("name", ["msa", *ARCHITECTURES, *WINDOWS, *map(str, FILES)])
 def test_long_play(tiny_folder: Path, name: str) -> None:
     """Every layout, with and without flash attention, f16 and q8_0."""
     path, seed = Path(name) if name.endswith(".gguf") else written(tiny_folder, name), 0

@@ -136,6 +136,14 @@ def test_traits_from_metadata_and_log() -> None:
     assert made.rotation
 
 
+def test_keys_of_an_indexer_are_moved_where_the_engine_rotates_what_was_rotated() -> None:
+    sparse, latent = (capabilities(traits(ModelFacts("x", kind))) for kind in ("msa", "dsa"))
+    assert (sparse["seq_add"].answer, latent["seq_add"].answer) == ("yes", "no")
+    assert "indexer" in latent["seq_add"].why
+    others = set(sparse) - {"seq_add", "seq_add with quantized K"}
+    assert [sparse[name] for name in others] == [latent[name] for name in others]
+
+
 def test_of_a_memory_that_is_not_mirrored_nothing_is_promised() -> None:
     rows = capabilities(traits(ModelFacts("new", "unknown", reason="new uses a cache of its own"))).values()
     assert {row.answer for row in rows} == {"unknown", "no"}

@@ -93,18 +93,8 @@ def _shift(t: Traits, *, quantized: bool) -> tuple[Answer, str]:
         return "no", tr("kvdesk does not know how positions are moved in this memory.")
     if not g.has_attention:
         return "yes", tr("A recurrent state has no positions inside: only its number changes.")
-    if g.facts.n_pos_per_embd > 1:
-        return "no", tr("Tokens have several positions each (M-RoPE): llama.cpp would abort.")
-    if not g.facts.can_shift:
-        return "no", tr("llama.cpp does not shift positions of {architecture} models: it would abort.").format(
-            architecture=g.facts.architecture
-        )
-    if not g.can_shift:
-        return "no", tr("The window cache is smaller than the base cache (swa_full is off): llama.cpp does not shift.")
-    if m.mixed_rope:
-        return "no", tr("Some layers are not rotated by position, but llama.cpp would rotate all of them.")
-    if not t.creation.can_rotate:
-        return "no", tr("One of the caches has no layers: llama.cpp would abort.")
+    if why := _never_shifted(t):
+        return "no", why
     if not m.has_rope:
         return _shift_without_rope(t)
     if t.settings.type_k == CacheType.BF16 and not quantized:
@@ -114,6 +104,26 @@ def _shift(t: Traits, *, quantized: bool) -> tuple[Answer, str]:
     if g.has_recurrent:
         return "with loss", tr("Attention moves exactly; the recurrent state keeps what it has seen.")
     return "yes", tr("K is rotated to the new positions at the next decode; shared cells move for all conversations.")
+
+
+def _never_shifted(t: Traits) -> str:
+    """Why llama.cpp cannot rotate K in this memory, "" where it can."""
+    g = t.geometry
+    if g.facts.n_pos_per_embd > 1:
+        return tr("Tokens have several positions each (M-RoPE): llama.cpp would abort.")
+    if not g.facts.can_shift:
+        return tr("llama.cpp does not shift positions of {architecture} models: it would abort.").format(
+            architecture=g.facts.architecture
+        )
+    if not g.can_shift:
+        return tr("The window cache is smaller than the base cache (swa_full is off): llama.cpp does not shift.")
+    if t.model.mixed_rope:
+        return tr("Some layers are not rotated by position, but llama.cpp would rotate all of them.")
+    if g.facts.kind == "dsa":  # other numbers than those rotated, behind a Hadamard matrix (models/deepseek32.cpp:246)
+        return tr("llama.cpp would not rotate the indexer's keys as they are stored.")
+    if not t.creation.can_rotate:
+        return tr("One of the caches has no layers: llama.cpp would abort.")
+    return ""
 
 
 def _shift_without_rope(t: Traits) -> tuple[Answer, str]:

@@ -53,6 +53,7 @@ class Model:
             rope_type=int(lib.llama_model_rope_type(self._handle)),
             mla=self._meta(f"{architecture}.attention.key_length_mla") not in ("", "0"),
             n_layer=int(lib.llama_model_n_layer(self._handle)),
+            indexer=self._meta(f"{architecture}.attention.indexer.top_k") not in ("", "0"),
         )
         self.traits: ModelTraits = model_traits(
             architecture,
