@@ -309,10 +309,10 @@ class ServeSettings(Table):
         100,
         ge=1,
         le=100,
-        title=marked("Most of the cache for one program, in percent"),
+        title=marked("Largest share of one program"),
         description=marked(
-            "Of the cells, and of the memory for saved conversations, that its earlier requests keep; what was used "
-            "least recently goes first"
+            "In percent of the cells, and of the memory for saved conversations, that its earlier requests keep; what "
+            "was used least recently goes first"
         ),
     )
     inspect: bool = Field(
