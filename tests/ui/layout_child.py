@@ -25,7 +25,7 @@ def layout(app: QApplication) -> dict[str, Any]:
     """The geometry of all that is seen in a window of 1280 by 800 with two conversations, and the fonts used."""
     theme = Theme(app, theme=ThemeChoice.DARK)
     window = MainWindow(app, Store(Settings(theme=ThemeChoice.DARK)))
-    window.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK)))
+    window.store.settings.change(all_instruments=True)
     window.store.show_conversations(CONVERSATIONS, ONE)
     window.store.apply(ModelLoaded(MODEL))
     window.store.apply(ContextReady(CONTEXT, rebuilt=False))
