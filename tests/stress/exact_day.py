@@ -13,7 +13,8 @@ from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, TextDelta
+from kvdesk.protocol.chat import Generate, LoadModel, TextDelta
+from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import (
     ClearCache,
     Compact,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import VerifyConversation
@@ -102,3 +104,18 @@ def test_one_that_waits_is_stopped_while_a_model_is_loaded(talking_file: Path) -
         headless.engine.request_stop(command.answer)
         headless.engine.handle(LoadModel(LocalFile(talking_file), SMALL))
         assert ends(headless)[command.answer].note == UNBEGUN
+
+
+def test_a_stop_between_two_decodes_ends_the_answer(
+    narrow: HeadlessEngine, writing: Generate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decode = Cache.decode
+
+    def stopped_after(cache: Cache, parts: Any, kind: Any) -> Any:
+        done = decode(cache, parts, kind)
+        narrow.engine.request_stop(writing.answer)
+        return done
+
+    monkeypatch.setattr(Cache, "decode", stopped_after)
+    step_until(narrow, lambda: writing.answer in ends(narrow))
+    assert ends(narrow)[writing.answer].state == "stopped"

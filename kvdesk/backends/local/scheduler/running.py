@@ -153,7 +153,7 @@ class Running:
             self._jobs.end_all()
         elif self._stops.any_running:
             self.end_stopped()
-        if self._n_sure:
+        if self._n_sure and self._requests:
             self._n_sure -= 1
             self._n_decoded += len(self._requests) > 1
             return Scheduled([(request, request.next_token()) for request in self._requests], "decode")
