@@ -47,6 +47,12 @@ def operations(recording: Recording) -> list[Operation]:
     return [entry.operation for entry in recording.operations(0, recording.last)]
 
 
+def two_dumps() -> str:
+    """A log of cells, requests, and cells; a line about a slot ends the last dump."""
+    requests = (LOGS / "lru-2026-08.log").read_text()
+    return plain(messages(40)) + requests + plain([*messages(60), "slot decode: x\n"])
+
+
 def test_a_log_becomes_a_journal_with_its_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, out = tmp_path / "server.log", tmp_path / "out.jsonl"
     log.write_text(
