@@ -55,9 +55,7 @@ def two_dumps() -> str:
 
 def test_a_log_becomes_a_journal_with_its_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log, out = tmp_path / "server.log", tmp_path / "out.jsonl"
-    log.write_text(
-        plain(messages(40)) + (LOGS / "lru-2026-08.log").read_text() + plain([*messages(60), "slot decode: x\n"])
-    )
+    log.write_text(two_dumps())
     before = signal.getsignal(signal.SIGTERM)
     assert recorded([str(log), str(out)], monkeypatch) == 0
     assert signal.getsignal(signal.SIGTERM) is before
@@ -149,10 +147,8 @@ def test_a_full_file_ends_the_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log, out = tmp_path / "server.log", tmp_path / "out.jsonl"
-    log.write_text(
-        plain(messages(40)) + (LOGS / "lru-2026-08.log").read_text() + plain([*messages(60), "slot decode: x\n"])
-    )
-    monkeypatch.setattr(journal_file, "MAX_FILE", 2000)
+    log.write_text(two_dumps() + plain([*messages(80), "slot decode: x\n"]))
+    monkeypatch.setattr(journal_file, "MAX_FILE", 1600)
     assert main(["record", str(log), str(out)]) == 0
     assert "the journal is full" in capsys.readouterr().err
     assert operations(load_journal(out)[1])
