@@ -21,7 +21,7 @@ from kvdesk.app.replay import JournalCommands
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.engine_log.lines import LogLine
-from kvdesk.engine_log.reading import LogReading
+from kvdesk.engine_log.reading import REST, LogReading
 from kvdesk.errors import UserError
 from kvdesk.session import Store
 from kvdesk.translation import tr
@@ -34,11 +34,7 @@ from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
 
 LOOK_MS: Final = 200
-RARELY_MS: Final = 2000
-_REST: Final = 49.0
-"""Times as long as showing the log took of a processor that is waited before the next look, up to `RARELY_MS`: the
-server that is watched has the rest. At 4,096 cells it keeps 0.96 of its speed, and 0.87 to 0.92 with 19 times.
-"""
+RARELY_MS: Final = 2000  # the longest wait before the next look
 MOST_LINES: Final = 5000
 
 
@@ -121,7 +117,7 @@ class AttachWindow(QWidget):
         """The next look, by what this thread has spent since the last one: on reading it out, and on painting."""
         spent_s = time.thread_time() - self._spent_s
         self._spent_s += spent_s
-        rest_ms = round(1e3 * _REST * spent_s) if self._log.is_live() else 0
+        rest_ms = round(1e3 * REST * spent_s) if self._log.is_live() else 0
         self._timer.setInterval(min(max(LOOK_MS, rest_ms), RARELY_MS))
 
     def _show_recording(self) -> None:
