@@ -21,8 +21,8 @@ from kvdesk.errors import UserError
 from kvdesk.translation import tr
 
 REST: Final = 49.0
-"""Times as long as recording, or showing, took of a processor that is waited before the next: the server that is watched
-has the rest. At 4,096 cells it keeps 0.96 of its speed, and 0.87 to 0.92 with 19 times.
+"""Times as long as recording, or showing, took of a processor that is waited before the next: the server that is
+watched has the rest. At 4,096 cells it keeps 0.96 of its speed, and 0.87 to 0.92 with 19 times.
 """
 _OF_PROXY: Final = '{"n": '
 """Begins a line of `kvdesk proxy --log`."""
