@@ -16,7 +16,7 @@ import numpy as np
 from kvdesk.translation import tr
 
 CHUNK = 1 << 20
-MAX_SECONDS = 5.0  # for a whole header; an ordinary one takes some 20 ms
+MAX_SECONDS = 5.0  # of this thread on a processor, for a whole header; an ordinary one takes some 20 ms
 FEW = 256  # strings skipped one by one where they cannot be skipped together
 
 
@@ -41,7 +41,7 @@ class Cursor:
         self._buffer = b""
         self._start = 0  # of the buffer, in the file
         self._at = 0  # in the buffer
-        self._deadline_s = time.monotonic() + MAX_SECONDS
+        self._deadline_s = time.thread_time() + MAX_SECONDS
 
     @property
     def position(self) -> int:
@@ -92,7 +92,7 @@ class Cursor:
         """
         self._check(8 * count)
         while count > 0:
-            if time.monotonic() > self._deadline_s:
+            if time.thread_time() > self._deadline_s:
                 raise Damaged(tr("its header takes too long to read"))
             count -= self._skip_chain(count)
             for _ in range(min(FEW, count)):
