@@ -239,12 +239,12 @@ def test_nothing_is_begun_when_the_time_is_over() -> None:
 
 
 def test_what_was_measured_before_an_interruption_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = MadeUp("kvdesk")
-    monkeypatch.setattr(ours, "settle", lambda: _interrupt() if len(ours.asked) > 10 else None)
-    turn, *_, story = compared(plan("turns", "decode"), ours, MadeUp("other"))
+    other = MadeUp("other")  # begins the second row
+    monkeypatch.setattr(other, "settle", lambda: _interrupt() if len(other.asked) > 10 else None)
+    turn, *_, story = compared(plan("turns", "decode"), MadeUp("kvdesk"), other)
     assert turn.times_as_fast("other") is not None
     assert not turn.problems
-    assert story.problems == {"other": "Not measured: it was interrupted."}
+    assert story.problems == {"kvdesk": "Not measured: it was interrupted."}
 
 
 def _interrupt() -> None:
