@@ -5,7 +5,6 @@ Read-only, and nothing in it is verified: the cells are those that the other eng
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit, QSplitter, QVBoxLayo
 
 from kvdesk.app.display import has_display
 from kvdesk.app.journal_saver import JournalSaver
+from kvdesk.app.qt_application import qt_application
 from kvdesk.app.replay import JournalCommands
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
@@ -140,11 +140,7 @@ def open_window(log: Log) -> AttachWindow:
     """Raises UserError, before anything is read, where there is no display."""
     if not has_display():
         raise UserError(tr("There is no display to show the log on; --text shows it in the terminal."))
-    app = QApplication.instance() or QApplication(sys.argv[:1])
-    assert isinstance(app, QApplication)
-    app.setApplicationName("kvdesk")
-    app.setApplicationDisplayName("kvdesk")
-    return AttachWindow(app, log)
+    return AttachWindow(qt_application(), log)
 
 
 def run(log: Log) -> int:

@@ -274,7 +274,7 @@ class AppCommands(Commands):
 
 
 def versions() -> dict[str, str]:
-    """The versions and the model that a journal is of."""
+    """The versions that a journal names."""
     from importlib.metadata import PackageNotFoundError, version  # late: they import the package email
 
     from kvdesk import __version__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from kvdesk.app.display import has_display
 from kvdesk.app.journal_saver import JournalSaver
+from kvdesk.app.qt_application import qt_application
 from kvdesk.cache.journal.file import JournalHeader, load_journal
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import UserError
@@ -97,11 +97,7 @@ def open_journal(file: Path) -> ReplayWindow:
     header, recording = load_journal(file)
     if not has_display():
         raise UserError(tr("There is no display to show the journal on."))
-    app = QApplication.instance() or QApplication(sys.argv[:1])
-    assert isinstance(app, QApplication)
-    app.setApplicationName("kvdesk")
-    app.setApplicationDisplayName("kvdesk")
-    return ReplayWindow(app, file.name, header, recording)
+    return ReplayWindow(qt_application(), file.name, header, recording)
 
 
 def run(file: Path) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from kvdesk.app.background import Background
+from kvdesk.app.qt_application import qt_application
 from kvdesk.errors import KvdeskError
 from kvdesk.session import Commands, Store
 from kvdesk.settings import ContextSettings
@@ -108,10 +108,7 @@ class StateWindow(QWidget):
 def open_window(question: Question) -> StateWindow:
     """Raises UserError, before there is a window, where the file cannot be read."""
     answer = question.answer()
-    app = QApplication.instance() or QApplication(sys.argv[:1])
-    assert isinstance(app, QApplication)
-    app.setApplicationName("kvdesk")
-    app.setApplicationDisplayName("kvdesk")
+    app = qt_application()
     return StateWindow(Theme(app, app), question, answer)
 
 

@@ -15,6 +15,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.engine_log.causes import HITS, Finding
 from kvdesk.engine_log.record import Request
 from kvdesk.protocol.servers import is_this_computer
@@ -88,8 +89,8 @@ class FirstTokens:
         if not (ended.is_miss and before) or prompt.startswith(before):
             return ""
         held, asked = (self._tokens(ended.url, text) for text in (before, prompt))
-        n = next((i for i, (a, b) in enumerate(zip(held, asked, strict=False)) if a[0] != b[0]), None)
-        if n is None:
+        n = common_prefix([token for token, _ in held], [token for token, _ in asked])
+        if n == min(len(held), len(asked)):
             return ""
         said = tr(
             "First differing token, by /slots and /tokenize: {n:,}. The slot held {held}, the prompt has {prompt}."
