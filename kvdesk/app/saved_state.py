@@ -67,7 +67,7 @@ class StateWindow(QWidget):
         fit_to_screen(self)
 
     def ask(self, question: Question) -> None:
-        """Show the answer to another question about a file; where there is none, the sentence why."""
+        """Show the answer to another question, or the reason if there is no answer."""
         self._background.run(question.answer, partial(self._on_answer, question), self._on_error)
 
     @Slot()

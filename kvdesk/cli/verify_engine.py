@@ -69,7 +69,7 @@ def _can_be_written(file: Path) -> bool:
 
 
 def _models(folder: Path | None, only: str | None) -> list[Path]:
-    """Raises UserError where there is none."""
+    """Raises UserError if there is none."""
     embedded = paths.embedded_model()
     models = sorted(folder.glob("*.gguf")) if folder is not None else [embedded] if embedded else []
     if only is not None:

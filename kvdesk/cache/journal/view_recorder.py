@@ -19,8 +19,8 @@ from kvdesk.values import replace
 
 
 class ViewRecorder:
-    """Begins again where the cache is another one or the numbers go back. Where it has more streams than were seen
-    before, or a window too, the recording goes on with them.
+    """Begins again if the cache is another one or the numbers of operations go back. Goes on if the cache shows more
+    streams than before, or a window cache for the first time.
     """
 
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ _INTRODUCTION = (
     "`LLAMA_KV_CACHE_DEBUG=3` prints before each slot search, and the cells of the saved state."
 )
 _COUNTS = (attrgetter("n_decodes"), attrgetter("n_maps"), attrgetter("n_states"))
-_MOST_NAMES = 12
+_MOST_NAMES = 12  # of models in one line of the report
 
 
 def as_json(found: Verified) -> dict[str, Any]:

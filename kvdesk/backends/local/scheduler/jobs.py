@@ -177,7 +177,7 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
                 none = tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=total)
                 raise UserError(tr(CELLS_NEEDED) if n else none)
             working = Working(told, n, total)
-            last = n == len(tokens) - 1  # read by itself, as `next_logits` reads it
+            last = n == len(tokens) - 1  # in a batch of its own, as in `next_logits`
             logits = yield Reading(spare, tokens if last else tokens[:-1], working, asks=last)
     ms = (time.perf_counter() - start) * 1e3
     emit(Verified(conversation, total, compare_logits(logits, held, *noise), ms))
