@@ -37,6 +37,7 @@ PLACES: Final = {
     "tests/stress": MATRIX,
     "tests/stress/test_kill.py": INTEGRATION,
     "tests/notebook/test_watch.py": INTEGRATION,
+    "tests/terminal/test_chat.py": INTEGRATION,
     "tests/testing/test_engine.py": INTEGRATION,
     "tests/testing/test_plugin.py": INTEGRATION,
     "tests/ui": INTEGRATION,

@@ -1,20 +1,31 @@
-"""`kvdesk chat`: the turns of one conversation through the same engine as the window, on standard output."""
+"""`kvdesk chat`: one conversation with the engine of the window, in this terminal or on standard output."""
 
 from __future__ import annotations
 
+import argparse
+import io
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeAlias
 
-from kvdesk import values
-from kvdesk.chat import TurnStats
+from kvdesk import paths, values
+from kvdesk.chat import Conversation
 from kvdesk.cli import options, sampling_options
+from kvdesk.cli.chats_there import named
 from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
-from kvdesk.headless import HeadlessChat, HeadlessEngine
-from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import LoadModel, ModelLoaded, TextDelta
-from kvdesk.protocol.messages import Event
-from kvdesk.protocol.model import LocalFile
+from kvdesk.conversations.tree import Tree
+from kvdesk.errors import StoreInUseError
+from kvdesk.headless import running
+from kvdesk.host.host import Host
+from kvdesk.protocol.chat import TurnEnded
+from kvdesk.settings import Settings
+from kvdesk.store.listener import StoreListener, read_tree
+from kvdesk.store.writer import StoreWriter
+from kvdesk.terminal.dialogue import Dialogue, cost_line
 from kvdesk.translation import tr
 
 
@@ -22,58 +33,123 @@ def main(argv: Sequence[str]) -> int:
     """Exit code 0. Raises KvdeskError."""
     parser = Parser(
         prog="kvdesk chat",
-        description=tr("The turns of one conversation through the same engine as the window, on standard output."),
+        description=tr(
+            "A conversation with the engine of the window, in this terminal: /help lists what can be typed beside "
+            "messages. From a pipe each line is a message; so is each --prompt."
+        ),
     )
-    parser.add_argument("--prompt", action="append", required=True, metavar="TEXT", help=tr("a turn; may be repeated"))
+    parser.add_argument("--prompt", action="append", metavar="TEXT", help=tr("a turn; may be repeated"))
     parser.add_argument("--system", default="", metavar="TEXT", help=tr("system prompt"))
     parser.add_argument("--json", action="store_true", help=tr("one JSON object a line and turn"))
+    parser.add_argument("--keep", action="store_true", help=tr("keep the chat among those of the window"))
+    parser.add_argument("--chat", metavar="ID", help=tr("go on with a kept chat, by its id or whole title"))
     options.add_model(parser)
     options.add_context(parser)
     sampling_options.add_sampling(parser)
     args = parser.parse_args(argv)
-    if not all(prompt.strip() for prompt in args.prompt):
+    if args.prompt is not None and not all(prompt.strip() for prompt in args.prompt):
         parser.error(tr("a prompt must have some text"))
-    headless = HeadlessEngine(None if args.json else _print_text)
-    try:
-        preset = sampling_options.chosen(args)
-        settings = options.context_settings(args)
-        loaded = headless.do(LoadModel(LocalFile(options.model_path(args)), settings))
-        options.say_remark(next(event for event in loaded if isinstance(event, ModelLoaded)))
-        context = next(event.context for event in loaded if isinstance(event, ContextReady))
-        if settings.n_ctx not in (0, context.n_ctx):
-            sentence = tr("n_ctx is {n_ctx:,}: llama.cpp rounds {n_ctx2:,} up.")
-            say(sentence.format(n_ctx=context.n_ctx, n_ctx2=settings.n_ctx))
-        chat = HeadlessChat(headless, args.system or preset.system_prompt or "")
-        for turn, prompt in enumerate(args.prompt, start=1):
-            ended = chat.answer(prompt, preset.sampling)
-            stats = ended.stats
-            if args.json:
-                figures = values.asdict(stats)
-                for name in ("why", "vocab", "earlier_prefilled", "earlier_generated"):
-                    del figures[name]
-                answer = {"text": chat.messages[-1].text, "state": ended.state, "note": ended.note}
-                line = {"turn": turn, **figures, **answer}
-                print(json.dumps(line, ensure_ascii=False), flush=True)
-            else:
-                print(f"\n[{_summary(stats)}]{' ' + ended.note if ended.note else ''}\n", flush=True)
-    finally:
-        headless.close()
+    if args.chat and args.system:
+        parser.error(tr("--system: a kept chat has its system prompt already"))
+    preset = sampling_options.chosen(args)
+    system = args.system or preset.system_prompt or ""
+    settings = Settings().model_copy(update={"sampling": preset.sampling, "system_prompt": system})
+    context = options.context_settings(args)
+    chat = _typed if args.prompt is None and not args.json and _is_terminal() else partial(_read, args)
+    with _kept(args.chat, keep=args.keep) as kept, running(options.model_path(args), context) as host:
+        chat(partial(_dialogue, host, settings, context.n_ctx, *kept))
     return 0
 
 
-def _print_text(event: Event) -> None:
-    if isinstance(event, TextDelta):
-        print(event.text, end="", flush=True)
+Kept: TypeAlias = tuple[StoreListener | None, tuple[Conversation, Tree] | None]
+"""What keeps the chat, and the kept chat that goes on."""
+Begin: TypeAlias = Callable[[Callable[[str], None]], Dialogue]
+"""Makes the dialogue of that which shows each piece of an answer."""
 
 
-def _summary(s: TurnStats) -> str:
-    return tr(
-        "reused {reused_tokens} · prefilled {prefilled_tokens} · first token {ttft_ms:.2f} s · "
-        "{decode_tok_s:.0f} tok/s · {generated_tokens} tokens"
-    ).format(
-        reused_tokens=s.reused_tokens,
-        prefilled_tokens=s.prefilled_tokens,
-        ttft_ms=s.ttft_ms / 1000.0,
-        decode_tok_s=s.decode_tok_s,
-        generated_tokens=s.generated_tokens,
-    )
+def _dialogue(
+    host: Host,
+    settings: Settings,
+    n_ctx: int,
+    listener: StoreListener | None,
+    stored: tuple[Conversation, Tree] | None,
+    on_text: Callable[[str], None],
+) -> Dialogue:
+    """With remarks about the model and the context on standard error."""
+    dialogue = Dialogue(host, settings, on_text, listener, stored)
+    if dialogue.remark:
+        say(dialogue.remark)
+    made = dialogue.store.context
+    if made is not None and n_ctx not in (0, made.n_ctx):
+        say(tr("n_ctx is {n_ctx:,}: llama.cpp rounds {n_ctx2:,} up.").format(n_ctx=made.n_ctx, n_ctx2=n_ctx))
+    return dialogue
+
+
+def _typed(begin: Begin) -> None:
+    """A person's chat."""
+    from kvdesk.terminal.loop import converse_with
+
+    converse_with(begin)
+
+
+def _read(args: argparse.Namespace, begin: Begin) -> None:
+    """The prompts of the command line, else a line of standard input each."""
+    dialogue = begin(lambda text: None if args.json else print(text, end="", flush=True))
+    try:
+        for turn, prompt in enumerate(args.prompt or _lines(), start=1):
+            ended = dialogue.ask(prompt)
+            if args.json:
+                print(json.dumps(_figures(turn, ended, dialogue), ensure_ascii=False), flush=True)
+            else:
+                print(f"\n[{cost_line(ended)}]\n", flush=True)
+    finally:
+        dialogue.close()
+
+
+def _figures(turn: int, ended: TurnEnded, dialogue: Dialogue) -> dict[str, object]:
+    figures = values.asdict(ended.stats)
+    for name in ("why", "vocab", "earlier_prefilled", "earlier_generated"):
+        del figures[name]
+    return {"turn": turn, **figures, "text": dialogue.messages[-1].text, "state": ended.state, "note": ended.note}
+
+
+def _lines() -> Iterator[str]:
+    """Those of standard input that have some text."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    for line in sys.stdin or ():
+        if line.strip():
+            yield line.rstrip("\r\n")
+
+
+def _is_terminal() -> bool:
+    """Whether a person sits before standard input and output; both are None where there is no console."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
+@contextmanager
+def _kept(name: str | None, *, keep: bool) -> Iterator[Kept]:
+    """The store of the window, if the chat is kept. Raises StoreError: a window has it open, for one; UserError where
+    no chat has the name.
+    """
+    if not (keep or name):
+        yield None, None
+        return
+    paths.make_private()
+    writer = StoreWriter(paths.database_file(), lambda error: say(str(error)))
+    try:
+        try:
+            writer.opened.result()
+        except StoreInUseError as error:
+            sentence = tr("The chats are open in kvdesk's window: close it, or leave --keep and --chat out.")
+            raise StoreInUseError(sentence, error.detail) from error
+        listener = StoreListener(writer)
+        stored = None
+        known = listener.load()
+        if name:
+            chat = named(known, name)[0]
+            stored = chat, writer.ask(lambda store: read_tree(store, chat.id, chat.leaf)).result()
+        yield listener, stored
+    finally:
+        if unsaved := writer.close():
+            say(unsaved.sentence)

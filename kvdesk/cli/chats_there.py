@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from kvdesk import paths
-from kvdesk.errors import StoreInUseError
+from kvdesk.chat import Conversation
+from kvdesk.errors import StoreInUseError, UserError
 from kvdesk.store.store import Store
 from kvdesk.translation import tr
 
@@ -26,3 +27,11 @@ def chats_there() -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def named(there: Sequence[Conversation], name: str) -> list[Conversation]:
+    """Those with this id or whole title, in their order. Raises UserError where there is none."""
+    found = [conversation for conversation in there if name in (conversation.id, conversation.title)]
+    if not found:
+        raise UserError(tr("No chat has the id or title {name}.").format(name=name))
+    return found

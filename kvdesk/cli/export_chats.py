@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kvdesk import paths
 from kvdesk.chat import Conversation
-from kvdesk.cli.chats_there import chats_there
+from kvdesk.cli.chats_there import chats_there, named
 from kvdesk.cli.parser import Parser
 from kvdesk.conversations.porting import export
 from kvdesk.errors import UserError
@@ -54,10 +54,7 @@ def _wanted(there: Sequence[Conversation], names: Sequence[str] | None) -> list[
         return list(there)
     found: dict[str, Conversation] = {}
     for name in names:
-        named = [conversation for conversation in there if name in (conversation.id, conversation.title)]
-        if not named:
-            raise UserError(tr("No chat has the id or title {name}.").format(name=name))
-        found |= {conversation.id: conversation for conversation in named}
+        found |= {conversation.id: conversation for conversation in named(there, name)}
     return list(found.values())
 
 

@@ -5,6 +5,7 @@ Owns the steps and their order. Changes nothing of the person's: its files are i
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 import time
@@ -97,6 +98,7 @@ def run(folder: Path) -> Iterator[Outcome]:
         "found models": lambda: _found_models(folder),
         "languages": _languages,
         "formula": _formula,
+        "terminal": _terminal,
     }
     for name, step in steps.items():
         start = time.perf_counter()
@@ -298,6 +300,24 @@ def _server() -> str:
             return f"a client was answered over HTTP, whole and streaming ({cached} tokens were in the cache)"
         finally:
             server.close()
+
+
+def _terminal() -> str:
+    """A line is typed and shown as `kvdesk chat` does."""
+    from prompt_toolkit.input import create_pipe_input
+    from prompt_toolkit.output.plain_text import PlainTextOutput
+
+    from kvdesk.terminal.screen import Screen
+
+    shown = io.StringIO()
+    with create_pipe_input() as keys:
+        keys.send_text("hello\r")
+        screen = Screen(keys=keys, output=PlainTextOutput(shown))
+        _expect(screen.ask() == "hello", "what was typed did not come")
+        screen.write(ANSWER)
+        screen.say("")
+    _expect(ANSWER in shown.getvalue(), f"{shown.getvalue()!r} was shown")
+    return "a line is typed, and an answer shown"
 
 
 def _safe_mode() -> str:

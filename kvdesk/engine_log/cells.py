@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final
 
-import numpy as np
-
 from kvdesk.cache.dump import DumpReader, SlotDump, read_cells
 from kvdesk.cache.metrics import holders, stream_metrics
 from kvdesk.cache.record import FindSlotLine
+from kvdesk.cache.signs import signs
 from kvdesk.cache.snapshot import CacheName, StreamMap
 from kvdesk.engine_log.lines import LONGEST, LogLine
 from kvdesk.translation import tr
@@ -24,7 +23,6 @@ _MOST_CHARS: Final = 64 << 20
 _MEANWHILE: Final = 32
 """Lines of other threads that may come between those of a dump: a server takes requests in while it decodes."""
 _ROW: Final = re.compile(r"[.M0-9][.M0-9 ]*\*?")
-_SIGNS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class ShownCache:
@@ -150,7 +148,7 @@ def cache_lines(cache: ShownCache, width: int = 64) -> Iterator[str]:
     yield from number_lines(cache)
     if cache.cells is not None:
         per_sign = -(-cache.line.size // width)
-        yield f"  [{''.join(_signs(cache.cells, per_sign))}]  " + tr("{n:,} cells a sign").format(n=per_sign)
+        yield f"  [{''.join(signs(cache.cells, per_sign))}]  " + tr("{n:,} cells a sign").format(n=per_sign)
 
 
 def number_lines(cache: ShownCache) -> Iterator[str]:
@@ -175,16 +173,3 @@ def number_lines(cache: ShownCache) -> Iterator[str]:
         yield "  " + said.format(seq=span.seq_id, first=span.pos_min, last=span.pos_max) + count
     if cache.cells is None:
         yield "  " + tr("Cells are not printed at this level (LLAMA_KV_CACHE_DEBUG=3 prints them).")
-
-
-def _signs(cells: StreamMap, per_sign: int) -> Iterator[str]:
-    """`.` all free, a sequence's own sign, `M` for cells of several, `?` for those of an unknown one."""
-    for first in range(0, cells.size, per_sign):
-        part = slice(first, first + per_sign)
-        used = cells.pos[part] != -1
-        if not used.any():
-            yield "."
-            continue
-        members = np.bitwise_or.reduce(cells.seq_bits[part][used], axis=0)
-        ids = [64 * w + b for w, word in enumerate(members.tolist()) for b in range(64) if word >> b & 1]
-        yield "?" if not ids else "M" if len(ids) > 1 else _SIGNS[ids[0]] if ids[0] < len(_SIGNS) else "#"

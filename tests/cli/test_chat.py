@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kvdesk.__main__ import main
+from kvdesk.cli.chats_there import chats_there
 from tests.backends.local.tiny_models import write
 
 
@@ -19,3 +23,55 @@ def test_a_chat_template_that_is_replaced_is_said(
     path = write(tmp_path / "model.gguf", "llama", text=True, more=lambda out: out.add_chat_template("{% for m in"))
     assert main(["chat", "--model", str(path), "--prompt", "hi", "--max-tokens", "1", "--n-ctx", "256"]) == 0
     assert capsys.readouterr().err.startswith("The model's chat template cannot be used, so a plain one is: ")
+
+
+ARGUMENTS = ["chat", "--max-tokens", "2", "--n-ctx", "256", "--json"]
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KVDESK_LANGUAGE", "en")
+    return tmp_path / "home"
+
+
+@pytest.mark.usefixtures("home")
+def test_from_a_pipe_each_line_is_a_message(
+    talking_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Hi.\n\r\n/why\n\xff"), encoding="utf-8"))
+    assert main([*ARGUMENTS, "--model", str(talking_file)]) == 0
+    turns = lines(capsys)
+    assert [turn["turn"] for turn in turns] == [1, 2, 3]  # a slash is no command here, and an empty line is nothing
+    assert turns[1]["reused_tokens"] > 0
+
+
+@pytest.mark.usefixtures("home")
+def test_a_kept_chat_goes_on(talking_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*ARGUMENTS, "--model", str(talking_file), "--prompt", "The sea", "--keep"]) == 0
+    assert main([*ARGUMENTS, "--model", str(talking_file), "--prompt", "The sky.", "--chat", "The sea"]) == 0
+    first, second = lines(capsys)
+    assert second["prompt_tokens"] > first["prompt_tokens"] + first["generated_tokens"]
+    with chats_there() as store:
+        (kept,) = store.conversations()
+        assert [message.role for message in store.all_messages(kept.id)] == ["user", "assistant"] * 2
+
+
+@pytest.mark.usefixtures("home")
+def test_a_chat_that_is_not_kept_leaves_nothing(talking_file: Path, home: Path) -> None:
+    assert main([*ARGUMENTS, "--model", str(talking_file), "--prompt", "hi"]) == 0
+    assert not (home / "kvdesk.sqlite3").exists()
+
+
+@pytest.mark.usefixtures("home")
+def test_no_such_chat_and_a_store_in_use_are_said(talking_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [*ARGUMENTS, "--model", str(talking_file), "--prompt", "hi"]
+    assert main([*arguments, "--chat", "nothing"]) == 2
+    assert "No chat has the id or title nothing." in capsys.readouterr().err
+    with chats_there():
+        assert main([*arguments, "--keep"]) == 2
+    assert "open in kvdesk's window" in capsys.readouterr().err

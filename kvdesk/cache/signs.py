@@ -1,0 +1,29 @@
+"""Cells as characters, for logs and for terminals without colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from kvdesk.cache.snapshot import StreamMap
+from kvdesk.translation import marked
+
+SIGN_LEGEND: Final = marked(". free · 0–9, a–z the sequence that holds the cells · M several sequences")
+_SIGNS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def signs(cells: StreamMap, per_sign: int) -> Iterator[str]:
+    """A sign for every `per_sign` cells of a stream with all its columns: `.` all free, a sequence's own sign, `M` for
+    cells of several, `?` for those of an unknown one, `#` for a sequence above 35.
+    """
+    for first in range(0, cells.size, per_sign):
+        part = slice(first, first + per_sign)
+        used = cells.pos[part] != -1
+        if not used.any():
+            yield "."
+            continue
+        members = np.bitwise_or.reduce(cells.seq_bits[part][used], axis=0)
+        ids = [64 * w + b for w, word in enumerate(members.tolist()) for b in range(64) if word >> b & 1]
+        yield "?" if not ids else "M" if len(ids) > 1 else _SIGNS[ids[0]] if ids[0] < len(_SIGNS) else "#"

@@ -1,0 +1,121 @@
+"""The terminal: what is typed, with history and several lines, and what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from prompt_toolkit import PromptSession, print_formatted_text
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import ColorDepth, Output, create_output
+
+from kvdesk.protocol.chat import TurnEnded
+from kvdesk.terminal.cell_blocks import Fragments
+from kvdesk.terminal.dialogue import Dialogue, cost_line
+from kvdesk.terminal.wrapping import Wrapping
+
+_DIM: Final = "fg:ansibrightblack"
+_PROMPT: Final = "› "
+_CONTROLS: Final = {
+    **{n: 0x2400 + n for n in range(32) if chr(n) not in "\n\t"},
+    0x7F: 0x2421,
+    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
+}
+"""Control characters as pictures of them: an answer must not command the terminal."""
+
+
+class Screen:
+    """Owns the terminal. `keys` and `output`: others than the terminal's own, for tests.
+
+    names  completed by Tab
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str] = (),
+        keys: Input | None = None,
+        output: Output | None = None,
+    ) -> None:
+        self._output = output or create_output()
+        self._history = InMemoryHistory()
+        self._status: Callable[[], str] = str
+        self._session: PromptSession[str] = PromptSession(
+            history=self._history,
+            multiline=True,
+            key_bindings=_bindings(),
+            completer=WordCompleter(list(names), sentence=True),
+            complete_while_typing=False,
+            prompt_continuation="  ",
+            bottom_toolbar=lambda: self._status(),  # noqa: PLW0108 - another one later
+            input=keys,
+            output=self._output,
+        )
+        self._wrapping = Wrapping()
+
+    @property
+    def has_colours(self) -> bool:
+        return self._output.get_default_color_depth() is not ColorDepth.DEPTH_1_BIT
+
+    def show_below(self, status: Callable[[], str]) -> None:
+        """One line below what is typed, from now on."""
+        self._status = status
+
+    def remember(self, text: str) -> None:
+        """The arrow keys bring it back."""
+        self._history.append_string(text)
+
+    def ask(self, text: str = "") -> str:
+        """What a person types; it begins with `text`. Raises EOFError (Ctrl+D), KeyboardInterrupt (Ctrl+C)."""
+        return self._session.prompt(_PROMPT, default=text)
+
+    def write(self, text: str) -> None:
+        """A piece of an answer."""
+        self._output.write(self._wrapping.feed(text.translate(_CONTROLS), self._width))
+        self._output.flush()
+
+    def say(self, text: str, style: str = "") -> None:
+        """Lines of kvdesk's own, below what is written already."""
+        whole = Wrapping()
+        self.say_fragments([(style, whole.feed(text.translate(_CONTROLS), self._width) + whole.end(self._width))])
+
+    def say_fragments(self, line: Fragments) -> None:
+        """One line in styles, below what is written already. It is not wrapped."""
+        self._output.write(self._wrapping.end(self._width))
+        if self._wrapping.column:
+            self.write("\n")
+        print_formatted_text(FormattedText(line), output=self._output)
+
+    @property
+    def _width(self) -> int:
+        return self._output.get_size().columns
+
+    def answering(self, dialogue: Dialogue, ask: Callable[[], TurnEnded]) -> TurnEnded:
+        """Wait for an answer, which Ctrl+C stops; then show what it cost. Raises UserError."""
+        with dialogue.stopped_by_interrupt():
+            ended = ask()
+        self.say(cost_line(ended), _DIM)
+        return ended
+
+
+def _bindings() -> KeyBindings:
+    """Enter sends; Alt+Enter, and Enter behind a backslash, begin a new line."""
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.document.char_before_cursor == "\\":
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys

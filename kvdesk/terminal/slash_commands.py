@@ -1,0 +1,110 @@
+"""What can be typed instead of a message: each is a line of `COMMANDS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from kvdesk.conversations.porting import export
+from kvdesk.errors import UserError
+from kvdesk.protocol.chat import TurnEnded
+from kvdesk.terminal import cell_blocks
+from kvdesk.terminal.dialogue import Dialogue
+from kvdesk.terminal.screen import Screen
+from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass, replace
+from kvdesk.viewmodel.readout import reasons
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """`run` gets the dialogue, the screen and what was typed behind the name; it returns the answer it waited for.
+
+    usage  name and argument as one types them; meaning: for /help
+    """
+
+    usage: str
+    meaning: str
+    run: Callable[[Dialogue, Screen, str], TurnEnded | None]
+
+    @property
+    def name(self) -> str:
+        return self.usage.split()[0]
+
+
+class Leave(Exception):
+    """The person leaves the chat."""
+
+
+def run(typed: str, dialogue: Dialogue, screen: Screen) -> TurnEnded | None:
+    """Carry out a line that begins with a slash; the answer, where it asked for one. Raises UserError, Leave."""
+    name, _, argument = typed.strip().partition(" ")
+    found = next((command for command in COMMANDS if command.name == name), None)
+    if found is None:
+        raise UserError(tr("{name} is no command. /help lists them.").format(name=name))
+    return found.run(dialogue, screen, argument.strip())
+
+
+def _why(dialogue: Dialogue, screen: Screen, _argument: str) -> None:
+    stats = next((message.stats for message in reversed(dialogue.messages) if message.stats is not None), None)
+    if stats is None:
+        raise UserError(tr("There is no answer yet."))
+    screen.say(reasons(stats) or tr("Nothing is known of this answer."))
+
+
+def _map(dialogue: Dialogue, screen: Screen, _argument: str) -> None:
+    for line in cell_blocks.lines(dialogue.store, dialogue.view(), coloured=screen.has_colours):
+        screen.say_fragments(line)
+
+
+def _edit(dialogue: Dialogue, screen: Screen, argument: str) -> TurnEnded | None:
+    question = dialogue.question
+    if question is None:
+        raise UserError(tr("Nothing was asked yet."))
+    text = argument or screen.ask(question.text)
+    if not text.strip() or text == question.text:
+        screen.say(tr("The question stays as it is."))
+        return None
+    return screen.answering(dialogue, lambda: dialogue.edit(text))
+
+
+def _again(dialogue: Dialogue, screen: Screen, _argument: str) -> TurnEnded:
+    return screen.answering(dialogue, dialogue.ask_again)
+
+
+def _save(dialogue: Dialogue, screen: Screen, argument: str) -> None:
+    if not argument:
+        raise UserError(tr("/save needs the name of a file."))
+    path = Path(argument).expanduser()
+    form = export.format_of(path)
+    if form is None:
+        endings = ", ".join(known.ending for known in export.EXPORT_FORMATS)
+        raise UserError(tr("{file} must end in one of {endings}.").format(file=path.name, endings=endings))
+    messages = dialogue.service.all_messages(dialogue.chat) or ()
+    if not messages:
+        raise UserError(tr("Nothing was asked yet."))
+    n = export.write(path, form, [replace(dialogue.conversation, messages=messages)])
+    screen.say(export.written_sentence(n, path))
+
+
+def _help(_dialogue: Dialogue, screen: Screen, _argument: str) -> None:
+    width = max(len(command.usage) for command in COMMANDS)
+    for command in COMMANDS:
+        screen.say(f"{command.usage:{width}}  {tr(command.meaning)}")
+    screen.say(tr("Alt+Enter begins a new line, and so does \\ at the end of one. Ctrl+C stops an answer."))
+
+
+def _quit(_dialogue: Dialogue, _screen: Screen, _argument: str) -> None:
+    raise Leave
+
+
+COMMANDS: Final = (
+    SlashCommand("/why", marked("why the last answer began when it did, and what was reused"), _why),
+    SlashCommand("/map", marked("the cells of the KV cache"), _map),
+    SlashCommand("/edit [TEXT]", marked("the last question in other words, in a new branch"), _edit),
+    SlashCommand("/again", marked("another answer to the last question, in a new branch"), _again),
+    SlashCommand("/save FILE", marked("this chat as .json, .md or .html"), _save),
+    SlashCommand("/help", marked("this list"), _help),
+    SlashCommand("/quit", marked("leave; so does Ctrl+D"), _quit),
+)

@@ -1,0 +1,172 @@
+"""A chat as it is typed in a terminal, with the real engine: tiny model, keys from a pipe, output as plain text."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output.plain_text import PlainTextOutput
+
+from kvdesk.errors import UserError
+from kvdesk.headless import running
+from kvdesk.host.host import Host
+from kvdesk.settings import ContextSettings, Sampling, Settings
+from kvdesk.terminal import cell_blocks, slash_commands
+from kvdesk.terminal.dialogue import Dialogue
+from kvdesk.terminal.loop import converse
+from kvdesk.terminal.screen import Screen
+
+SETTINGS = Settings().model_copy(update={"sampling": Sampling(temperature=0.0, max_tokens=6)})
+CTRL_D = "\x04"
+
+
+@pytest.fixture(scope="module")
+def host(talking_file: Path) -> Iterator[Host]:
+    with running(talking_file, ContextSettings(n_ctx=512)) as host:
+        yield host
+
+
+@pytest.fixture
+def begin(host: Host) -> Iterator[Callable[..., Dialogue]]:
+    made: list[Dialogue] = []
+
+    def make(on_text: Callable[[str], None] = str, settings: Settings = SETTINGS) -> Dialogue:
+        made.append(Dialogue(host, settings, on_text))
+        return made[-1]
+
+    yield make
+    for dialogue in made:
+        dialogue.close()
+        dialogue.service.delete(dialogue.chat)
+
+
+def typed(dialogue_of: Callable[..., Dialogue], keys: str) -> tuple[Dialogue, str]:
+    """The dialogue, and what the terminal showed, after these keys."""
+    shown = io.StringIO()
+    with create_pipe_input() as pipe:
+        pipe.send_text(keys)
+        screen = Screen(keys=pipe, output=PlainTextOutput(shown))
+        dialogue = dialogue_of(screen.write)
+        converse(dialogue, screen)
+    return dialogue, shown.getvalue()
+
+
+def test_the_second_turn_reuses_the_first(begin: Callable[..., Dialogue]) -> None:
+    dialogue = begin()
+    dialogue.ask("Tell me about the sea.")
+    ended = dialogue.ask("And the sky?")
+    assert ended.stats.reused_tokens > ended.stats.prefilled_tokens
+    assert [message.role for message in dialogue.messages] == ["user", "assistant"] * 2
+
+
+def test_an_edit_is_a_branch_beside_the_question(begin: Callable[..., Dialogue]) -> None:
+    dialogue = begin()
+    dialogue.ask("Tell me about the sea.")
+    dialogue.edit("Tell me about the sky.")
+    dialogue.ask_again()
+    all_of_it = dialogue.service.all_messages(dialogue.chat) or ()
+    assert [message.text for message in all_of_it if message.role == "user"] == [
+        "Tell me about the sea.",
+        "Tell me about the sky.",
+    ]
+    assert len(all_of_it) == 5
+    assert len(dialogue.messages) == 2
+
+
+def test_ctrl_c_stops_an_answer_and_no_more(begin: Callable[..., Dialogue]) -> None:
+    pieces: list[str] = []
+
+    def interrupt(text: str) -> None:
+        pieces.append(text)
+        if len(pieces) == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    long = SETTINGS.model_copy(update={"sampling": Sampling(temperature=0.0, max_tokens=400)})
+    dialogue = begin(interrupt, long)
+    with dialogue.stopped_by_interrupt():
+        ended = dialogue.ask("Tell me everything.")
+    assert ended.state == "stopped"
+    assert ended.stats.generated_tokens < 400
+    assert dialogue.ask("Go on.").state == "complete"  # the next turn is as any other
+
+
+def test_lines_and_commands_are_typed(begin: Callable[..., Dialogue], tmp_path: Path) -> None:
+    file = tmp_path / "chat.json"
+    keys = f"Tell me\\\rabout it.\r/why\r/map\r/edit Another one.\r/again\r/save {file}\r/nothing\r/help\r{CTRL_D}"
+    dialogue, shown = typed(begin, keys)
+    assert [m.text for m in dialogue.service.all_messages(dialogue.chat) or () if m.role == "user"] == [
+        "Tell me\nabout it.",
+        "Another one.",
+    ]
+    assert "Nothing of this conversation was in the cache" in shown
+    used = re.search(r"(\d+) of 512 cells used", shown)
+    assert used is not None
+    assert int(used[1]) > 0
+    assert "/nothing is no command." in shown
+    assert all(command.usage in shown for command in slash_commands.COMMANDS)
+    assert len(json.loads(file.read_text("utf-8"))["conversations"][0]["messages"]) == 5
+
+
+@pytest.mark.parametrize("command", ["/why", "/again", "/edit", "/save x.md"])
+def test_before_the_first_question_a_command_says_so(begin: Callable[..., Dialogue], command: str) -> None:
+    _, shown = typed(begin, f"{command}\r/quit\r")
+    assert "Nothing was asked yet." in shown or "There is no answer yet." in shown
+
+
+@pytest.mark.parametrize(("argument", "said"), [("", "needs the name of a file"), ("chat.exe", "must end in one of")])
+def test_a_file_that_cannot_be_is_refused(begin: Callable[..., Dialogue], argument: str, said: str) -> None:
+    _, shown = typed(begin, f"hi\r/save {argument}\r{CTRL_D}")
+    assert said in shown
+
+
+def test_an_answer_cannot_command_the_terminal() -> None:
+    shown = io.StringIO()
+    with create_pipe_input() as pipe:
+        screen = Screen(keys=pipe, output=PlainTextOutput(shown))
+        screen.write("\x1b]0;title\x07 \x9b2J end\n")
+        screen.say("\x1b[31mred")
+    assert not any(sign in shown.getvalue() for sign in "\x1b\x07\x9b")
+
+
+def test_without_colours_a_sign_is_many_cells(begin: Callable[..., Dialogue]) -> None:
+    class OneBit(PlainTextOutput):
+        def get_default_color_depth(self) -> ColorDepth:
+            return ColorDepth.DEPTH_1_BIT
+
+    with create_pipe_input() as pipe:
+        assert not Screen(keys=pipe, output=OneBit(io.StringIO())).has_colours
+    dialogue = begin()
+    dialogue.ask("Tell me about the sea.")
+    view = dialogue.view()
+    (numbers,), (signs,), _ = list(cell_blocks.lines(dialogue.store, view, coloured=False))
+    assert numbers[1].startswith(f"{view.snapshot.maps[0].streams[0].used} of 512 cells used")
+    assert signs[1].startswith("[" + str(view.leases[0].seq_id))
+    assert "8 cells a sign" in signs[1]
+
+
+def test_each_used_cell_has_half_a_block(begin: Callable[..., Dialogue]) -> None:
+    dialogue = begin()
+    dialogue.ask("Tell me about the sea.")
+    view = dialogue.view()
+    stream = view.snapshot.maps[0].streams[0]
+    drawn = list(cell_blocks.lines(dialogue.store, view, coloured=True))
+    own = drawn[-1][0][0]  # the legend's colour of this chat
+    halves = 0
+    for style, text in (piece for line in drawn[:-1] for piece in line):
+        if style == own:
+            halves += 2 * text.count("█") + text.count("▀") + text.count("▄")
+        elif own.removeprefix("fg:") in style:
+            halves += len(text)
+    assert halves == stream.used
+
+
+def test_no_text_is_refused(begin: Callable[..., Dialogue]) -> None:
+    with pytest.raises(UserError, match="must have some text"):
+        begin().ask("  ")
