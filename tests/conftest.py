@@ -13,6 +13,8 @@ os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ["KVDESK_LANGUAGE"] = "en"  # whatever the system speaks
 os.environ["GGML_NO_BACKTRACE"] = "1"  # an aborting child must not wait for a debugger
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # never that of who runs the tests
+if "PYTEST_XDIST_WORKER" in os.environ:  # side by side: threads that spin for another lose tenfold on a taken core
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
 import hypothesis
 import psutil
@@ -24,8 +26,7 @@ from kvdesk.library import preflight
 from tests.backends.local.talking import write_talking
 from tests.tiers import mark_tiers
 
-# Settings made by tests have one thread: tests run side by side, and threads of llama.cpp that wait for each other
-# lose tenfold where a core is taken.
+# Settings made by tests have one thread, for the same reason.
 psutil.cpu_count = lambda logical=True: 1  # noqa: ARG005 - the name is psutil's
 
 BUDGET_S, TRIAL = self_check.BUDGET_S, preflight._try

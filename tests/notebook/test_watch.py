@@ -24,7 +24,8 @@ def llama(tiny_folder: Path) -> Iterator[Any]:
 
 
 def made(file: Path) -> Iterator[Any]:
-    found = llama_class()(str(file), n_ctx=256, n_batch=16, n_ubatch=8, n_threads=1, verbose=False)
+    one = {"n_threads": 1, "n_threads_batch": 1}
+    found = llama_class()(str(file), n_ctx=256, n_batch=16, n_ubatch=8, verbose=False, **one)
     yield found
     found.close()
 
