@@ -84,9 +84,13 @@ ifneq ($(or $(filter-out matrix,$(ROWS)),$(if $(ROWS),,all)),)
 	$(PYTEST) -m stress -rA --timeout 7200 $(patsubst %,tests/stress/test_%.py,$(filter-out matrix,$(ROWS)))
 endif
 
-# `make real MODELS=DIR`: what a tiny model cannot prove, and the peers, on the GGUF files of a folder.
+# `make real MODELS=DIR`: what a tiny model cannot prove, and the peers, on the GGUF files of a folder. Each part has a process
+# of its own, so that the others run where llama.cpp ends one.
+real: export KVDESK_REAL_MODELS = $(abspath $(MODELS))
 real: setup
-	KVDESK_REAL_MODELS="$(abspath $(MODELS))" $(PYTEST) -m real -rA --timeout 7200 tests/real
+	@failed=; for part in tests/real/test_*.py; do \
+		$(PYTEST) -m real -v -rap --durations 5 --timeout 2400 $$part || failed="$$failed $$part"; \
+	done; [ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
 
 soak: setup
 	$(PYTEST) -m soak -rA --timeout 7200 tests/stress

@@ -95,8 +95,8 @@ def main(argv: Sequence[str]) -> int:
     except KvdeskError as error:
         print(error, file=sys.stderr)
         return 2
+    table = [*text(outcome.lines, outcome.peers), *outcome.absent.values()]
+    print("\n".join(table), file=sys.stderr if args.json else sys.stdout)
     if args.json:
         print(json.dumps(outcome.as_json(), indent=2))
-    else:
-        print("\n".join([*text(outcome.lines, outcome.peers), *outcome.absent.values()]))
     return 0

@@ -53,3 +53,4 @@ def test_a_short_run_compares_what_is_there(
     assert row["peers"][name]["computed_tokens"] == [5]
     assert "Nothing answers at http://127.0.0.1:9/v1." in result["absent"].values()
     assert "minutes" in said
+    assert "times as fast as Llama" in said, "a person sees the table too"
