@@ -1,5 +1,6 @@
 """The first token of a prompt that differs from what its slot held, asked from the server that runs: `/slots` has the
-texts (with LLAMA_SERVER_SLOTS_DEBUG=1, which `kvdesk watch` sets), `/tokenize` their tokens.
+texts (with LLAMA_SERVER_SLOTS_DEBUG=1, which `kvdesk watch` sets), else `/apply-template` renders the messages that the
+log shows (at level 5); `/tokenize` has their tokens.
 
 Asks this computer alone, whatever address a log names, once for each request that has ended, on a thread of its own.
 """
@@ -27,6 +28,8 @@ _WAIT_S: Final = 10.0
 _MOST_BYTES: Final = 64 << 20
 _MOST_WAITING: Final = 16
 """Requests that wait to be asked about; more are passed over."""
+_SLOTS: Final = "/slots"
+_TEMPLATE: Final = "/apply-template"
 _SHOWN: Final = 40
 """Characters of a text behind the difference."""
 
@@ -36,7 +39,17 @@ class _Ended:
     url: str
     slot: int
     task: int
+    body: str
     is_miss: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A prompt with its answer, as far as it is known. `by`: what showed it; only texts of the same are compared."""
+
+    by: str
+    prompt: str
+    answer: str = ""
 
 
 class FirstTokens:
@@ -45,7 +58,7 @@ class FirstTokens:
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._ended: queue.SimpleQueue[_Ended | None] = queue.SimpleQueue()
-        self._held: dict[int, str] = {}  # by slot: what its cells are of
+        self._held: dict[int, _Text] = {}  # by slot: what its cells are of
         self._thread: threading.Thread | None = None
         self._is_closing = False
 
@@ -56,7 +69,8 @@ class FirstTokens:
         if self._thread is None:
             self._thread = threading.Thread(target=self._ask_all, name="kvdesk-slots", daemon=True)
             self._thread.start()
-        self._ended.put(_Ended(url.rstrip("/"), request.slot, request.task, finding.cause not in HITS))
+        is_miss = finding.cause not in HITS
+        self._ended.put(_Ended(url.rstrip("/"), request.slot, request.task, request.body, is_miss))
 
     def close(self) -> None:
         """Answers that wait are given first, unless the server does not answer any more."""
@@ -79,26 +93,43 @@ class FirstTokens:
                 self._held.pop(ended.slot, None)
 
     def _line(self, ended: _Ended) -> str:
-        """ "" where nothing differs, or the slot has another request already. Raises the errors of a bad answer."""
-        (slot,) = (one for one in self._asked(f"{ended.url}/slots") if one["id"] == ended.slot)
-        before = self._held.pop(ended.slot, "")
-        if slot.get("id_task") != ended.task or "prompt" not in slot:
+        """ "" where nothing differs, or the prompt is not shown. Raises the errors of a bad answer."""
+        before = self._held.pop(ended.slot, None)
+        asked = self._by_slots(ended) or self._by_template(ended)
+        if asked is None:
             return ""
-        prompt = str(slot["prompt"])
-        self._held[ended.slot] = prompt + str(slot.get("generated", ""))
-        if not (ended.is_miss and before) or prompt.startswith(before):
+        self._held[ended.slot] = asked
+        if not ended.is_miss or before is None or before.by != asked.by:
             return ""
-        held, asked = (self._tokens(ended.url, text) for text in (before, prompt))
-        n = common_prefix([token for token, _ in held], [token for token, _ in asked])
-        if n == min(len(held), len(asked)):
+        held = before.prompt + before.answer
+        if asked.prompt.startswith(held):
             return ""
-        said = tr(
-            "First differing token, by /slots and /tokenize: {n:,}. The slot held {held}, the prompt has {prompt}."
-        )
-        return "        " + said.format(n=n, held=_shown(held, n), prompt=_shown(asked, n))
+        has_begin = asked.by == _SLOTS  # a template's text is without the tokens that a tokenizer adds
+        old, new = (self._tokens(ended.url, text, has_begin) for text in (held, asked.prompt))
+        n = common_prefix([token for token, _ in old], [token for token, _ in new])
+        if n == min(len(old), len(new)):
+            return ""
+        said = tr("First differing token, by {by} and /tokenize: {n:,}. The slot held {held}, the prompt has {prompt}.")
+        return "        " + said.format(by=asked.by, n=n, held=_shown(old, n), prompt=_shown(new, n))
 
-    def _tokens(self, url: str, text: str) -> list[tuple[int, str]]:
-        body = {"content": text, "add_special": False, "parse_special": True, "with_pieces": True}
+    def _by_slots(self, ended: _Ended) -> _Text | None:
+        """None where the server does not show its prompts, or the slot has another request already."""
+        try:
+            (slot,) = (one for one in self._asked(f"{ended.url}{_SLOTS}") if one["id"] == ended.slot)
+        except (ValueError, TypeError, KeyError):
+            return None
+        if slot.get("id_task") != ended.task or "prompt" not in slot:
+            return None
+        return _Text(_SLOTS, str(slot["prompt"]), str(slot.get("generated", "")))
+
+    def _by_template(self, ended: _Ended) -> _Text | None:
+        """None for a request without messages, or whose body is not in the log."""
+        if not ended.body:
+            return None
+        return _Text(_TEMPLATE, str(self._asked(f"{ended.url}{_TEMPLATE}", ended.body.encode())["prompt"]))
+
+    def _tokens(self, url: str, text: str, has_begin: bool) -> list[tuple[int, str]]:
+        body = {"content": text, "add_special": not has_begin, "parse_special": True, "with_pieces": True}
         found = self._asked(f"{url}/tokenize", json.dumps(body).encode())["tokens"]
         return [(int(one["id"]), one["piece"] if isinstance(one["piece"], str) else "�") for one in found]
 

@@ -52,6 +52,7 @@ class Request:
     loaded       share of the prompt that a prompt saved in memory brought, -1 none; saved: the slot's was saved first
     prompt_before  tokens of the prompt before in this slot; thought: the answer to that had reasoning
     old, new     text around the first difference, where the server was asked for it
+    body         JSON of a request with messages, while its server runs and may be asked about them; else ""
     """
 
     slot: int
@@ -98,6 +99,7 @@ class Request:
     cancelled: bool = False
     old: str = ""
     new: str = ""
+    body: str = ""
     prompt: Prompt | None = None
     before: Prompt | None = None
     cache_prompt: bool | None = None

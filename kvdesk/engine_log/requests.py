@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from kvdesk.cache.reuse.prompt_change import Prompt, has_reasoning, prompt_of_json, prompt_of_text
+from kvdesk.cache.reuse.prompt_change import LONGEST, Prompt, has_reasoning, prompt_of_json, prompt_of_text
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
 from kvdesk.engine_log.record import Request, Server, complete
 from kvdesk.engine_log.sentences import Kind
@@ -364,6 +364,8 @@ class RequestReader:
         if request is None:
             return
         request.prompt = self._remembered(prompt_of_json(body))
+        if self._is_live and path.endswith("chat/completions") and len(event.values["json"]) <= LONGEST:
+            request.body = event.values["json"]
         if isinstance(flag := body.get("cache_prompt"), bool):
             request.cache_prompt = flag
         if request.prompt is not None:

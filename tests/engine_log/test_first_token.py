@@ -22,8 +22,8 @@ from kvdesk.engine_log.record import Request
 
 
 class Server:
-    """llama-server's two answers. A token is a word; `slot`: what /slots shows; `asked`: paths, in order; `nonsense`:
-    what it says in place of both.
+    """llama-server's three answers. A token is a word; `slot`: what /slots shows; `asked`: paths, in order; `nonsense`:
+    what it says in place of all.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,10 @@ class Server:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                pieces = re.findall(r"\S+\s*", body["content"])
+                if self.path == "/apply-template":
+                    self._answer({"prompt": "".join(f"{one['role']}: {one['content']} " for one in body["messages"])})
+                    return
+                pieces = re.findall(r"\S+\s*", ("<s> " if body["add_special"] else "") + body["content"])
                 words.extend(word for word in pieces if word not in words)
                 self._answer({"tokens": [{"id": words.index(word), "piece": word} for word in pieces]})
 
@@ -90,6 +93,32 @@ def test_a_miss_names_token_and_texts(server: Server) -> None:
     assert "/slots and /tokenize: 2." in line
     assert "'Monday and cold indeed'" in line
     assert "'Tuesday and cold'" in line
+
+
+def test_a_server_that_hides_its_prompts_renders_those_of_the_log(server: Server) -> None:
+    said: list[str] = []
+    asking = FirstTokens(said.append)
+    server.slot = {"id": 0, "id_task": 0}
+    for task, day in enumerate(("Monday", "Tuesday")):
+        body = json.dumps({"messages": [{"role": "user", "content": f"It is {day} and cold"}]})
+        asking.ended(Request(0, task, 1, body=body), finding(Cause.DIVERGED), server.url)
+    asking.close()
+    (line,) = said
+    assert "/apply-template and /tokenize: 4." in line
+    assert "'Monday and cold '" in line
+    assert "'Tuesday and cold '" in line
+
+
+def test_texts_of_different_origins_are_not_compared(server: Server) -> None:
+    said: list[str] = []
+    asking = FirstTokens(said.append)
+    server.slot = {"id": 0, "id_task": 0, "prompt": "It is Monday", "generated": ""}
+    body = json.dumps({"messages": [{"role": "user", "content": "It is Tuesday"}]})
+    for task in range(2):  # /slots shows the first of them alone
+        asking.ended(Request(0, task, 1, body=body), finding(Cause.DIVERGED), server.url)
+    asking.close()
+    assert said == []
+    assert "/apply-template" in server.asked
 
 
 def test_what_goes_on_or_is_of_another_request_says_nothing(server: Server) -> None:

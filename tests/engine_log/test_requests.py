@@ -182,3 +182,14 @@ def test_prompts_that_are_too_long_together_are_forgotten(monkeypatch: pytest.Mo
             list(reader.feed(event))
     held = [len(slot.prompt.parts[0].text) for slot in reader._slots.values() if slot.prompt is not None]
     assert 300 <= sum(held) <= 2000
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_messages_are_kept_while_their_server_may_be_asked(is_live: bool) -> None:
+    log = "".join(
+        began(0, task, 40) + ended(0, task, 40, 40) + sent(chat("Hi"), path=path)
+        for task, path in enumerate(("/v1/chat/completions", "/v1/chat/completions", "/v1/responses"))
+    )
+    found = requests(log, RequestReader(is_live=is_live))
+    bodies = [json.loads(request.body) if request.body else None for request in found]
+    assert bodies == ([None, chat("Hi"), None] if is_live else [None] * 3)
