@@ -62,6 +62,8 @@ _GIN: Final = re.compile(
 )
 _DONE: Final = re.compile(r"(?P<method>[A-Z]+) (?P<path>/\S*) \S+ (?P<status>\d{3})")
 _WORD: Final = re.compile(r"\w+")
+_OPEN: Final = frozenset({Kind.BODY, Kind.DONE, Kind.PURGED, Kind.STATE_READ, Kind.ERROR, Kind.CANCELLED})
+"""Kinds whose sentence leaves something to be read from its values."""
 _LONGEST: Final = 2000
 """Characters that are kept of a text, which may go on over several lines, and looked at in a line of Ollama."""
 
@@ -107,10 +109,13 @@ def _found(line: LogLine, text: str, rules: Mapping[str, list[_Rule]], slot: int
     word = _WORD.match(text)
     for kind, level, pattern in rules.get(word[0].lower(), ()) if word else ():
         if match := pattern.match(text):
-            found = {name: value for name, value in match.groupdict().items() if value is not None}
-            values = {name: value if name == "json" else value[:_LONGEST] for name, value in found.items()}
+            values = {
+                name: value if name == "json" else value[:_LONGEST]
+                for name, value in match.groupdict().items()
+                if value is not None
+            }
             event = Event(kind, line.number, line.clock, slot, task, level, values)
-            return _detailed(event)
+            return _detailed(event) if kind in _OPEN else event
     return None
 
 

@@ -185,4 +185,4 @@ def summary_json(totals: Totals, server: Server) -> dict[str, Any]:
 
 def printable(text: str) -> str:
     """A text of a log on one line of a terminal, without characters that would move its cursor."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
