@@ -44,6 +44,7 @@ def main(argv: Sequence[str]) -> int:
         "--texts", action="store_true", help=tr("with token ids and what quotes prompts, readable for you alone")
     )
     parser.add_argument("--key", default="", help=tr("a key of the served kvdesk that may inspect its cache"))
+    parser.add_argument("--no-follow", action="store_true", help=tr("only what the log has now"))
     args = parser.parse_args(argv)
     is_url = args.source.startswith(("http://", "https://"))
     url = server_url(args.source) if is_url else ""
@@ -57,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
                 if is_url:
                     asyncio.run(_far(url, args.key, journal.take))
                 else:
-                    _log(args.source, journal.take)
+                    _log(args.source, journal.take, is_over=lambda: args.no_follow)
         except KeyboardInterrupt:
             pass
         except _IsOver:
@@ -106,8 +107,8 @@ def _check(source: str) -> None:
         raise unreadable(source, error) from error
 
 
-def _log(source: str, take: Callable[[Recording | None], None]) -> None:
-    """A log from its beginning on. Raises _IsOver."""
+def _log(source: str, take: Callable[[Recording | None], None], is_over: Callable[[], bool]) -> None:
+    """A log from its beginning on, while it is not over. Raises _IsOver."""
     is_live = source == "-"
 
     def caught_up() -> None:
@@ -115,7 +116,7 @@ def _log(source: str, take: Callable[[Recording | None], None]) -> None:
         is_live = True
 
     recorder = LogRecorder(lambda _text: None, lambda: is_live, with_requests=True)
-    chunks = chunks_of(source) if source == "-" else follow(Path(source), caught_up, lambda: False)
+    chunks = chunks_of(source) if source == "-" else follow(Path(source), caught_up, is_over)
     n_taken = 0
     try:
         for line in read_lines(chunks):

@@ -53,11 +53,17 @@ def two_dumps() -> str:
     return plain(messages(40)) + requests + plain([*messages(60), "slot decode: x\n"])
 
 
-def test_a_log_becomes_a_journal_with_its_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_log_becomes_a_journal_with_its_requests(
+    follows: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log, out = tmp_path / "server.log", tmp_path / "out.jsonl"
     log.write_text(two_dumps())
     before = signal.getsignal(signal.SIGTERM)
-    assert recorded([str(log), str(out)], monkeypatch) == 0
+    if follows:
+        assert recorded([str(log), str(out)], monkeypatch) == 0
+    else:
+        assert main(["record", str(log), str(out), "--no-follow"]) == 0
     assert signal.getsignal(signal.SIGTERM) is before
     header, recording = load_journal(out)
     assert header.model == "server.log"
