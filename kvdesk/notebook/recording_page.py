@@ -60,6 +60,7 @@ const colour = (owner, light) => `hsl(${(owner * 137.508) %% 360} 60%% ${light}%
 const drawn = data.streams.map((stream) => {
   const text = maps.appendChild(document.createElement("p"));
   const canvas = maps.appendChild(document.createElement("canvas"));
+  canvas.setAttribute("role", "img");
   canvas.width = columns * side;
   canvas.height = Math.ceil(stream.size / columns) * side;
   return { text, context: canvas.getContext("2d") };
@@ -82,6 +83,7 @@ function stateAt(number) {
 function show(number) {
   const state = stateAt(number), one = data.calls[number - 1];
   call.textContent = one ? `${one.n}: ${one.call || one.name} · ${one.ms.toFixed(2)} ms`.replace(" · 0.00 ms", "") : "";
+  slider.setAttribute("aria-valuetext", call.textContent);
   state.forEach((cells, s) => {
     const { text, context } = drawn[s];
     context.clearRect(0, 0, context.canvas.width, context.canvas.height);
@@ -100,6 +102,7 @@ function show(number) {
       key.style.setProperty("--hue", colour(owner, 55));
     }
     if (seen.size > most) text.append(" …");
+    context.canvas.setAttribute("aria-label", text.textContent);
   });
 }
 slider.max = data.calls.length;
