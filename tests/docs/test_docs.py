@@ -29,8 +29,18 @@ COMMAND_LINES = sorted({span for text in TEXTS.values() for span in code(text) i
 @pytest.mark.parametrize("name", TEXTS)
 def test_links_lead_somewhere(name: str) -> None:
     folder = (ROOT / name).parent
-    for target in re.findall(r"\]\(([^)#]+)\)", TEXTS[name]):
-        assert target.startswith("https://") or (folder / target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]+))?\)", TEXTS[name]):
+        if target.startswith("https://"):
+            continue
+        file = folder / target if target else ROOT / name
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), f"{target}#{anchor}"
+
+
+def anchors(text: str) -> set[str]:
+    """Those that GitHub gives the headings of a page."""
+    headings = re.findall(r"(?m)^#+ (.+)$", re.sub(r"(?ms)^```.*?^```", "", text))
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_every_picture_is_shown_and_made() -> None:
@@ -49,7 +59,8 @@ def test_make_targets_exist(name: str) -> None:
 
 @pytest.mark.parametrize("line", COMMAND_LINES)
 def test_commands_and_options_exist(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words = shlex.split(re.sub(r"[\[\]…]", " ", line))[1:]
+    ours = re.split(r"\s--\s", re.sub(r"[\[\]…]", " ", line))[0]  # the rest is another program's
+    words = shlex.split(ours)[1:]
     command = words[0] if words[0] in COMMANDS else None
     assert command or words[0].startswith("--"), f"there is no `kvdesk {words[0]}`"
     what = [word for word in words[1:2] if word in ("engine", "peers")]
