@@ -29,6 +29,8 @@ def test_kvdesk_measures_each_row(nth: int, loads: Sequence[int], capfd: pytest.
     assert MODELS, f"There is no GGUF file in the folder {FOLDER!r}: make real MODELS=DIR"
     path = MODELS[max(nth, -len(MODELS))]
     options = ["--model", path, "--minutes", MINUTES, "--busy", *loads]
+    if program := os.environ.get("KVDESK_LLAMA_SERVER"):
+        options += ["--llama-server", program]
     command = [sys.executable, "-m", "kvdesk", "bench", "peers", "--json", *map(str, options)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with capfd.disabled():  # progress is shown as it is made, and the table

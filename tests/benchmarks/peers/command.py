@@ -2,8 +2,9 @@
 
 The peers are llama-cpp-python's `Llama`, its own server where what that needs is installed, and every OpenAI-compatible
 server whose address is given: a llama-server, Ollama. Each row of the table is measured on all of them in turn; it says
-how many times as fast kvdesk is, with the 95 % interval, and where it is behind, by how much. A server must already
-run, with the same model: nothing is built or downloaded.
+how many times as fast kvdesk is, with the 95 % interval, and where it is behind, by how much. A server that is given by
+its address must already run, with the same model; a llama-server given by its program is started. Nothing is built or
+downloaded.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
 from kvdesk.translation import tr
 from tests.benchmarks.peers.rows import ROWS
-from tests.benchmarks.peers.run import Plan, run
+from tests.benchmarks.peers.run import Others, Plan, run
 from tests.benchmarks.peers.table import LOADS, text
 
 ROUNDS, MINUTES = 5, 60.0
@@ -40,6 +42,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--url", action="append", default=[], metavar="URL", help=tr("a server, such as http://localhost:8080")
     )
+    parser.add_argument(
+        "--llama-server", type=Path, metavar="FILE", help=tr("a llama-server, which is started with the same settings")
+    )
+    parser.add_argument("--peers", nargs="+", default=[], metavar="NAME", help=tr("only these peers, by their columns"))
     parser.add_argument("--served-model", default="", metavar="NAME", help=tr("the model on servers that have several"))
     parser.add_argument(
         "--only", nargs="+", default=[], metavar="ROW", help=tr("only these rows: {rows}").format(rows=rows)
@@ -87,8 +93,7 @@ def main(argv: Sequence[str]) -> int:
             options.model_path(args),
             options.context_settings(args),
             plan,
-            args.url,
-            args.served_model,
+            Others(args.url, args.served_model, args.llama_server, args.peers),
             lambda line: print(line, file=sys.stderr, flush=True),
             follow_load=args.threads is None,  # who names a number means it, for everybody
         )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from tests.benchmarks.peers.peer import ENOUGH_S, Answer, Peer, PeerFailed, Reading, answer
@@ -16,6 +17,7 @@ from tests.benchmarks.peers.peer import ENOUGH_S, Answer, Peer, PeerFailed, Read
 TURNS, TURN_TOKENS = 10, 24
 STORY_TOKENS = 128
 PROMPTS = (512, 2048)
+MIDDLE = 1500
 LONG = 2000
 IN_TURN = 4
 BESIDE_TOKENS, BESIDE_PIECES = 256, 16
@@ -86,8 +88,8 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """measure: what is asked of a peer; names: of its values, in their order; largest: tokens that a chat of it needs;
-    restarts: whether the peer is started anew.
+    """measure: what is asked of a peer; names: of its values, in their order; restarts: whether the
+    peer is started anew.
     """
 
     id: str
@@ -95,7 +97,6 @@ class Row:
     names: tuple[str, ...]
     work: Work
     measure: Callable[[Peer, Texts], list[Measured]]
-    largest: int = 512
     restarts: bool = False
 
 
@@ -116,12 +117,16 @@ def _decode(peer: Peer, texts: Texts) -> list[Measured]:
     return [Measured("one token after another", done.tok_s, "tok/s", how=done.how)]
 
 
-def _prefill(peer: Peer, texts: Texts) -> list[Measured]:
+def _prefill(sizes: Sequence[int], peer: Peer, texts: Texts) -> list[Measured]:
     measured = []
-    for which, n in enumerate(PROMPTS):
-        measured.append(_first(PROMPT_NAMES[which], answer(peer, texts.chat(which), texts.long(which, n), 1)))
+    for which, n in enumerate(sizes):
+        measured.append(_first(_prompt_name(n), answer(peer, texts.chat(which), texts.long(which, n), 1)))
         peer.forget(texts.chat(which))
     return measured
+
+
+def _prompt_name(n_tokens: int) -> str:
+    return f"first token after {n_tokens:,} tokens"
 
 
 def _in_turn(peer: Peer, texts: Texts) -> list[Measured]:
@@ -198,8 +203,12 @@ def _first(name: str, done: Answer, how: str = "") -> Measured:
     return Measured(name, done.first_s, "s", done.n_read, ", ".join(filter(None, (how, done.how))))
 
 
+def _prompts(identity: str, title: str, sizes: Sequence[int]) -> Row:
+    names, work = tuple(map(_prompt_name, sizes)), Work(sum(sizes), len(sizes))
+    return Row(identity, title, names, work, partial(_prefill, sizes))
+
+
 TURN_NAMES = tuple(f"first token of turn {turn + 1}" for turn in range(TURNS))
-PROMPT_NAMES = tuple(f"first token after {n:,} tokens" for n in PROMPTS)
 IN_TURN_NAME = "first token, two chats in turn"
 BESIDE_NAMES = (
     f"first token after {LONG:,} tokens beside an answer",
@@ -216,10 +225,10 @@ ROWS = (
         TURN_NAMES,
         Work(TURNS * QUESTION_TOKENS, TURNS * TURN_TOKENS, TURNS * ENOUGH_S),
         _turns,
-        1024,
     ),
     Row("decode", "a long answer", ("one token after another",), Work(QUESTION_TOKENS, STORY_TOKENS), _decode),
-    Row("prefill", "long prompts", PROMPT_NAMES, Work(sum(PROMPTS), 2), _prefill, max(PROMPTS) + 64),
+    _prompts("prefill", "long prompts", PROMPTS),
+    _prompts("middle", "a prompt of middle length", (MIDDLE,)),
     Row(
         "in-turn",
         "two chats in turn",
@@ -233,7 +242,6 @@ ROWS = (
         BESIDE_NAMES,
         Work(LONG, BESIDE_TOKENS, STORY_S),
         _beside,
-        LONG + BESIDE_TOKENS,
     ),
     Row(
         "return",
@@ -241,7 +249,6 @@ ROWS = (
         (BACK_NAME,),
         Work(2 * LONG + OTHERS * OTHER_TOKENS, (OTHERS + 2) * BRIEF, (OTHERS + 2) * ENOUGH_S),
         _back,
-        LONG + 128,
     ),
     Row(
         "restart",
@@ -249,7 +256,6 @@ ROWS = (
         (RESTART_NAME,),
         Work(2 * LONG, 2 * BRIEF, 2 * ENOUGH_S),
         _restarted,
-        LONG + 128,
-        True,
+        restarts=True,
     ),
 )

@@ -30,6 +30,7 @@ from tests.benchmarks.peers.llama_class import LlamaPeer
 from tests.benchmarks.peers.peer import Peer, PeerFailed, answer
 from tests.benchmarks.peers.rows import ROWS, WORDS, Row, Texts
 from tests.benchmarks.peers.server import ServerPeer
+from tests.benchmarks.peers.started_server import LLAMA_SERVER, llama_server
 from tests.benchmarks.peers.table import LOADS, PRIMARY, Line, as_json
 
 WARM_UP = 16
@@ -58,6 +59,17 @@ class Plan:
             raise UserError(f"Busy processes are 0 to {len(LOADS) - 1}.")
         rows = tuple(row for row in ROWS if not only or row.id in only)
         return cls(rows, tuple(sorted(set(loads))), rounds, minutes)
+
+
+class Others(NamedTuple):
+    """The peers beside kvdesk: servers by their addresses, and the model to ask them for; a llama-server's program,
+    which is started here. only: the names or addresses of those that are wanted; all where it is empty.
+    """
+
+    urls: Sequence[str] = ()
+    served_model: str = ""
+    llama_server: Path | None = None
+    only: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +108,7 @@ def run(
     path: Path,
     settings: ContextSettings,
     plan: Plan,
-    urls: Sequence[str],
-    served_model: str,
+    others: Others,
     say: Say,
     *,
     follow_load: bool = True,
@@ -108,7 +119,7 @@ def run(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kvdesk-bench-")))
         peers: dict[str, Peer] = {}
         kvdesk = partial(Kvdesk, path, settings, folder, follow_load=follow_load)
-        for name, make in _makers(kvdesk, path, settings, urls, served_model).items():
+        for name, make in _makers(kvdesk, path, settings, others).items():
             try:
                 peer = make()
             except PeerFailed as error:
@@ -212,17 +223,20 @@ def _order(names: list[str], n: int) -> list[str]:
 
 
 def _makers(
-    kvdesk: Callable[[], Peer], path: Path, settings: ContextSettings, urls: Sequence[str], served_model: str
+    kvdesk: Callable[[], Peer], path: Path, settings: ContextSettings, others: Others
 ) -> dict[str, Callable[[], Peer]]:
     """What makes each peer, by its name or address; kvdesk first."""
     makers: dict[str, Callable[[], Peer]] = {
-        PRIMARY: kvdesk,
         LlamaPeer.name: lambda: LlamaPeer(path, settings),
         BINDING_SERVER: lambda: BindingServer(path, settings),
     }
-    for url in urls:
-        makers[url] = lambda url=url: _checked(ServerPeer(url, served_model))  # type: ignore[misc]
-    return makers
+    if (program := others.llama_server) is not None:
+        makers[LLAMA_SERVER] = lambda: llama_server(program, path, settings)
+    for url in others.urls:
+        makers[url] = lambda url=url: _checked(ServerPeer(url, others.served_model))  # type: ignore[misc]
+    if unknown := [name for name in others.only if name not in makers]:
+        raise UserError(f"There is no peer {', '.join(unknown)}. There are: {', '.join(makers)}.")
+    return {PRIMARY: kvdesk, **{name: make for name, make in makers.items() if name in (others.only or makers)}}
 
 
 def _checked(peer: ServerPeer) -> ServerPeer:

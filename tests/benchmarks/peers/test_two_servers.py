@@ -18,6 +18,12 @@ def test_every_row_is_measured_on_both(capsys: pytest.CaptureFixture[str]) -> No
     assert "–" not in out
 
 
+def test_addresses_or_a_program_are_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["http://127.0.0.1:9"])
+    assert "two addresses, or --llama-server FILE" in capsys.readouterr().err
+
+
 def test_a_server_that_cannot_be_asked_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with running() as one:
         assert main([one.url, "http://127.0.0.1:9"]) == 2

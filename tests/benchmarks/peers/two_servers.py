@@ -1,7 +1,8 @@
-"""`python -m tests.benchmarks.peers.two_servers URL URL`: `kvdesk serve` beside another server, over HTTP.
+"""`python -m tests.benchmarks.peers.two_servers`: `kvdesk serve` beside another server, over HTTP.
 
-Both run already, with the same model, context and threads. Rounds go over all rows, and another server begins each
-time. A row fails where the whole interval of kvdesk over the other is below `BAR`.
+Both run already, with the same model, context and threads (`URL URL`), or are started here (`--llama-server FILE`).
+Rounds go over all rows, and another server begins each time. A row fails where the whole interval of kvdesk over the
+other is below `BAR`.
 """
 
 from __future__ import annotations
@@ -13,17 +14,25 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
+from kvdesk.cli import options
 from kvdesk.errors import KvdeskError
+from kvdesk.settings import ContextSettings
 from tests.benchmarks.peers.peer import Peer, answer
 from tests.benchmarks.peers.rows import QUESTIONS, TURNS, Measured, Row, Texts, Work
 from tests.benchmarks.peers.run import Plan, compare, first_number
 from tests.benchmarks.peers.server import ServerPeer
-from tests.benchmarks.peers.table import PRIMARY, Line, text
+from tests.benchmarks.peers.started_server import kvdesk_serve, llama_server
+from tests.benchmarks.peers.table import PRIMARY, Line, as_json, text
 
 BAR: Final = 0.98
+MINUTES: Final = 60.0
+SETTINGS: Final = ContextSettings(n_ctx=8192, n_seq_max=4)
+"""Of servers that are started here."""
 CALLS: Final = 2
 CALL_TOKENS: Final = 40
 TOKENS: Final = 16
@@ -104,35 +113,64 @@ def failed(lines: Sequence[Line], other: str) -> list[str]:
     return [name for name, ratio in ratios if ratio is None or (ratio.high or ratio.value) < BAR]
 
 
+def compared(peers: dict[str, Peer], rows: Sequence[Row], rounds: int) -> list[Line]:
+    """The lines of these rows. Raises KvdeskError where a server cannot be asked."""
+    for server in peers.values():
+        answer(server, "first", "Hello", TOKENS)  # a server's first request is slower
+    plan = Plan(tuple(rows), (0,), rounds, MINUTES)
+    return compare(
+        peers, plan, Texts(1.0, first_number()), partial(print, file=sys.stderr, flush=True), time.monotonic()
+    )
+
+
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0 where no row fails, 2 where a server cannot be asked."""
+    """Exit code 0 where no row fails, 1 where one does, 2 where a server cannot be asked."""
     parser = argparse.ArgumentParser(prog="two_servers", description=__doc__)
-    parser.add_argument("kvdesk", help="address of kvdesk serve")
-    parser.add_argument("other", help="address of the other server")
+    parser.add_argument("urls", nargs="*", metavar="URL", help="of kvdesk serve and of the other server, which run")
+    parser.add_argument("--llama-server", type=Path, metavar="FILE", help="or its program: both are started")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="+", choices=[row.id for row in ROWS], default=[])
+    parser.add_argument("--json", action="store_true", help="everything measured as one JSON object")
+    options.add_model(parser)
     args = parser.parse_args(argv)
-    other = ServerPeer(args.other)
-    peers: dict[str, Peer] = {PRIMARY: ServerPeer(args.kvdesk, name=PRIMARY), other.name: other}
-    rows = tuple(row for row in ROWS if not args.only or row.id in args.only)
-    try:
-        for server in peers.values():
-            assert isinstance(server, ServerPeer)
-            server.check()
-            answer(server, "first", "Hello", TOKENS)  # a server's first request is slower
-        texts = Texts(1.0, first_number())
-        plan = Plan(rows, (0,), args.rounds, 60.0)
-        lines = compare(peers, plan, texts, partial(print, file=sys.stderr, flush=True), time.monotonic())
-    except KvdeskError as error:
-        print(error, file=sys.stderr)
-        return 2
-    finally:
-        for peer in peers.values():
-            peer.close()
-    print("\n".join(text(lines, {name: peer.about for name, peer in peers.items()})))
-    behind = failed(lines, other.name)
-    print(f"below {BAR}: {', '.join(behind) or 'none'}")
+    if len(args.urls) != (0 if args.llama_server else 2):
+        parser.error("two addresses, or --llama-server FILE")
+    rows = [row for row in ROWS if not args.only or row.id in args.only]
+    with ExitStack() as stack:
+        try:
+            servers = _servers(args, stack)
+            lines = compared({server.name: server for server in servers}, rows, args.rounds)
+        except KvdeskError as error:
+            print(error, file=sys.stderr)
+            return 2
+    about = {server.name: server.about for server in servers}
+    behind = failed(lines, servers[1].name)
+    if args.json:
+        print(json.dumps({"peers": about, "rows": as_json(lines, about)}, indent=2))
+    else:
+        print("\n".join(text(lines, about)))
+        print(f"below {BAR}: {', '.join(behind) or 'none'}")
     return 1 if behind else 0
+
+
+def _servers(args: argparse.Namespace, stack: ExitStack) -> list[ServerPeer]:
+    """kvdesk and the other one, asked or started. Raises KvdeskError."""
+    servers: list[ServerPeer] = []
+
+    def add(server: ServerPeer) -> None:
+        stack.callback(server.close)
+        servers.append(server)
+
+    if args.llama_server:
+        model = options.model_path(args)
+        add(kvdesk_serve(model, SETTINGS))
+        add(llama_server(args.llama_server, model, SETTINGS))
+        return servers
+    add(ServerPeer(args.urls[0], name=PRIMARY))
+    add(ServerPeer(args.urls[1]))
+    for server in servers:
+        server.check()
+    return servers
 
 
 if __name__ == "__main__":

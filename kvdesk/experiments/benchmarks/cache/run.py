@@ -11,7 +11,18 @@ from pathlib import Path
 
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.benchmarks.cache import beside, compact, equal, exact, load, prefix, rounding, swap, together
+from kvdesk.experiments.benchmarks.cache import (
+    beside,
+    compact,
+    equal,
+    exact,
+    load,
+    prefix,
+    rounding,
+    swap,
+    together,
+    verify,
+)
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.settings import ContextSettings
 
@@ -26,6 +37,7 @@ SCENARIOS: dict[str, Callable[[Bench], Outcome]] = {
     "four": together.four,
     "beside": beside.in_empty_cache,
     "beside-others": beside.among_others,
+    "verify": verify.beside,
     "one-busy": load.one_busy,
     "two-busy": load.two_busy,
     "compaction": compact.fragmented,
