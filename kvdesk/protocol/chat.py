@@ -76,19 +76,25 @@ class RawPrompt:
 
 @dataclass(frozen=True, slots=True)
 class TokenProb:
-    """A token, the natural logarithm of its probability before sampling, and its bytes."""
+    """A token, the natural logarithm of its probability before sampling, and its bytes, control tokens written out.
+    `hidden`: it is one of those that are no part of an answer's text, such as the one that ends it.
+    """
 
     token: int
     logprob: float
     piece: bytes
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprobs:
-    """A token of an answer, and the most likely ones in its place, the likeliest first."""
+    """A token of an answer, and the most likely ones in its place, the likeliest first. `rank`: 1 where no other token
+    was likelier; 0: not known.
+    """
 
     chosen: TokenProb
     top: tuple[TokenProb, ...] = ()
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)

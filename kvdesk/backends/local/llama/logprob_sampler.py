@@ -1,13 +1,13 @@
 """A sampler that also says how likely each token was, before any sampler had changed that.
 
-As llama.cpp's server counts them (server-context.cpp, `get_token_probabilities`): the softmax of all logits. Copies
-all logits for each token, so only where somebody asks for it.
+As llama.cpp's server counts them (server-context.cpp, `get_token_probabilities`): the softmax of all logits. Reads all
+logits for each token, so only where somebody asks for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.sampler import Sampler
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.protocol.chat import TokenLogprobs, TokenProb
+
+_GROUP: Final = 128
+"""Logits of which only the largest is looked at first: so the likeliest of 150,000 are found in a fraction of the time
+that `argpartition` takes."""
 
 
 class LogprobSampler(Sampler):
@@ -24,20 +28,18 @@ class LogprobSampler(Sampler):
         self._inner, self._vocab, self._n = inner, vocab, min(n, vocab.n_tokens)
         self.seed = inner.seed
         self._told: list[TokenLogprobs] = []
+        self._probs: dict[int, tuple[bytes, bool]] = {}  # of each token its bytes, and whether it is hidden
 
     def sample(self, ctx: Any, row: int) -> int:
         token = self._inner.sample(ctx, row)
         self.dead_end = self._inner.dead_end
         if token >= 0:
             pointer = lib.llama_get_logits_ith(ctx, row)
-            logits = np.ctypeslib.as_array(pointer, shape=(self._vocab.n_tokens,)).astype(np.float64)
-            top = logits.max()
-            logits -= top + np.log(np.exp(logits - top).sum())
-            likeliest = np.argpartition(-logits, self._n - 1)[: self._n] if self._n else np.empty(0, np.intp)
-            likeliest = likeliest[np.argsort(-logits[likeliest], kind="stable")]
-            self._told.append(
-                TokenLogprobs(self._prob(token, logits), tuple(self._prob(int(t), logits) for t in likeliest))
-            )
+            logits = np.ctypeslib.as_array(pointer, shape=(self._vocab.n_tokens,))
+            log_sum, mine = log_of_sum(logits), logits[token]
+            likeliest = tuple(self._prob(i, float(logits[i]) - log_sum) for i in likeliest_of(logits, self._n))
+            rank = 1 + int(np.count_nonzero(logits > mine))
+            self._told.append(TokenLogprobs(self._prob(token, float(mine) - log_sum), likeliest, rank))
         return token
 
     def accept(self, tokens: Iterable[int]) -> None:
@@ -53,8 +55,34 @@ class LogprobSampler(Sampler):
     def close(self) -> None:
         self._inner.close()
 
-    def _prob(self, token: int, logprobs: np.ndarray[Any, np.dtype[np.float64]]) -> TokenProb:
-        return TokenProb(token, float(logprobs[token]), self._vocab.written(token))
+    def _prob(self, token: int, logprob: float) -> TokenProb:
+        known = self._probs.get(token)
+        if known is None:
+            written = self._vocab.written(token)
+            known = self._probs[token] = written, written != self._vocab.piece(token)
+        return TokenProb(token, logprob, *known)
+
+
+def log_of_sum(logits: np.ndarray[Any, np.dtype[np.float32]]) -> float:
+    """The logarithm of the sum of exp(logit) over all of them. Float32 is enough: numpy adds in pairs, and the error
+    stays below 1e-6.
+    """
+    top = logits.max()
+    powers = logits - top
+    np.exp(powers, out=powers)
+    return float(top) + float(np.log(powers.sum()))
+
+
+def likeliest_of(logits: np.ndarray[Any, np.dtype[np.float32]], n: int) -> list[int]:
+    """The `n` tokens with the largest logits, the largest first; of equals the first."""
+    if n <= 0:
+        return []
+    n_groups, least = len(logits) // _GROUP, -np.inf
+    if n_groups >= n:
+        largest = logits[: n_groups * _GROUP].reshape(_GROUP, n_groups).max(axis=0)
+        least = np.partition(largest, -n)[-n]  # so many groups have one as large
+    found = np.flatnonzero(logits >= least)
+    return [int(i) for i in found[np.argsort(-logits[found], kind="stable")[:n]]]
 
 
 def with_logprobs(sampler: Sampler, vocab: Vocab, n_probs: int) -> Sampler:
