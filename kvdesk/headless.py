@@ -120,6 +120,7 @@ class HeadlessChat:
 
     overflow      what happens when its context is full
     conversation  its name, where one that was held before goes on
+    probabilities how likely its tokens were is kept with each answer
     """
 
     def __init__(
@@ -128,10 +129,12 @@ class HeadlessChat:
         system: str = "",
         overflow: Overflow = Overflow.STOP,
         conversation: ConversationId | None = None,
+        *,
+        probabilities: bool = False,
     ) -> None:
         self.id = conversation or new_conversation_id()
         self.headless = headless
-        self._settings = Settings()
+        self._settings = Settings(token_probabilities=probabilities)
         self._asked: list[Command] = []
         self._begin(Conversation(self.id, "", 0, system_prompt=system, overflow=overflow.value), Tree())
 
@@ -150,6 +153,11 @@ class HeadlessChat:
             if message.role != "system":
                 said.append(replace(message, conversation=self.id, parent=said[-1].id if said else None))
         self._begin(replace(self._known, system_prompt=system, leaf=said[-1].id if said else None), Tree(said))
+
+    @property
+    def last(self) -> Message:
+        """The last message, with all that is kept with it."""
+        return self.service.branch(self.id)[-1]
 
     @property
     def overflow(self) -> Overflow:

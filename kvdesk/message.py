@@ -126,6 +126,7 @@ class Message:
     ended (`finish_of`); `pinned`: listed at the top of the chat, which keeps it in no context.
     `attachments` stand before the text where the model reads it (`as_read`).
     `thought_ms` is how long its reasoning took; 0 where there was none, or it was not measured.
+    `probabilities` are how likely its tokens were (`kvdesk.protocol.logprobs.unpack`); b"" where that was not kept.
     `fields` are further fields that a chat template sees of it, such as `tool_calls`, as a JSON object; "" none. Only
     programs that call tools send them.
     """
@@ -146,6 +147,7 @@ class Message:
     pinned: bool = False
     thought_ms: int = 0
     fields: str = ""
+    probabilities: bytes = b""
 
     @property
     def marks(self) -> ReasoningMarks | None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import exp
 from typing import TypeAlias
 
 from kvdesk import paths, values
@@ -21,7 +22,8 @@ from kvdesk.conversations.tree import Tree
 from kvdesk.errors import StoreInUseError
 from kvdesk.headless import running
 from kvdesk.host.host import Host
-from kvdesk.protocol.chat import TurnEnded
+from kvdesk.protocol.chat import TokenLogprobs, TokenProb, TurnEnded
+from kvdesk.protocol.logprobs import as_values, unpack
 from kvdesk.settings import Settings
 from kvdesk.store.listener import StoreListener, read_tree
 from kvdesk.store.writer import StoreWriter
@@ -41,6 +43,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--prompt", action="append", metavar="TEXT", help=tr("a turn; may be repeated"))
     parser.add_argument("--system", default="", metavar="TEXT", help=tr("system prompt"))
     parser.add_argument("--json", action="store_true", help=tr("one JSON object a line and turn"))
+    parser.add_argument(
+        "--logprobs", action="store_true", help=tr("how likely each token was, and what was likely in its place")
+    )
     parser.add_argument("--keep", action="store_true", help=tr("keep the chat among those of the window"))
     parser.add_argument("--chat", metavar="ID", help=tr("go on with a kept chat, by its id or whole title"))
     options.add_model(parser)
@@ -53,7 +58,8 @@ def main(argv: Sequence[str]) -> int:
         parser.error(tr("--system: a kept chat has its system prompt already"))
     preset = sampling_options.chosen(args)
     system = args.system or preset.system_prompt or ""
-    settings = Settings().model_copy(update={"sampling": preset.sampling, "system_prompt": system})
+    said = {"sampling": preset.sampling, "system_prompt": system, "token_probabilities": args.logprobs}
+    settings = Settings().model_copy(update=said)
     context = options.context_settings(args)
     chat = _typed if args.prompt is None and not args.json and _is_terminal() else partial(_read, args)
     with _kept(args.chat, keep=args.keep) as kept, running(options.model_path(args), context) as host:
@@ -98,19 +104,36 @@ def _read(args: argparse.Namespace, begin: Begin) -> None:
     try:
         for turn, prompt in enumerate(args.prompt or _lines(), start=1):
             ended = dialogue.ask(prompt)
+            answer = dialogue.messages[-1]
+            logprobs = unpack(answer.probabilities)
             if args.json:
-                print(json.dumps(_figures(turn, ended, dialogue), ensure_ascii=False), flush=True)
+                line = _figures(turn, ended, answer.text)
+                if args.logprobs:
+                    line["logprobs"] = list(map(as_values, logprobs))
+                print(json.dumps(line, ensure_ascii=False), flush=True)
             else:
-                print(f"\n[{cost_line(ended)}]\n", flush=True)
+                print(
+                    "".join(f"\n{_table_row(one)}" for one in logprobs), f"[{cost_line(ended)}]\n", sep="\n", flush=True
+                )
     finally:
         dialogue.close()
 
 
-def _figures(turn: int, ended: TurnEnded, dialogue: Dialogue) -> dict[str, object]:
+def _figures(turn: int, ended: TurnEnded, text: str) -> dict[str, object]:
     figures = values.asdict(ended.stats)
     for name in ("why", "vocab", "earlier_prefilled", "earlier_generated"):
         del figures[name]
-    return {"turn": turn, **figures, "text": dialogue.messages[-1].text, "state": ended.state, "note": ended.note}
+    return {"turn": turn, **figures, "text": text, "state": ended.state, "note": ended.note}
+
+
+def _table_row(one: TokenLogprobs) -> str:
+    """A token with its probability, and the alternatives with theirs."""
+    others = (other for other in one.top if other.token != one.chosen.token)
+    return f"{_percent(one.chosen)}    " + "  ".join(map(_percent, others))
+
+
+def _percent(prob: TokenProb) -> str:
+    return f"{exp(prob.logprob):7.2%} {prob.piece.decode('utf-8', 'replace')!r}"
 
 
 def _lines() -> Iterator[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message, MessageId, TurnStats
-from kvdesk.protocol.chat import TextDelta, TurnStarted
+from kvdesk.protocol.chat import TextDelta, TokenLogprobs, TurnStarted
+from kvdesk.protocol.logprobs import pack, places, unknown, unpack
 from kvdesk.reasoning import ThoughtClock
 from kvdesk.values import dataclass, field, replace
 
@@ -18,7 +20,7 @@ class RunningAnswer:
     message        as it was when it began, or was continued
     replaces       the answer that was shown before, when this is another one to its question
     before         the answer as it was, when it is continued; `continued`: the ids of its text
-    parts, tokens  what has come since
+    parts, tokens  what has come since; logprobs: of these tokens, where they were asked for
     """
 
     message: Message
@@ -27,12 +29,29 @@ class RunningAnswer:
     continued: tuple[int, ...] = ()
     parts: list[str] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
+    logprobs: list[TokenLogprobs] = field(default_factory=list)
     clock: ThoughtClock = field(default_factory=ThoughtClock)
 
     def so_far(self) -> Message:
         tokens, thought_ms = (*self.continued, *self.tokens), self.message.thought_ms or self.clock.ms
         text = self.message.text + "".join(self.parts)
         return replace(self.message, text=text, tokens=tokens, thought_ms=thought_ms)
+
+    def final(self) -> Message:
+        """As it is once no more will come: with how likely its tokens were, as far as that was asked for."""
+        return replace(self.so_far(), probabilities=self._probabilities())
+
+    def _probabilities(self) -> bytes:
+        known = unpack(self.message.probabilities)
+        if not (known or self.logprobs):
+            return b""
+        before: tuple[TokenLogprobs, ...] = ()
+        text = self.message.text
+        if self.before is not None:
+            before = known[: common_prefix(self.before.tokens, self.continued)]
+            text = text[places(before, text)[-1][1] if before else 0 :]
+        again = unknown(len(self.continued) - len(before), text)
+        return pack([*before, *again, *(self.logprobs or unknown(len(self.tokens), "".join(self.parts)))])
 
 
 class RunningAnswers:
@@ -82,6 +101,7 @@ class RunningAnswers:
             if running.before is None:  # else the reasoning may have begun long ago
                 running.clock.take(delta.text, time.monotonic(), running.message.marks)
             running.tokens += delta.tokens
+            running.logprobs += delta.logprobs
             self._grown.add(delta.answer)
 
     def begin_anew(self) -> set[ConversationId]:
@@ -89,6 +109,7 @@ class RunningAnswers:
         for running in self._answers.values():
             running.parts.clear()
             running.tokens.clear()
+            running.logprobs.clear()
         self._grown.clear()  # what was told of them is more than is known now
         return {running.message.conversation for running in self._answers.values()}
 

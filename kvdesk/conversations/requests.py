@@ -15,6 +15,7 @@ from kvdesk.chat import (
 )
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
+from kvdesk.protocol.logprobs import N_KEPT
 from kvdesk.protocol.prompt import PreviewPrompt
 from kvdesk.settings import Overflow, Sampling, Settings
 from kvdesk.values import replace
@@ -36,7 +37,12 @@ def shown_to_model(conversation: Conversation, messages: Sequence[Message]) -> t
     name = MessageId(f"{conversation.id}:system")  # the same in every turn
     prompt = conversation.system_prompt
     system = (Message(name, conversation.id, None, "system", prompt),) if prompt.strip() else ()
-    return system + history(messages)
+    return system + tuple(map(_as_sent, history(messages)))
+
+
+def _as_sent(message: Message) -> Message:
+    """Without what no back end reads."""
+    return replace(message, probabilities=b"") if message.probabilities else message
 
 
 def generate(
@@ -56,7 +62,8 @@ def generate(
         settings.cache.n_keep,
         conversation.evicted,
         template=conversation.template,
-        continued=continued,
+        continued=None if continued is None else _as_sent(continued),
+        n_probs=N_KEPT if settings.token_probabilities else -1,
     )
 
 
@@ -73,6 +80,14 @@ def preview(
         shown = replace(shown, role=replaced.role, parent=replaced.parent)
     turn = _turn(conversation, [*before, shown], draft, settings)
     return replace(turn, replaced=replaced.id if replaced is not None else None)
+
+
+def preview_continued(
+    conversation: Conversation, before: Sequence[Message], answer: Message, replaced: MessageId, settings: Settings
+) -> PreviewTurn:
+    """What would going on with `answer` after the messages `before` cost? It is a version of the answer `replaced`."""
+    turn = _turn(conversation, before, QueuedMessage(""), settings)
+    return replace(turn, replaced=replaced, continued=_as_sent(answer))
 
 
 def preview_prompt(

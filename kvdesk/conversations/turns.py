@@ -25,8 +25,9 @@ from kvdesk.conversations.collection import now_ms
 from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.titles import propose_title
 from kvdesk.conversations.tree import Tree
-from kvdesk.protocol.chat import Generate, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import Generate, TokenLogprobs, TurnEnded, TurnStarted
 from kvdesk.protocol.features import OF_ENGINE, Feature
+from kvdesk.protocol.logprobs import alternatives, pack, text_with, unpack
 from kvdesk.protocol.messages import Command
 from kvdesk.settings import Settings
 from kvdesk.values import replace
@@ -113,16 +114,26 @@ class Turns:
         old = tree.get(message) if tree is not None else None
         if old is None or old.role != "assistant" or not text.strip() or self._state.is_answered(conversation):
             return None
+        edited = _version(replace(old, text=text, probabilities=b""))
         self._state.cut_branch(conversation, old.parent)
-        stats = None
-        if old.stats is not None:
-            stats = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=old.stats.vocab, marks=old.stats.marks)
-        edited = replace(
-            old, id=new_message_id(), text=text, state="complete", stats=stats, note="", created_ms=now_ms(),
-            finish="edited", pinned=False,
-        )  # fmt: skip
         self._put_new(edited)
         return edited.id
+
+    def take_token(self, conversation: ConversationId, message: MessageId, at: int, token: int) -> MessageId | None:
+        """Go on with another token in the place of number `at` of an answer, one of those that were likely there
+        (`Message.probabilities`): what stands before it is kept, and the new answer is a branch beside the old one.
+        None where it cannot.
+        """
+        known = self._known.tree(conversation)
+        old = known.get(message) if known is not None else None
+        if old is None or self._state.is_answered(conversation) or Feature.CONTINUE not in self.features:
+            return None
+        new = _with_token(old, at, token)
+        if new is None:
+            return None
+        self._state.cut_branch(conversation, old.parent)
+        self._put_new(new)
+        return self.continue_answer(conversation, new.id)
 
     def pin(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
         """List the message at the top of the chat, or no longer. It changes nothing of what the model is shown."""
@@ -168,6 +179,18 @@ class Turns:
             before = tree.branch(old.parent) if old.parent is not None else []
         self._submit(requests.preview(known, before, draft, self._settings(), old))
 
+    def preview_token(self, conversation: ConversationId, message: MessageId, at: int) -> None:
+        """Ask what `take_token` would cost there: the same for every token."""
+        tree = self._known.tree(conversation)
+        old = tree.get(message) if tree is not None else None
+        if tree is None or old is None or old.parent is None:
+            return
+        others = (_with_token(old, at, one.token) for one in alternatives(old, at))
+        new = next((one for one in others if one is not None), None)
+        if new is not None:
+            known, before = self._known[conversation], tree.branch(old.parent)
+            self._submit(requests.preview_continued(known, before, new, old.id, self._settings()))
+
     def measure(self, conversation: ConversationId) -> None:
         """Ask how full its context is. Not while it is answered: then the turn tells."""
         if not self._state.is_read(conversation):
@@ -198,7 +221,7 @@ class Turns:
             self._put_ended(replace(running.before, note=event.note or running.before.note))  # nothing came of it
         else:
             stats = event.stats.after(running.before.stats if running.before is not None else None)
-            ended = replace(running.so_far(), state=event.state, stats=stats, note=event.note, finish=event.finish)
+            ended = replace(running.final(), state=event.state, stats=stats, note=event.note, finish=event.finish)
             self._put_ended(ended)
         self._state.put(replace(self._known[event.conversation], updated_ms=now_ms()))
 
@@ -216,7 +239,7 @@ class Turns:
         """No more text will come: what runs ends here."""
         for running in list(self._answers):
             self._answers.end(running.message.id)
-            self._put_ended(replace(running.so_far(), state="interrupted", note=note))
+            self._put_ended(replace(running.final(), state="interrupted", note=note))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -266,3 +289,28 @@ class Turns:
     def _put_ended(self, message: Message) -> None:
         self._known.put_tree(message.conversation, Tree()).put(message)
         self._state.tell(AnswerEnded(message))
+
+
+def _version(old: Message) -> Message:
+    """A new version of an answer, with this text and these tokens: nobody has written it in one go."""
+    stats = None
+    if old.stats is not None:
+        stats = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=old.stats.vocab, marks=old.stats.marks)
+    return replace(
+        old, id=new_message_id(), state="complete", stats=stats, note="", created_ms=now_ms(), finish="edited",
+        pinned=False,
+    )  # fmt: skip
+
+
+def _with_token(old: Message, at: int, token: int) -> Message | None:
+    """The version of an answer that ends with another token in the place of number `at`; None where it cannot be."""
+    other = next((one for one in alternatives(old, at) if one.token == token), None)
+    if other is None or other.hidden:
+        return None
+    known = unpack(old.probabilities)
+    text = text_with(known, old.text, at, other)
+    if not text or len(old.tokens) <= at:
+        return None
+    rank = 1 + [one.token for one in known[at].top].index(token)
+    kept = pack([*known[:at], TokenLogprobs(other, known[at].top, rank)])
+    return _version(replace(old, text=text, tokens=(*old.tokens[:at], token), probabilities=kept))

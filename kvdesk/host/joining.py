@@ -30,9 +30,8 @@ _SUBJECT: dict[type, Callable[[Any], Hashable]] = {
     Working: lambda _: None,
     ModelLoading: lambda event: event.source,
     PrefillProgress: lambda event: event.answer,
-    **dict.fromkeys(
-        (MessageSpans, MessageRetention, MessagesEvicted, TurnPreview, ContextUse), lambda event: event.conversation
-    ),
+    **dict.fromkeys((MessageSpans, MessageRetention, MessagesEvicted, ContextUse), lambda event: event.conversation),
+    TurnPreview: lambda event: (event.conversation, event.replaced),
 }
 """Events of which the latest says all that an earlier one of the same subject did."""
 

@@ -182,6 +182,7 @@ class PreviewTurn:
     n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
     before it in the same message), 0: all of them; n_attached: characters of each attachment that stands before those
     replaced: the message that the draft is another version of; an answer is priced up to its own end
+    continued: as in `Generate`: what going on with this answer behind `messages` would cost, in the place of a draft
     """
 
     conversation: ConversationId
@@ -194,6 +195,7 @@ class PreviewTurn:
     template: str = ""
     n_attached: tuple[int, ...] = ()
     replaced: MessageId | None = None
+    continued: Message | None = None
 
     @property
     def text(self) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kvdesk.protocol.chat import TokenLogprobs, TokenProb
+from kvdesk.protocol.chat import TokenLogprobs
+from kvdesk.protocol.logprobs import prob_values
 
 
 def chat_logprobs(logprobs: Sequence[TokenLogprobs]) -> dict[str, Any]:
     """As chat completions have them."""
     return {
-        "content": [{**_prob(one.chosen), "top_logprobs": [_prob(other) for other in one.top]} for one in logprobs],
+        "content": [
+            {**prob_values(one.chosen), "top_logprobs": [prob_values(other) for other in one.top]} for one in logprobs
+        ],
         "refusal": None,
     }
 
@@ -29,8 +32,3 @@ def text_logprobs(logprobs: Sequence[TokenLogprobs], offset: int) -> dict[str, A
         "top_logprobs": [{p.piece.decode("utf-8", "replace"): p.logprob for p in one.top} for one in logprobs],
         "text_offset": offsets,
     }
-
-
-def _prob(prob: TokenProb) -> dict[str, Any]:
-    text = prob.piece.decode("utf-8", "replace")
-    return {"token": text, "logprob": prob.logprob, "bytes": list(prob.piece), "id": prob.token}

@@ -336,6 +336,13 @@ class Settings(Table):
             "stays. From the next model that is opened"
         ),
     )
+    token_probabilities: bool = Field(
+        False,
+        title=marked("Token probabilities"),
+        description=marked(
+            "Keeps with each new answer how likely its tokens and their alternatives were, and colours it by surprise"
+        ),
+    )
     context: ContextSettings = Field(default_factory=ContextSettings)
     sampling: Sampling = Field(default_factory=Sampling)
     cache: CachePolicy = Field(default_factory=CachePolicy)

@@ -47,6 +47,7 @@ CONVERSATION_COLUMNS = (
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
     *("tokens", "stats", "note", "created_ms", "model", "digest", "attachments", "thought_ms", "finish", "pinned"),
+    "probabilities",
 )
 _NUMBERS = frozenset(
     ("colour", "created_ms", "updated_ms", "pinned", "archived", "thought_ms")
@@ -283,13 +284,14 @@ def message_row(message: Message) -> tuple[Any, ...]:
         m.thought_ms,
         m.finish,
         int(m.pinned),
+        m.probabilities,
     )
 
 
 def message_of(row: Row) -> Message:
     """A row that is damaged is a failed message with `DAMAGED_NOTE`. Rows of before digests were kept have None."""
     identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model, digest, *rest = row
-    packed, thought_ms, finish, pinned = rest
+    packed, thought_ms, finish, pinned, probabilities = rest
     ids = unpack_tokens(tokens)
     known_role, known_state = text_of(role), text_of(state)
     damaged = ids is None or known_role not in _ROLES or known_state not in _STATES or not _is_utf8(text)
@@ -315,6 +317,7 @@ def message_of(row: Row) -> Message:
         thought_ms=thought_ms if 0 <= thought_ms < _LARGEST else 0,
         finish=known_finish if (known_finish := text_of(finish)) in _FINISHES else "",  # type: ignore[arg-type]
         pinned=bool(pinned),
+        probabilities=b"" if damaged else probabilities,
     )
 
 

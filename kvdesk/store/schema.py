@@ -162,6 +162,7 @@ MIGRATIONS: tuple[str, ...] = (
         WHERE new.state <> 'streaming';
     END;
     """,
+    "ALTER TABLE message ADD COLUMN probabilities BLOB NOT NULL DEFAULT x'';",  # `protocol.logprobs.pack`
 )
 VERSION = len(MIGRATIONS)
 

@@ -10,9 +10,11 @@ import pytest
 
 from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, MessageId, QueuedMessage, finish_of
 from kvdesk.errors import StoreError
+from kvdesk.protocol.logprobs import pack
 from kvdesk.settings import Sampling
 from kvdesk.store import Store, schema
 from kvdesk.values import replace
+from tests.protocol.logprobs import answer_logprobs
 from tests.store.values import conversation, message
 
 
@@ -427,3 +429,24 @@ def test_an_index_of_before_is_made_again_step_by_step_and_the_search_finds_all_
     assert (len(store.search("strasse")), len(store.search("changed"))) == (117, 1)
     store._connection.execute("INSERT INTO message_index (message_index, rank) VALUES ('integrity-check', 1)")
     store.close()
+
+
+def test_messages_of_before_have_no_probabilities_and_can_get_some(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "probabilities" in step)
+    schema.create(connection, before)
+    columns = "id, title, colour, system_prompt, created_ms, updated_ms"
+    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2)")
+    columns = "id, conversation, role, text, state, tokens, note, created_ms"
+    connection.execute(f"INSERT INTO message ({columns}) VALUES ('a', 'c', 'assistant', 'yes', 'complete', x'', '', 7)")
+    connection.close()
+    store = Store(path)
+    (old,) = store.all_messages(ConversationId("c"))
+    assert (old.text, old.probabilities) == ("yes", b"")
+    kept = replace(old, probabilities=pack(answer_logprobs(3)))
+    store.put_message(kept)
+    store.close()
+    store = Store(path)
+    assert list(store.all_messages(ConversationId("c"))) == [kept]
+    store.close()
+    assert path.with_name(f"{path.name}.v{before}.backup").exists()

@@ -37,7 +37,7 @@ def host(talking_file: Path) -> Iterator[Host]:
 def begin(host: Host) -> Iterator[Callable[..., Dialogue]]:
     made: list[Dialogue] = []
 
-    def make(on_text: Callable[[str], object] = str, settings: Settings = SETTINGS) -> Dialogue:
+    def make(on_text: Callable[[str], None] = lambda _text: None, settings: Settings = SETTINGS) -> Dialogue:
         made.append(Dialogue(host, settings, on_text))
         return made[-1]
 

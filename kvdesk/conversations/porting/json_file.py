@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
@@ -27,6 +28,7 @@ from kvdesk.conversations.porting.values import (
     text_in,
 )
 from kvdesk.graphemes import cut
+from kvdesk.protocol import logprobs
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.values import replace
@@ -44,6 +46,8 @@ def as_values(value: Conversation | Message) -> dict[str, Any]:
     """The fields as values of JSON: a conversation without its messages, a message without its conversation's id."""
     found: dict[str, Any] = to_builtins(value)
     del found["messages" if isinstance(value, Conversation) else "conversation"]
+    if isinstance(value, Message):
+        found["probabilities"] = [logprobs.as_values(one) for one in logprobs.unpack(value.probabilities)]
     return found
 
 
@@ -94,12 +98,22 @@ def convert(value: Any, _file: str) -> tuple[Conversation, LeftOut]:
 def read_values(kind: type[T], values: Mapping[str, Any], title: str) -> T:
     """The value that `as_values` gave. Raises Malformed, with the title of the conversation."""
     try:
-        return from_builtins(kind, _cleaned(values))
+        return from_builtins(kind, _cleaned({**values, **_packed(values.get("probabilities"))}))
     except CodecError as error:
         _, _, where = str(error).partition(" - at `$.")
         sentence = tr("The chat “{title}” cannot be read: {field} is not as it should be.")
         field = short(where.rstrip("`")) or "JSON"
         raise Malformed(sentence.format(title=title, field=field), str(error)) from error
+
+
+def _packed(probabilities: Any) -> dict[str, bytes]:
+    """As a message keeps them. What is damaged is left out: it is only shown."""
+    if not probabilities:
+        return {"probabilities": b""}
+    try:
+        return {"probabilities": logprobs.pack([logprobs.of_values(one) for one in probabilities])}
+    except (ValueError, TypeError, struct.error):
+        return {"probabilities": b""}
 
 
 def _cleaned(value: Any) -> Any:

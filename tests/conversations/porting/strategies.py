@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
+from kvdesk.protocol.logprobs import pack
 from kvdesk.settings import Overflow
 from kvdesk.values import is_dataclass, names, replace
+from tests.protocol.logprobs import answer_logprobs
 
 SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "overflow": st.sampled_from(("", *(overflow.value for overflow in Overflow))),
     "state": st.sampled_from(("complete", "stopped", "interrupted", "failed")),
     "colour": st.integers(0, 9),
     "messages": st.just(()),
+    "probabilities": st.sampled_from((b"", pack(answer_logprobs(3)))),
 }
 """Fields in which not every value of their type can be."""
 

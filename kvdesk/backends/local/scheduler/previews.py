@@ -14,11 +14,11 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
-from kvdesk.backends.local.scheduler.overflow_manager import MOST_CHARACTERS, ContextFull, Fit, OverflowManager
+from kvdesk.backends.local.scheduler.overflow_manager import MOST_CHARACTERS, ContextFull, OverflowManager, Step
 from kvdesk.backends.local.scheduler.overflow_move import move_for
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.cache.compaction import plan_compaction
-from kvdesk.chat import ConversationId
+from kvdesk.chat import ConversationId, Message
 from kvdesk.errors import ContextError, PromptError, RefusedCall, UserError
 from kvdesk.library.estimate import available_bytes, check_fits, estimate
 from kvdesk.library.gguf_header import GgufHeader
@@ -26,10 +26,10 @@ from kvdesk.policies.forecast import Forecast, forecast
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.tuned import RESERVE
 from kvdesk.protocol.cache import ContextPreview
-from kvdesk.protocol.chat import ContextUse, MeasureContext, PreviewTurn, TurnPreview
+from kvdesk.protocol.chat import ContextUse, Generate, MeasureContext, PreviewTurn, TurnPreview
 from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview, PromptToken
-from kvdesk.settings import ContextSettings
+from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
 
@@ -124,6 +124,8 @@ class Previews:
         """What a turn would reuse and prefill, when its first token would come, how the draft compares with the room
         there is, and what would be evicted for it. Raises PromptError, TemplateError.
         """
+        if asked.continued is not None:
+            return self._continued(asked, asked.continued)
         n_ctx = self._context.n_ctx_seq
         n_answer = min(asked.max_tokens, n_ctx // RESERVE)
         if len(asked.messages[-1].text) > MOST_CHARACTERS * n_ctx:
@@ -139,7 +141,7 @@ class Previews:
             )
             shown = replace(shown, refused=str(full), n_system=_n_system(full.whole, asked))
             return _with_draft(shown, draft, asked)
-        found = self._forecast(asked, fit)
+        found = self._forecast(asked, _asked_tokens(asked, fit.whole), fit.step)
         draft = _draft(fit.whole, asked)
         n_evicted = len(fit.step.before) - len(fit.step.after) if fit.step else 0
         shown = TurnPreview(
@@ -157,14 +159,32 @@ class Previews:
         )
         return _with_draft(shown, draft, asked)
 
-    def _forecast(self, asked: PreviewTurn, fit: Fit) -> Forecast:
-        """What a turn whose prompt is `fit` would reuse and prefill, and when its first token would come."""
-        prompt = _asked_tokens(asked, fit.whole)
+    def _continued(self, asked: PreviewTurn, answer: Message) -> TurnPreview:
+        """What going on with an answer would cost."""
+        command = Generate(
+            asked.conversation, answer.id, asked.messages, Sampling(), asked.overflow, asked.n_keep, asked.evicted,
+            template=asked.template, continued=answer,
+        )  # fmt: skip
+        shown = replace(_NOTHING, conversation=asked.conversation, replaced=asked.replaced)
+        try:
+            fit = self._chats().fit(command)
+        except ContextFull as full:
+            return replace(shown, refused=str(full))
+        found = self._forecast(asked, fit.tokens, fit.step)
+        return replace(
+            shown, n_reused=found.n_reused, n_prefill=found.n_prefill, first_token_ms=found.first_token_ms,
+            sentence=found.sentence, n_ctx=self._context.n_ctx_seq,
+        )  # fmt: skip
+
+    def _forecast(self, asked: PreviewTurn, prompt: list[int], step: Step | None) -> Forecast:
+        """What a turn with this prompt would reuse and prefill, and when its first token would come. `step`: what is
+        evicted for it.
+        """
         reused, restore_ms = self._cache.estimate_reuse(
             asked.conversation, prompt, moved=not policy_of(asked.overflow).exact
         )
         sequence = self._cache.pool.get(asked.conversation)
-        move = move_for(sequence.tokens, fit.step) if sequence is not None and fit.step else None
+        move = move_for(sequence.tokens, step) if sequence is not None and step else None
         if move is not None and move.n_kept > reused:
             reused, restore_ms = move.n_kept, 0.0
         return forecast(len(prompt), reused, self._speed_model.costs, self._context.n_batch, restore_ms=restore_ms)
@@ -184,18 +204,19 @@ class Previews:
             return _with_tokens(
                 replace(shown, refused=str(full)), self._context.model.vocab, _asked_tokens(asked.turn, full.whole)
             )
-        found = now = self._forecast(asked.turn, fit)
+        tokens = _asked_tokens(asked.turn, fit.whole)
+        found = now = self._forecast(asked.turn, tokens, fit.step)
         if asked.now != asked.turn:
             try:
                 fit_now = self._chats().fit(asked.now)
-                now = self._forecast(asked.now, fit_now)
+                now = self._forecast(asked.now, _asked_tokens(asked.now, fit_now.whole), fit_now.step)
             except UserError:
                 now = Forecast(0, 0, 0.0)  # nothing can be answered now: all is the price of the change
         ms, ms_now = found.first_token_ms, now.first_token_ms
         again_ms = None if ms is None or ms_now is None else max(0.0, ms - ms_now)
         n_again = max(0, found.n_prefill - now.n_prefill)
         shown = replace(shown, n_cached=found.n_reused, n_again=n_again, again_ms=again_ms)
-        return _with_tokens(shown, self._context.model.vocab, _asked_tokens(asked.turn, fit.whole))
+        return _with_tokens(shown, self._context.model.vocab, tokens)
 
 
 def _with_tokens(shown: PromptPreview, vocab: Vocab, tokens: list[int]) -> PromptPreview:
