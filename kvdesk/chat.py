@@ -15,6 +15,7 @@ from kvdesk.message import (
     MessageId,
     MessageState,
     Role,
+    ToolUse,
     TurnStats,
     as_read,
     attached_text,
@@ -23,6 +24,7 @@ from kvdesk.message import (
     finish_of,
     history,
     is_limit_note,
+    known_fields,
     new_conversation_id,
     new_message_id,
     storable,
@@ -44,6 +46,7 @@ __all__ = [
     "MessageState",
     "QueuedMessage",
     "Role",
+    "ToolUse",
     "TurnStats",
     "as_read",
     "attached_text",
@@ -52,6 +55,7 @@ __all__ = [
     "finish_of",
     "history",
     "is_limit_note",
+    "known_fields",
     "new_conversation_id",
     "new_message_id",
     "storable",
@@ -94,6 +98,7 @@ class Conversation:
     sent and waits for the answer before to end.
     `sampling` is its own; None: as the settings say. `template` is its own chat template (Jinja), in the place of the
     model's; empty: the model's.
+    `tools` are the names of the servers whose tools its answers may call (`kvdesk.settings.ToolServer`).
     `folder` is the name of the folder it is in; empty: none. One that is `archived` is not listed with the others.
     """
 
@@ -115,6 +120,7 @@ class Conversation:
     pinned: bool = False
     archived: bool = False
     draft_attachments: tuple[Attachment, ...] = ()
+    tools: tuple[str, ...] = ()
 
     @property
     def is_unused(self) -> bool:
@@ -127,5 +133,6 @@ class Conversation:
             or self.folder
             or self.pinned
             or self.archived
+            or self.tools
         )
         return self.leaf is None and not touched

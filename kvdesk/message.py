@@ -4,6 +4,7 @@ process of a chat template starts with this, and the first answer waits for it.
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ MessageId = NewType("MessageId", str)
 Role = Literal["system", "user", "assistant", "tool"]
 FEW_TOKENS = 8
 """Fewer tokens at once are computed much as single ones are: their speed is not that at which prompts are read."""
+NO_RESULT = "The call was ended before it had a result."
+"""What a model reads where a call was stopped, or kvdesk ended meanwhile. English, as all that a model reads."""
 _FENCES = re.compile("`{3,}")
 MessageState = Literal["streaming", "complete", "stopped", "interrupted", "failed"]
 FinishReason = Literal["", "end", "limit", "stop string", "context full", "stopped", "interrupted", "failed", "edited"]
@@ -25,6 +28,7 @@ FinishReason = Literal["", "end", "limit", "stop string", "context full", "stopp
 a crash or another model, an error; "edited": a person wrote its end. "" where it has not ended, or where that was not
 kept (`finish_of` then tells).
 """
+_FIELDS: Mapping[str, type] = {"tool_calls": list, "content": str, "tool_call_id": str, "name": str}
 AttachmentKind = Literal["text", "pdf", "docx", "pasted"]
 
 
@@ -117,6 +121,25 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolUse:
+    """The call whose result a message of a tool is.
+
+    server    that has the tool, by its name in the settings; "" where no server has it
+    tool      its name, as the model wrote it
+    arguments JSON text of an object, as the model wrote it
+    ms        how long it ran; n_tokens: of the result where the model reads it, 0 while that is not known
+    failed    the tool reported an error, or was not run
+    """
+
+    server: str
+    tool: str
+    arguments: str
+    ms: int = 0
+    n_tokens: int = 0
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message. `parent` is the message it follows, None for the first: edits make branches, not losses.
 
@@ -127,8 +150,8 @@ class Message:
     `attachments` stand before the text where the model reads it (`as_read`).
     `thought_ms` is how long its reasoning took; 0 where there was none, or it was not measured.
     `probabilities` are how likely its tokens were (`kvdesk.protocol.logprobs.unpack`); b"" where that was not kept.
-    `fields` are further fields that a chat template sees of it, such as `tool_calls`, as a JSON object; "" none. Only
-    programs that call tools send them.
+    `fields` are further fields that a chat template sees of it, such as `tool_calls`, as a JSON object; "" none.
+    `use`: of a message of a tool in a chat of kvdesk.
     """
 
     id: MessageId
@@ -148,11 +171,23 @@ class Message:
     thought_ms: int = 0
     fields: str = ""
     probabilities: bytes = b""
+    use: ToolUse | None = None
 
     @property
     def marks(self) -> ReasoningMarks | None:
         """Around reasoning in the family that wrote this answer, where that is known."""
         return self.stats.marks if self.stats is not None else None
+
+
+def known_fields(text: str) -> str:
+    """Those of a message's `fields` that kvdesk itself writes; "" where there are none, or the text is damaged."""
+    try:
+        found = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        found = {}
+    known = found.items() if isinstance(found, dict) else ()
+    kept = {name: value for name, value in known if _FIELDS.get(name) is type(value)}
+    return json.dumps(kept, ensure_ascii=False) if kept else ""
 
 
 def attachment_as_read(attachment: Attachment) -> str:
@@ -177,7 +212,8 @@ def as_read(message: Message) -> Message:
 
 
 def history(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages a model is shown: user and assistant in turn, attachments in their texts.
+    """The messages a model is shown: user and assistant in turn, attachments in their texts, calls of tools with their
+    results.
 
     A question whose answer failed is left out, since it would fail again; where an answer was stopped before it said
     anything, its question is joined with the next one. So are answers that follow one another, as imported chats may
@@ -189,9 +225,11 @@ def history(messages: Sequence[Message]) -> tuple[Message, ...]:
         if message.role == "assistant" and not message.text:
             if message.state == "failed" and previous is not None and previous.role == "user":
                 shown.pop()
+        elif message.role == "tool":
+            shown.append(message if message.text else replace(message, text=NO_RESULT))
         elif previous is not None and previous.role == message.role:
             text = f"{previous.text}\n\n{message.text}"
-            shown[-1] = replace(message, text=text, tokens=previous.tokens, stats=previous.stats)
+            shown[-1] = replace(message, text=text, tokens=previous.tokens, stats=previous.stats, fields="")
         else:
             shown.append(message)
     return tuple(shown)

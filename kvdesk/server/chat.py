@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kvdesk.answer_reader import AnswerDelta, AnswerReader
 from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.prompt import Tokenize, Tokenized
-from kvdesk.server.answer_reader import AnswerDelta, AnswerReader
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens

@@ -9,10 +9,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from kvdesk.answer_reader import AnswerDelta, delta_as_json
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import ANSWER_ID
 from kvdesk.protocol.chat import PrefillProgress, TextDelta, TurnEnded, TurnStarted
-from kvdesk.server.answer_reader import AnswerDelta, delta_as_json
 from kvdesk.server.answering import progress, timings
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer, Chat

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from kvdesk.answer_reader import AnswerDelta, arguments_of
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.chat import TurnEnded, TurnStarted
-from kvdesk.server.answer_reader import AnswerDelta, arguments_of
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer

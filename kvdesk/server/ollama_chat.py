@@ -10,8 +10,8 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kvdesk.answer_reader import AnswerDelta, arguments_of
 from kvdesk.protocol.chat import TurnEnded
-from kvdesk.server.answer_reader import AnswerDelta, arguments_of
 from kvdesk.server.answering import Choice, timings
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer, Chat

@@ -7,9 +7,9 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from kvdesk.answer_reader import AnswerDelta
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.chat import PrefillProgress, TurnEnded, TurnStarted
-from kvdesk.server.answer_reader import AnswerDelta
 from kvdesk.server.answering import progress, timings
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer

@@ -28,7 +28,9 @@ from kvdesk.chat import (
     MessageState,
     QueuedMessage,
     Role,
+    ToolUse,
     TurnStats,
+    known_fields,
     storable,
 )
 from kvdesk.codec import CodecError, decode, encode
@@ -42,12 +44,12 @@ CONVERSATION_COLUMNS = (
     *("id", "title", "colour", "leaf", "system_prompt"),
     *("created_ms", "updated_ms", "overflow", "departed", "draft", "queued", "sampling", "template"),
     *("folder", "pinned", "archived"),
-    "draft_attachments",
+    *("draft_attachments", "tools"),
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
     *("tokens", "stats", "note", "created_ms", "model", "digest", "attachments", "thought_ms", "finish", "pinned"),
-    "probabilities",
+    *("probabilities", "fields", "tool_use"),
 )
 _NUMBERS = frozenset(
     ("colour", "created_ms", "updated_ms", "pinned", "archived", "thought_ms")
@@ -225,6 +227,27 @@ def unpack_evicted(text: str) -> EvictedMessages:
         return NONE_EVICTED
 
 
+def pack_tools(tools: Sequence[str]) -> str:
+    """A JSON array of names; "" for none."""
+    return json.dumps([storable(name) for name in tools], ensure_ascii=False) if tools else ""
+
+
+def unpack_tools(text: str) -> tuple[str, ...]:
+    """What is damaged is none: a person switches them on again."""
+    try:
+        return tuple(map(_text, _array(text))) if text else ()
+    except (ValueError, RecursionError):
+        return ()
+
+
+def unpack_use(text: str) -> ToolUse | None:
+    """What is damaged is none: the result stays."""
+    try:
+        return decode(ToolUse, text.encode()) if text else None
+    except CodecError:
+        return None
+
+
 def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
     c = conversation
     return (
@@ -236,13 +259,14 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
         storable(c.template),
         *(storable(c.folder), int(c.pinned), int(c.archived)),
         pack_attachments(c.draft_attachments),
+        pack_tools(c.tools),
     )
 
 
 def conversation_of(row: Row) -> Conversation:
     """Text that is not UTF-8 gets U+FFFD where it is broken."""
     identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, evicted, *rest = row
-    draft, queued, sampling, template, folder, pinned, archived, draft_attachments = rest
+    draft, queued, sampling, template, folder, pinned, archived, draft_attachments, tools = rest
     return Conversation(
         id=ConversationId(text_of(identity)),
         title=text_of(title),
@@ -261,6 +285,7 @@ def conversation_of(row: Row) -> Conversation:
         pinned=bool(pinned),
         archived=bool(archived),
         draft_attachments=_of_draft(text_of(draft_attachments)),
+        tools=unpack_tools(text_of(tools)),
     )
 
 
@@ -285,13 +310,15 @@ def message_row(message: Message) -> tuple[Any, ...]:
         m.finish,
         int(m.pinned),
         m.probabilities,
+        storable(m.fields),
+        "" if m.use is None else storable(encode(m.use).decode()),
     )
 
 
 def message_of(row: Row) -> Message:
     """A row that is damaged is a failed message with `DAMAGED_NOTE`. Rows of before digests were kept have None."""
     identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model, digest, *rest = row
-    packed, thought_ms, finish, pinned, probabilities = rest
+    packed, thought_ms, finish, pinned, probabilities, fields, use = rest
     ids = unpack_tokens(tokens)
     known_role, known_state = text_of(role), text_of(state)
     damaged = ids is None or known_role not in _ROLES or known_state not in _STATES or not _is_utf8(text)
@@ -318,6 +345,8 @@ def message_of(row: Row) -> Message:
         finish=known_finish if (known_finish := text_of(finish)) in _FINISHES else "",  # type: ignore[arg-type]
         pinned=bool(pinned),
         probabilities=b"" if damaged else probabilities,
+        fields=known_fields(text_of(fields)),
+        use=unpack_use(text_of(use)),
     )
 
 

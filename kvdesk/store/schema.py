@@ -163,6 +163,12 @@ MIGRATIONS: tuple[str, ...] = (
     END;
     """,
     "ALTER TABLE message ADD COLUMN probabilities BLOB NOT NULL DEFAULT x'';",  # `protocol.logprobs.pack`
+    # Tools: which servers' a chat has, and of messages what a template sees of calls, and the call of a result.
+    """
+    ALTER TABLE conversation ADD COLUMN tools TEXT NOT NULL DEFAULT '';
+    ALTER TABLE message ADD COLUMN fields TEXT NOT NULL DEFAULT '';
+    ALTER TABLE message ADD COLUMN tool_use TEXT NOT NULL DEFAULT '';
+    """,
 )
 VERSION = len(MIGRATIONS)
 

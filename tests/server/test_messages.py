@@ -11,9 +11,9 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
+from kvdesk.answer_reader import AnswerDelta, AnswerReader, CallDelta
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.chat import Generate, TextDelta, ToolChoice
-from kvdesk.server.answer_reader import AnswerDelta, AnswerReader, CallDelta
 from kvdesk.server.answering import Choice
 from kvdesk.server.chat import Answer
 from kvdesk.server.messages_events import SIGNATURE, MessageEvents

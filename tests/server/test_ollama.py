@@ -9,7 +9,7 @@ import httpx2 as httpx
 import pytest
 
 from kvdesk import __version__
-from kvdesk.server.answer_reader import arguments_of
+from kvdesk.answer_reader import arguments_of
 
 
 def test_the_open_model_is_listed_and_shown(http: httpx.Client) -> None:

@@ -51,6 +51,7 @@ def conversation(name: str = "c", title: str = "A title", leaf: str | None = Non
         archived=True,
         template="{% for m in messages %}{{ m.content }}\n{% endfor %}",
         draft_attachments=(PAPER, Attachment("paste", "pasted", "")),
+        tools=("git", 'a "quoted" one'),
     )
 
 

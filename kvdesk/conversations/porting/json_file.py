@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from kvdesk import __version__
-from kvdesk.chat import Conversation, Message, MessageId, storable
+from kvdesk.chat import Conversation, Message, MessageId, known_fields, storable
 from kvdesk.codec import CodecError, from_builtins, to_builtins
 from kvdesk.conversations.porting.adding import has_good_ids, renamed
 from kvdesk.conversations.porting.values import (
@@ -163,6 +163,7 @@ def _checked_message(message: Message, known: Mapping[MessageId, object], title:
         state="interrupted" if message.state == "streaming" else message.state,
         stats=message.stats if stats_hold else None,
         created_ms=_time(message.created_ms),
+        fields=known_fields(message.fields),
     )
 
 

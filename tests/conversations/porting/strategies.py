@@ -21,6 +21,9 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "colour": st.integers(0, 9),
     "messages": st.just(()),
     "probabilities": st.sampled_from((b"", pack(answer_logprobs(3)))),
+    "fields": st.sampled_from(
+        ("", '{"tool_call_id": "1", "name": "f"}', '{"tool_calls": [{"id": 1}], "content": "é"}')
+    ),
 }
 """Fields in which not every value of their type can be."""
 
@@ -83,8 +86,7 @@ def conversations(draw: st.DrawFn, number: int = 0) -> Conversation:
         parent = draw(st.sampled_from((None, *(message.id for message in messages))))
         message = draw(of_dataclass(Message))
         name = MessageId(f"{number:016x}{place:016x}")
-        role = "user" if message.role == "tool" else message.role  # tools and fields are in requests of programs only
-        messages.append(replace(message, id=name, conversation=own, parent=parent, role=role, fields=""))
+        messages.append(replace(message, id=name, conversation=own, parent=parent))
     ids = [message.id for message in messages]
     evicted = EvictedMessages()
     if ids:
