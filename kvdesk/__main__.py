@@ -47,6 +47,7 @@ CHILDREN = {
     "--read-state": "kvdesk.state_files.child:child_main",
     "--render": "kvdesk.backends.local.prompt.template_child:child_main",
     "--embed": "kvdesk.backends.local.embedding_child:child_main",
+    "--tool-server": "kvdesk.tools.server_child:child_main",
     "--formulas": "kvdesk.ui.markdown.formula_child:child_main",
     "--on-library": "kvdesk.backends.local.llama.other_library:child_main",
     "--busy": "kvdesk.experiments.busy:child_main",

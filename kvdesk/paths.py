@@ -53,6 +53,7 @@ _PRIVATE = (
     "kvdesk.*",
     "settings.json*",
     "server-keys.json*",
+    "tools.json*",
     "loading.txt",
     "states",
     "states/*",

@@ -40,6 +40,7 @@ OLDEST, NEWEST = (3, 11), (3, 13)
 
 LOCK_COMMAND = [
     *("pip", "compile", "--universal", "--generate-hashes", "--group", "dev", "--extra", "app", "--extra", "kv-events"),
+    *("--extra", "tools"),
     *("--python-version", "3.11"),
     *("pyproject.toml", "-o", "requirements.lock"),
 ]

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kvdesk.children.framing import framed, read_message
@@ -52,7 +52,18 @@ class Parent:
 
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         faulthandler.enable()
+        self._at_end: Callable[[], None] = lambda: None
         threading.Thread(target=self._read, name="kvdesk-parent", daemon=True).start()
+
+    def end_with(self, at_end: Callable[[], None]) -> None:
+        """Call it before this process ends since its parent has. Where no C code holds the interpreter's lock for long:
+        nothing else ends it then.
+        """
+        self._at_end = at_end
+        if sys.platform == "linux":
+            import ctypes
+
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
 
     def receive(self) -> bytes:
         """The next message. Blocks."""
@@ -66,6 +77,7 @@ class Parent:
                 while data:
                     data = data[os.write(self._out, data) :]
         except OSError:
+            self._at_end()
             os._exit(1)
 
     def receive_value(self, kind: Any = Any) -> Any:
@@ -90,7 +102,10 @@ class Parent:
         except Exception:  # noqa: BLE001 - the parent shows it
             traceback.print_exc()
         finally:
-            os._exit(1)
+            try:
+                self._at_end()
+            finally:
+                os._exit(1)
 
 
 def limit(memory: int, cpu_s: int = 0, written: int = 0) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field
 
@@ -31,6 +32,9 @@ __all__ = [
     "ServeSettings",
     "Settings",
     "ThemeChoice",
+    "ToolBudget",
+    "ToolGrant",
+    "ToolServer",
     "UsedModel",
     "WindowPlace",
     "default_threads",
@@ -322,6 +326,63 @@ class ServeSettings(Table):
     )
 
 
+class ToolServer(Table):
+    """A server of tools (MCP): a program on this computer, or an address.
+
+    env, headers  names of what it gets beside; their values are kept as keys are
+    left_out      names of its tools that no chat is offered
+    """
+
+    name: str = Field("", max_length=60)
+    command: str = Field("", max_length=2000, description="Program; empty for a server with an address")
+    args: tuple[str, ...] = ()
+    folder: str = Field("", max_length=2000, description="It starts there; empty: the person's own")
+    env: tuple[str, ...] = ()
+    url: str = Field("", max_length=2000)
+    headers: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+class ToolGrant(Table):
+    """What a person allowed for good. bound: the server's command or address (`kvdesk.tools.servers.bound_to`), so that
+    another one of the same name has it not.
+    """
+
+    bound: str = ""
+    what: Literal["start", "tool", "server"] = "start"
+    tool: str = ""
+
+
+class ToolBudget(Table):
+    """How far an answer may go with tools before a person is asked something again."""
+
+    calls: int = Field(
+        20, ge=1, le=1000, title=marked("Calls for one question"), description=marked("Then it answers without tools")
+    )
+    tokens: int = Field(
+        8000,
+        ge=100,
+        le=1_000_000,
+        title=marked("Tokens of results for one question"),
+        description=marked("What the model reads of results before it must answer"),
+    )
+    seconds: int = Field(
+        300,
+        ge=1,
+        le=86_400,
+        title=marked("Seconds of tools for one question"),
+        description=marked("Waiting for you is not counted"),
+    )
+    call_s: int = Field(60, ge=1, le=3600, title=marked("Seconds for one call"), description=marked("Then it is ended"))
+    result_chars: int = Field(
+        16_000,
+        ge=500,
+        le=1_000_000,
+        title=marked("Characters of a result"),
+        description=marked("What is longer is cut, which the model is told"),
+    )
+
+
 class Settings(Table):
     """Everything that outlives a run."""
 
@@ -375,6 +436,9 @@ class Settings(Table):
         "huggingface.co",
     )
     serve: ServeSettings = Field(default_factory=ServeSettings, description="How other programs were served last")
+    tools: ToolBudget = Field(default_factory=ToolBudget, description="Limits of tools in chats")
+    tool_servers: tuple[ToolServer, ...] = Field((), description="Servers of tools")
+    tool_grants: tuple[ToolGrant, ...] = Field((), description="What of them is allowed without a question")
     tour_seen: bool = Field(False, description="The tour was taken: an empty chat offers it no more")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")
     inspector_visible: bool = Field(True, description="Cache inspector shown (Ctrl+I)")

@@ -1,0 +1,329 @@
+"""All servers that run, on one event loop with a thread of its own: started, asked for their tools, called and ended.
+
+`mcp` is imported by that thread when the first server is started: it takes half a second. Everything that a server
+does comes back as values, by one function that is called on that thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from kvdesk import __version__
+from kvdesk.settings import ToolServer
+from kvdesk.tools import results, schemas
+from kvdesk.tools.server_child import Start
+from kvdesk.tools.servers import ServerState, State, Tool
+from kvdesk.translation import marked, tr
+from kvdesk.values import dataclass
+
+if TYPE_CHECKING:
+    from mcp.client import Client, Transport
+
+    from kvdesk.tools.transport import LocalServer
+
+START_S: Final = 120.0
+"""From the start of a server to its first answer: `npx` and `uvx` fetch it first."""
+_LIST_S: Final = 30.0
+_MOST_PAGES: Final = 50
+_LISTED_AGAIN_S: Final = 1.0
+"""From one list of tools to the next, however often a server says that it has others."""
+_REFUSED: Final = {
+    "sampling/createMessage": marked("It asked for an answer of the model, which kvdesk does not give to servers."),
+    "elicitation/create": marked("It asked you something, which kvdesk does not pass on."),
+    "roots/list": marked("It asked for your folders, which kvdesk does not tell."),
+}
+_CHANGED: Final = "notifications/tools/list_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsListed:
+    """The tools that a server offers, as it said last."""
+
+    server: str
+    tools: tuple[Tool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """A call has a result. `number`: as it was given; text: what the model reads; ms: how long it ran."""
+
+    number: int
+    text: str
+    failed: bool
+    ms: int
+
+
+ToolEvent = ServerState | ToolsListed | CallEnded
+Told = Callable[[ToolEvent], None]
+
+
+class ToolClients:
+    """Every method may be called from any thread, and returns at once; `close` waits for the servers' end."""
+
+    def __init__(self, told: Told) -> None:
+        """told: called on the loop's thread."""
+        self._told = told
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._running: dict[str, _Running] = {}
+        self._calls: dict[int, asyncio.Task[None]] = {}
+        self._lock = threading.Lock()
+
+    def start(self, server: ToolServer, values: Mapping[str, str]) -> None:
+        """Start a server, or connect to it; one of the same name is ended first. values: of variables or headers."""
+        self._do(self._start(server, values))
+
+    def stop(self, name: str) -> None:
+        """End a server; its calls fail."""
+        if self._loop is not None:
+            self._do(self._stop(name))
+
+    def call(
+        self, number: int, server: str, tool: str, arguments: Mapping[str, Any], seconds: float, most: int
+    ) -> None:
+        """Call a tool: `CallEnded` tells, always, unless it is cancelled. seconds: until it is ended; most: characters
+        of the result.
+        """
+        self._do(self._begin_call(number, server, tool, arguments, seconds, most))
+
+    def cancel(self, number: int) -> None:
+        """End a call; nothing is told of it."""
+        if self._loop is not None:
+            self._do(self._cancel(number))
+
+    def close(self) -> None:
+        """End all servers, and the thread."""
+        with self._lock:
+            loop, thread, self._loop = self._loop, self._thread, None
+        if loop is None or thread is None:
+            return
+        with suppress(RuntimeError):
+            asyncio.run_coroutine_threadsafe(self._end_all(), loop).result(10.0)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(2.0)
+
+    # --- on the loop --------------------------------------------------------------------------------------------------
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._run, args=(self._loop,), name="kvdesk-tools", daemon=True)
+                self._thread.start()
+            asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        loop.close()
+
+    async def _start(self, server: ToolServer, values: Mapping[str, str]) -> None:
+        await self._stop(server.name)
+        running = _Running(server, values, self._told)
+        self._running[server.name] = running
+        running.begin()
+
+    async def _stop(self, name: str) -> None:
+        if (running := self._running.pop(name, None)) is not None:
+            await running.end()
+
+    async def _end_all(self) -> None:
+        for task in list(self._calls.values()):
+            task.cancel()
+        await asyncio.gather(*(running.end() for running in self._running.values()))
+        self._running.clear()
+
+    async def _begin_call(
+        self, number: int, server: str, tool: str, arguments: Mapping[str, Any], seconds: float, most: int
+    ) -> None:
+        self._calls[number] = asyncio.create_task(self._call(number, server, tool, arguments, seconds, most))
+
+    async def _cancel(self, number: int) -> None:
+        if (task := self._calls.pop(number, None)) is not None:
+            task.cancel()
+
+    async def _call(
+        self, number: int, server: str, tool: str, arguments: Mapping[str, Any], seconds: float, most: int
+    ) -> None:
+        began = time.monotonic()
+        running = self._running.get(server)
+        if running is None:
+            text, failed = f"The server {server} does not run.", True
+        else:
+            text, failed = await running.call(tool, arguments, seconds)
+        ms = round((time.monotonic() - began) * 1e3)
+        if self._calls.pop(number, None) is not None:
+            self._told(CallEnded(number, results.cut(text, most), failed, ms))
+
+
+class _Running:
+    """One server, in a task of its own, in which its streams are opened and closed."""
+
+    def __init__(self, server: ToolServer, values: Mapping[str, str], told: Told) -> None:
+        self._server, self._values, self._told = server, values, told
+        self._client: Client | None = None
+        self._local: LocalServer | None = None
+        self._ready = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._refused: set[str] = set()
+        self._last = ServerState(server.name)
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        self._task = asyncio.create_task(self._serve())
+
+    async def end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> tuple[str, bool]:
+        """What the model reads, and whether it failed. The server may only just be starting."""
+        await self._ready.wait()
+        client = self._client
+        if client is None:
+            return f"The server {self._server.name} does not run. {self._last.sentence}".strip(), True
+        try:
+            async with asyncio.timeout(seconds):
+                found = await client.call_tool(tool, dict(arguments))
+        except TimeoutError:
+            return f"The tool did not answer within {seconds:g} seconds.", True
+        except Exception as error:  # noqa: BLE001 - whatever a server did: the model is told
+            return f"The tool failed: {_why(error)}", True
+        return results.text_of(found.content, found.structured_content), bool(found.is_error)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        self._say("starting")
+        try:
+            async with AsyncExitStack() as stack:
+                try:
+                    async with asyncio.timeout(START_S):
+                        client = await self._connected(stack)
+                        await self._list(client)
+                except TimeoutError:
+                    raise ToolServerError(
+                        tr("It did not answer within {n} seconds.").format(n=f"{START_S:g}")
+                    ) from None
+                self._client = client
+                self._say("on", version=client.protocol_version)
+                self._ready.set()
+                await self._follow(client)
+        except asyncio.CancelledError:
+            self._say("off")
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a server did: it is said
+            local = self._local
+            ended = tr("It has ended.") if local is not None and local.ended.is_set() else ""
+            sentence = (local.sentence if local is not None else "") or ended or _why(error)
+            self._say("failed", sentence, (local.detail if local is not None else "") or str(_first(error))[:4000])
+        finally:
+            self._client = None
+            self._ready.set()
+
+    async def _connected(self, stack: AsyncExitStack) -> Client:
+        import mcp.client
+        from mcp.types import Implementation
+
+        server = self._server
+        if server.url:
+            streams = await _web_streams(stack, server.url, self._values)
+        else:
+            from kvdesk.tools.transport import LocalServer, transport
+
+            start = Start(server.command, server.args, server.folder, self._values)
+            self._local = LocalServer(start, self._heard)
+            streams = transport(self._local)
+        client = mcp.client.Client(
+            streams,
+            client_info=Implementation(name="kvdesk", version=__version__),
+            message_handler=self._on_message,
+            cache=None,
+        )
+        return await stack.enter_async_context(client)
+
+    async def _list(self, client: Client) -> None:
+        """Ask for its tools, page by page."""
+        found: dict[str, Tool] = {}
+        cursor: str | None = None
+        async with asyncio.timeout(_LIST_S):
+            for _ in range(_MOST_PAGES):
+                page = await client.list_tools(cursor=cursor)
+                for one in page.tools:
+                    tool = schemas.taken(one.name, one.description, one.input_schema)
+                    if tool is not None and len(found) < schemas.MOST_TOOLS:
+                        found.setdefault(tool.name, tool)
+                cursor = page.next_cursor
+                if not cursor or len(found) >= schemas.MOST_TOOLS:
+                    break
+        self._told(ToolsListed(self._server.name, tuple(found.values())))
+
+    async def _follow(self, client: Client) -> None:
+        """Until it ends. Raises ToolServerError then."""
+        while True:
+            waits = [asyncio.ensure_future(self._changed.wait())]
+            if self._local is not None:
+                waits.append(asyncio.ensure_future(self._local.ended.wait()))
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for one in waits:
+                    one.cancel()
+            if self._local is not None and self._local.ended.is_set():
+                raise ToolServerError(tr("It has ended."))
+            self._changed.clear()
+            try:
+                await self._list(client)
+            except TimeoutError:
+                self._say("on", tr("It says that its tools are others now, and does not list them."))
+            await asyncio.sleep(_LISTED_AGAIN_S)
+
+    async def _on_message(self, message: object) -> None:
+        if getattr(message, "method", "") == _CHANGED:
+            self._changed.set()
+
+    def _heard(self, method: str) -> None:
+        """The server asks for something. It gets an error; what it wanted is said once."""
+        if method in _REFUSED and method not in self._refused:
+            self._refused.add(method)
+            self._say(self._last.state, tr(_REFUSED[method]), version=self._last.version)
+
+    def _say(self, state: State, sentence: str = "", detail: str = "", version: str = "") -> None:
+        self._last = ServerState(self._server.name, state, sentence, detail, version)
+        self._told(self._last)
+
+
+async def _web_streams(stack: AsyncExitStack, url: str, headers: Mapping[str, str]) -> Transport:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    timeout = httpx2.Timeout(_LIST_S, read=None)  # a call may take as long as its own limit
+    client = await stack.enter_async_context(httpx2.AsyncClient(headers=dict(headers), timeout=timeout))
+    return streamable_http_client(url, http_client=client)
+
+
+class ToolServerError(Exception):
+    """A sentence for a person."""
+
+
+def _first(error: BaseException) -> BaseException:
+    """Of a group its first one."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _why(error: BaseException) -> str:
+    """A sentence. What breaks the protocol is not quoted: it is as long as the server likes."""
+    error = _first(error)
+    if isinstance(error, ValidationError):
+        return tr("It does not keep to the protocol.")
+    return (str(error) or type(error).__name__)[:1000]

@@ -1,0 +1,99 @@
+"""Files in which other programs list servers of tools: `mcp.json` of Cursor and VS Code, Claude's configuration.
+
+Reading one starts nothing. Values of variables and headers, which are often keys, are handed over beside the servers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kvdesk.errors import UserError
+from kvdesk.message import storable
+from kvdesk.paths import open_regular
+from kvdesk.settings import ToolServer
+from kvdesk.tools.servers import good_name
+from kvdesk.translation import tr
+from kvdesk.values import dataclass
+
+_MOST_BYTES: Final = 1 << 20
+_MOST_SERVERS: Final = 100
+_LISTS: Final = ("mcpServers", "servers")
+_COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A server of a file. values: of its variables or headers, by name."""
+
+    server: ToolServer
+    values: Mapping[str, str]
+
+
+def read(path: Path, taken: frozenset[str] = frozenset()) -> tuple[Imported, ...]:
+    """The servers of a file; their names are none of those `taken`. Raises UserError."""
+    try:
+        with open_regular(path) as file:
+            raw = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise UserError(
+            tr("{name} cannot be read: {why}.").format(name=path.name, why=error.strerror or error)
+        ) from error
+    if len(raw) > _MOST_BYTES:
+        raise UserError(tr("{name} is too large for a list of servers.").format(name=path.name))
+    return parsed(raw.decode("utf-8", "replace"), path.name, taken)
+
+
+def parsed(text: str, name: str, taken: frozenset[str] = frozenset()) -> tuple[Imported, ...]:
+    """The same of a text. JSON with comments and commas before a bracket is read too, as VS Code writes it."""
+    try:
+        found = json.loads(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        plain = _COMMENT.sub(lambda match: match[1] or "", text.lstrip("\ufeff"))
+        try:
+            found = json.loads(_COMMA.sub(lambda match: match[1] or "", plain))
+        except (ValueError, RecursionError) as error:
+            raise UserError(tr("{name} is no JSON file.").format(name=name), str(error)) from error
+    listed = next((found[key] for key in _LISTS if isinstance(found, dict) and key in found), None)
+    if not isinstance(listed, dict):
+        raise UserError(tr("{name} lists no servers of tools: it has no “mcpServers”.").format(name=name))
+    names, servers = set(taken), []
+    for given, what in list(listed.items())[:_MOST_SERVERS]:
+        if isinstance(what, dict) and (one := _server(good_name(str(given), names), what)) is not None:
+            names.add(one.server.name)
+            servers.append(one)
+    if not servers:
+        raise UserError(tr("{name} lists no server that kvdesk could use.").format(name=name))
+    return tuple(servers)
+
+
+def _server(name: str, what: Mapping[str, Any]) -> Imported | None:
+    """None where it has neither a command nor an address."""
+    url = what.get("url") or what.get("serverUrl")
+    if isinstance(url, str) and url.startswith(("http://", "https://")):
+        values = _texts(what.get("headers"))
+        return Imported(ToolServer(name=name, url=storable(url)[:2000], headers=tuple(values)), values)
+    command = what.get("command")
+    if not isinstance(command, str) or not command.strip():
+        return None
+    args = what.get("args") if isinstance(what.get("args"), list) else []
+    values = _texts(what.get("env"))
+    folder = what.get("cwd") if isinstance(what.get("cwd"), str) else ""
+    server = ToolServer(
+        name=name,
+        command=storable(command)[:2000],
+        args=tuple(storable(str(one)) for one in args or ()),
+        folder=storable(folder or "")[:2000],
+        env=tuple(values),
+    )
+    return Imported(server, values)
+
+
+def _texts(given: object) -> dict[str, str]:
+    """Names in order, values as texts."""
+    pairs = given.items() if isinstance(given, dict) else ()
+    return {storable(str(name)): storable(str(value)) for name, value in sorted(pairs, key=str) if value is not None}

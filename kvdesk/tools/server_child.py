@@ -1,0 +1,93 @@
+"""Stands between kvdesk and a local server: starts its command with a cleaned environment, passes lines on both ways,
+and takes the server and all that it started along when kvdesk ends.
+
+The first message has the command, those after it are lines for the server, and an empty one closes its input, upon
+which a server ends by itself. Its errors are this process's, whose end kvdesk keeps (`Child.last_words`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kvdesk.children.entry import Parent
+from kvdesk.values import dataclass
+
+FLAG: Final = "--tool-server"
+MOST_LINE: Final = 16 << 20
+"""Bytes of one message of a server."""
+NOT_FOUND: Final = 127
+_PASSED_ON: Final = frozenset((
+    *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"),
+    *("APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE"),
+    *("PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"),
+))  # fmt: skip
+"""What a server needs of this environment. Keys that other programs have in theirs are not among it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is started, and the variables it gets beside those that all servers get."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    folder: str = ""
+    env: Mapping[str, str] = {}
+
+
+def cleaned(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that every server gets."""
+    return {name: value for name, value in environment.items() if name.upper() in _PASSED_ON}
+
+
+def child_main(parent: Parent, _argv: Sequence[str]) -> int:
+    """Returns the server's exit code, as shells have it."""
+    start: Start = parent.receive_value(Start)
+    env = cleaned(os.environ) | dict(start.env)
+    program = shutil.which(start.command, path=env.get("PATH"))
+    if program is None:
+        sys.stderr.write(f"There is no program {start.command}.\n")
+        return NOT_FOUND
+    folder = start.folder or env.get("HOME") or env.get("USERPROFILE")
+    try:
+        server = subprocess.Popen(
+            [program, *start.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=folder or None
+        )
+    except OSError as error:
+        sys.stderr.write(f"{error}\n")
+        return NOT_FOUND - 1
+    parent.end_with(_end_all)
+    threading.Thread(target=_pass_on, args=(parent, server), daemon=True).start()
+    assert server.stdout is not None
+    while line := server.stdout.readline(MOST_LINE):
+        if not line.endswith(b"\n") and len(line) == MOST_LINE:
+            sys.stderr.write("The server sent a message that is too long.\n")
+            server.kill()
+            break
+        if line.strip():
+            parent.send(line)
+    code = server.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _pass_on(parent: Parent, server: subprocess.Popen[bytes]) -> None:
+    assert server.stdin is not None
+    try:
+        while line := parent.receive():
+            server.stdin.write(line + b"\n")
+            server.stdin.flush()
+        server.stdin.close()
+    except OSError:
+        pass  # it has ended, or closed its input: its output tells
+
+
+def _end_all() -> None:
+    """kvdesk has ended: so does this group. On Windows its job has ended it already."""
+    if sys.platform != "win32":
+        os.killpg(0, signal.SIGKILL)

@@ -1,0 +1,63 @@
+"""A server of the first protocol, written by hand, that keeps no rule: it lies in its list and asks the client for all
+that a server may ask for.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+ASKED = {"sample": "sampling/createMessage", "elicit": "elicitation/create"}
+TOOLS: list[dict[str, Any]] = [
+    {"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}},
+    {"name": "echo", "description": "Another of the same name.", "inputSchema": {"type": "object"}},
+    {"name": "not a name", "inputSchema": {"type": "object"}},
+    {"name": "", "inputSchema": {"type": "object"}},
+    {"name": "flood", "inputSchema": {"type": "object"}},
+    {"name": "sample", "inputSchema": {"type": "object"}},
+    {"name": "elicit", "inputSchema": {"type": "object"}},
+    {"name": "broken", "inputSchema": {"type": "object", "properties": {"a": {"type": "string", "pattern": "(("}}}},
+    {"name": "liar", "description": "d", "inputSchema": {"type": "object"}},
+]
+LIE = {"name": "lie", "inputSchema": {"type": "array", "properties": "none"}}
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def answer(message: dict[str, Any]) -> dict[str, Any]:
+    """The result of a request, or its error."""
+    match message["method"]:
+        case "initialize":
+            info = {"name": "old", "version": "0"}
+            capabilities: dict[str, Any] = {"tools": {}}
+            return {"result": {"protocolVersion": "2024-11-05", "capabilities": capabilities, "serverInfo": info}}
+        case "tools/list":
+            return {"result": {"tools": [*TOOLS, LIE] if "lies" in sys.argv else TOOLS}}
+        case "tools/call":
+            name, arguments = message["params"]["name"], message["params"].get("arguments", {})
+            while name == "flood":
+                send({"method": "notifications/message", "params": {"level": "info", "data": 1}})
+            if name == "liar":
+                return {"result": {"content": "no list", "isError": "perhaps"}}
+            if name in ASKED:
+                send({"id": "mine", "method": ASKED[name], "params": {"messages": [], "maxTokens": 1, "message": "?"}})
+                said = json.loads(sys.stdin.readline())
+                return {"result": {"content": [{"type": "text", "text": said["error"]["message"]}], "isError": True}}
+            return {"result": {"content": [{"type": "text", "text": str(arguments.get("text"))}]}}
+    return {"error": {"code": -32601, "message": "Method not found"}}
+
+
+def main() -> None:
+    print("Welcome! This is no message.", flush=True)  # noqa: T201 - what many servers do
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "method" in message and "id" in message:
+            send({"id": message["id"], **answer(message)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Servers that run: what they offer, their calls, and how each of them can fail."""
+
+from __future__ import annotations
+
+import psutil
+import pytest
+
+pytest.importorskip("mcp")
+
+from kvdesk.tools.client import CallEnded, ToolClients
+from tests.tools.conftest import Heard, local, old
+from tests.tools.server import TOOLS
+
+
+def test_a_server_is_started_lists_its_tools_is_called_and_ended(heard: Heard) -> None:
+    listed = heard.started(local())
+    assert [tool.name for tool in listed.tools] == list(TOOLS)
+    assert listed.tools[0].description == "Says the text again."
+    assert heard.states[-1].version >= "2025-11-25"
+    found = heard.call("echo", text="Grüße")
+    assert (found.text, found.failed) == ("Grüße", False)
+    heard.clients.stop("test")
+    assert heard.until("off").sentence == ""
+    after = heard.call("echo", text="Hi")
+    assert (after.text, after.failed) == ("The server test does not run.", True)
+
+
+def test_an_error_of_a_tool_is_its_result(heard: Heard) -> None:
+    heard.started(local())
+    assert heard.call("fail").text == "No such file."
+    assert heard.call("fail").failed
+
+
+def test_a_server_gets_what_it_needs_of_the_environment_and_its_own_variables(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    heard.started(local(), OWN="1")
+    names = heard.call("environment", most=10_000).text.split()
+    assert {"PATH", "OWN"} <= set(names)
+    assert not {"OPENAI_API_KEY", "KVDESK_HOME", "KVDESK_LANGUAGE"} & set(names)
+
+
+def test_a_long_result_is_cut_and_says_so(heard: Heard) -> None:
+    heard.started(local())
+    assert heard.call("long", most=1000).text == "x" * 1000 + "\n[999,000 more characters were left out]"
+
+
+# --- servers that fail ----------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_hangs_is_ended_and_the_server_goes_on(heard: Heard) -> None:
+    heard.started(local())
+    assert heard.call("hang", seconds=0.2).text == "The tool did not answer within 0.2 seconds."
+    assert heard.call("echo", text="still here").text == "still here"
+
+
+def test_a_server_that_dies_in_a_call_leaves_its_last_words(heard: Heard) -> None:
+    heard.started(local())
+    found = heard.call("die")
+    assert found.failed
+    assert found.text.startswith("The tool failed: ")
+    state = heard.states[-1] if heard.states[-1].state == "failed" else heard.until("failed")
+    assert state.sentence == "It has ended."
+    assert "Its exit code is 3." in state.detail
+    assert "I give up." in state.detail
+
+
+def test_a_server_that_dies_at_its_start_leaves_its_last_words(heard: Heard) -> None:
+    heard.clients.start(local("dies"), {})
+    state = heard.until("failed")
+    assert state.sentence == "It has ended."
+    assert "No configuration." in state.detail
+
+
+def test_a_program_that_does_not_exist_is_named(heard: Heard) -> None:
+    heard.clients.start(local().model_copy(update={"command": "no-such-program-9"}), {})
+    assert "There is no program no-such-program-9." in heard.until("failed").detail
+
+
+def test_a_server_that_says_nothing_can_be_stopped(heard: Heard) -> None:
+    heard.clients.start(local("silent"), {})
+    heard.until("starting")
+    heard.clients.stop("test")
+    heard.until("off")
+
+
+def test_a_server_that_floods_is_ended(heard: Heard) -> None:
+    heard.started(old())
+    assert heard.call("flood").failed
+    state = heard.states[-1] if heard.states[-1].state == "failed" else heard.until("failed")
+    assert state.sentence == "It sent messages without end, and was ended."
+
+
+@pytest.mark.parametrize(("tool", "sentence"), [("sample", "It asked for an answer"), ("elicit", "It asked you")])
+def test_what_a_server_asks_for_is_refused_and_said(heard: Heard, tool: str, sentence: str) -> None:
+    heard.started(old())
+    assert heard.call(tool).failed
+    assert any(state.sentence.startswith(sentence) for state in heard.states), heard.states
+    assert heard.call("echo", text="still here").text == "still here"
+
+
+def test_a_server_of_the_old_protocol_whose_list_is_strange_is_used_as_far_as_it_goes(heard: Heard) -> None:
+    listed = heard.started(old())
+    assert heard.states[-1].version == "2024-11-05"
+    assert [tool.name for tool in listed.tools] == ["echo", "flood", "sample", "elicit", "broken", "liar"]
+    assert listed.tools[4].schema == '{"properties":{},"type":"object"}', "no grammar could follow the other"
+    assert heard.call("liar").text == "The tool failed: It does not keep to the protocol."
+
+
+def test_a_list_that_breaks_the_protocol_is_said(heard: Heard) -> None:
+    heard.clients.start(old("lies"), {})
+    assert heard.until("failed").sentence == "It does not keep to the protocol."
+
+
+# --- ends -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_is_cancelled_tells_nothing(heard: Heard) -> None:
+    heard.started(local())
+    heard.clients.call(99, "test", "hang", {}, 60.0, 100)
+    heard.clients.cancel(99)
+    assert isinstance(heard.call("echo", text="next"), CallEnded)
+
+
+def test_no_process_is_left(heard: Heard) -> None:
+    heard.started(local())
+    children = psutil.Process().children(recursive=True)
+    assert len(children) >= 2, "the one between, and the server"
+    heard.clients.close()
+    _, alive = psutil.wait_procs(children, 10)
+    assert alive == []
+
+
+def test_nothing_is_imported_and_no_thread_made_before_a_server_is_started() -> None:
+    clients = ToolClients(lambda _: None)
+    clients.stop("x")
+    clients.cancel(1)
+    clients.close()
+    assert clients._thread is None
