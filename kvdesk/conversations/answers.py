@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 from kvdesk.cache.reuse.prefix import common_prefix
+from kvdesk.call_format import CallFormat
 from kvdesk.chat import ConversationId, Message, MessageId, TurnStats
 from kvdesk.protocol.chat import TextDelta, TokenLogprobs, TurnStarted
 from kvdesk.protocol.logprobs import pack, places, unknown, unpack
@@ -21,6 +22,7 @@ class RunningAnswer:
     replaces       the answer that was shown before, when this is another one to its question
     before         the answer as it was, when it is continued; `continued`: the ids of its text
     parts, tokens  what has come since; logprobs: of these tokens, where they were asked for
+    form, tools    how it calls tools, and those that it may call
     """
 
     message: Message
@@ -31,6 +33,8 @@ class RunningAnswer:
     tokens: list[int] = field(default_factory=list)
     logprobs: list[TokenLogprobs] = field(default_factory=list)
     clock: ThoughtClock = field(default_factory=ThoughtClock)
+    form: CallFormat | None = None
+    tools: str = ""
 
     def so_far(self) -> Message:
         tokens, thought_ms = (*self.continued, *self.tokens), self.message.thought_ms or self.clock.ms
@@ -83,12 +87,17 @@ class RunningAnswers:
         """An answer is continued: from now on it is `answer`, with the text of `before` so far."""
         self._answers[answer.id] = RunningAnswer(answer, None, before, before.tokens)
 
+    def offer(self, answer: MessageId, tools: str) -> None:
+        """The tools that an answer may call, as in `Generate`."""
+        self._answers[answer].tools = tools
+
     def started(self, event: TurnStarted) -> None:
         """The back end has begun: which ids those of the answer are, so that they mean something after a crash too."""
         if (running := self._answers.get(event.answer)) is None:
             return
         if running.before is not None:
             running.continued = event.continued
+        running.form = event.calls
         if event.vocab:
             nothing = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=event.vocab, marks=event.marks)
             stats = nothing.after(running.before.stats if running.before is not None else None)

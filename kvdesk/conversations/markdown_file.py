@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from kvdesk.chat import Conversation, Message
 from kvdesk.conversations.left_open import closed
+from kvdesk.conversations.tool_steps import without_calls
 
 
 def as_markdown(conversation: Conversation, messages: Sequence[Message]) -> str:
@@ -17,13 +18,22 @@ def as_markdown(conversation: Conversation, messages: Sequence[Message]) -> str:
     if conversation.system_prompt.strip():
         parts += ["## System prompt", closed(conversation.system_prompt.strip())]
     for message in messages:
+        if message.role == "tool":
+            parts += [f"## {call_line(message)}", fenced(message.text)]
+            continue
         who = "You" if message.role == "user" else message.model or "Answer"
-        parts += [f"## {who}", closed(message.text.strip())]
+        parts += [f"## {who}", closed(without_calls(message).strip())]
         for attachment in message.attachments:
             parts += [f"Attached: {attachment.name}", fenced(attachment.text)]
         if message.note:
             parts.append(f"*{message.note}*")
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def call_line(message: Message) -> str:
+    """The call whose result a message is, in one line."""
+    use = message.use
+    return "Tool" if use is None else f"Tool {use.tool}({' '.join(use.arguments.split())})"
 
 
 def fenced(text: str, language: str = "") -> str:

@@ -14,7 +14,8 @@ from kvdesk.chat import (
     new_message_id,
 )
 from kvdesk.conversations.parameters import Parameters
-from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
+from kvdesk.conversations.tool_steps import refusal
+from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn, ToolChoice
 from kvdesk.protocol.logprobs import N_KEPT
 from kvdesk.protocol.prompt import PreviewPrompt
 from kvdesk.settings import Overflow, Sampling, Settings
@@ -51,8 +52,12 @@ def generate(
     messages: Sequence[Message],
     settings: Settings,
     continued: Message | None = None,
+    tools: str = "",
 ) -> Generate:
-    """Answer `messages` as the message `answer`; `continued`: that answer so far, where it is to go on."""
+    """Answer `messages` as the message `answer`; `continued`: that answer so far, where it is to go on. `tools`: that
+    are offered; they may be called until what tools may cost for one question is used up.
+    """
+    may_call = bool(tools) and not refusal(messages, settings.tools)
     return Generate(
         conversation.id,
         answer,
@@ -64,6 +69,8 @@ def generate(
         template=conversation.template,
         continued=None if continued is None else _as_sent(continued),
         n_probs=N_KEPT if settings.token_probabilities else -1,
+        tools=tools,
+        choice=ToolChoice() if may_call else None,
     )
 
 
@@ -73,12 +80,13 @@ def preview(
     draft: QueuedMessage,
     settings: Settings,
     replaced: Message | None = None,
+    tools: str = "",
 ) -> PreviewTurn:
     """What would sending `draft` after the messages `before` cost? `replaced`: it is another version of this one."""
     shown = _question(conversation, draft)
     if replaced is not None:
         shown = replace(shown, role=replaced.role, parent=replaced.parent)
-    turn = _turn(conversation, [*before, shown], draft, settings)
+    turn = _turn(conversation, [*before, shown], draft, settings, tools)
     return replace(turn, replaced=replaced.id if replaced is not None else None)
 
 
@@ -97,6 +105,7 @@ def preview_prompt(
     sample: str,
     settings: Settings,
     number: int = 0,
+    tools: str = "",
 ) -> PreviewPrompt:
     """How would its prompt be with other parameters? After the messages `shown` with what is typed, if something is;
     where there is neither, with `sample`.
@@ -105,8 +114,15 @@ def preview_prompt(
     if not (draft.text.strip() or draft.attachments):
         draft = QueuedMessage("" if shown else sample)
     messages = [*shown, _question(conversation, draft)] if draft.text or draft.attachments else shown
-    turn, now = (_turn(c, messages, draft, settings) for c in (parameters.put_into(conversation), conversation))
+    turn, now = (_turn(c, messages, draft, settings, tools) for c in (parameters.put_into(conversation), conversation))
     return PreviewPrompt(turn, now, number)
+
+
+def next_turn(conversation: Conversation, shown: Sequence[Message], settings: Settings, tools: str) -> PreviewTurn:
+    """The next turn with what is typed; with a greeting where that is nothing and there are no messages."""
+    draft = QueuedMessage(conversation.draft or ("" if shown else "Hello"))
+    messages = [*shown, _question(conversation, draft)] if draft.text else shown
+    return _turn(conversation, messages, draft, settings, tools)
 
 
 def _question(conversation: Conversation, draft: QueuedMessage) -> Message:
@@ -115,7 +131,7 @@ def _question(conversation: Conversation, draft: QueuedMessage) -> Message:
 
 
 def _turn(
-    conversation: Conversation, messages: Sequence[Message], draft: QueuedMessage, settings: Settings
+    conversation: Conversation, messages: Sequence[Message], draft: QueuedMessage, settings: Settings, tools: str
 ) -> PreviewTurn:
     """The next turn, with the draft at the end of the last of the messages."""
     return PreviewTurn(
@@ -128,10 +144,13 @@ def _turn(
         n_typed=len(draft.text),
         template=conversation.template,
         n_attached=tuple(len(attachment_as_read(attachment)) for attachment in draft.attachments),
+        tools=tools,
     )
 
 
-def measure(conversation: Conversation, messages: Sequence[Message], settings: Settings) -> MeasureContext:
+def measure(
+    conversation: Conversation, messages: Sequence[Message], settings: Settings, tools: str = ""
+) -> MeasureContext:
     """How full is its context? A question whose answer failed counts: it is what is asked when it is answered again."""
     shown = list(messages)
     while shown and shown[-1].role == "assistant" and not shown[-1].text:
@@ -144,4 +163,5 @@ def measure(conversation: Conversation, messages: Sequence[Message], settings: S
         conversation.evicted,
         template=conversation.template,
         max_tokens=sampling_of(conversation, settings).max_tokens,
+        tools=tools,
     )

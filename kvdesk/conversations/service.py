@@ -40,9 +40,11 @@ from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.queued_messages import QueuedMessages
 from kvdesk.conversations.removals import Removals
 from kvdesk.conversations.state import ConversationState
+from kvdesk.conversations.toolbox import NoTools, Toolbox, ToolResult
 from kvdesk.conversations.tree import Tree
 from kvdesk.conversations.turns import Turns
 from kvdesk.errors import KvdeskError, guarded
+from kvdesk.protocol.cache import MessageSpans
 from kvdesk.protocol.chat import (
     BackendReady,
     CloseConversation,
@@ -73,6 +75,7 @@ class ConversationService:
 
     submit     gives the back end a command; stop: stops an answer, also while the back end computes
     settings   those that count now: the system prompt of new conversations, sampling, what happens on overflow
+    toolbox    has the tools that answers may call
     read_tree  see `ReadTree`; n_colours: of the palette in which conversations are drawn
     """
 
@@ -83,12 +86,13 @@ class ConversationService:
         settings: Callable[[], Settings],
         read_tree: ReadTree = _nothing_stored,
         n_colours: int = 1,
+        toolbox: Toolbox | None = None,
     ) -> None:
         self._submit, self._settings = submit, settings
         self._read_tree = read_tree
         self._state = ConversationState(n_colours)
         self._known = self._state.known
-        self.turns = Turns(self._state, submit, stop, settings)
+        self.turns = Turns(self._state, submit, stop, settings, toolbox or NoTools())
         self.removals = Removals(self._state, submit)
         self.queued = QueuedMessages(self._state, self.turns)
         self.arrangement = Arrangement(self._state)
@@ -226,6 +230,12 @@ class ConversationService:
         if (known := self._known.get(conversation)) is not None:
             self._state.put(replace(known, overflow=overflow.value))
 
+    def choose_tools(self, conversation: ConversationId, servers: tuple[str, ...]) -> None:
+        """The servers whose tools it may call from its next answer on."""
+        known = self._known.get(conversation)
+        if known is not None and known.tools != servers:
+            self._state.put(replace(known, tools=servers))
+
     def set_parameters(self, conversation: ConversationId, parameters: Parameters) -> None:
         """Another system prompt, sampling or chat template, from its next answer on."""
         known = self._known.get(conversation)
@@ -240,7 +250,8 @@ class ConversationService:
         """
         if (known := self._known.get(conversation)) is not None and self.is_read(conversation):
             shown, settings = self.branch(conversation), self._settings()
-            self._submit(requests.preview_prompt(known, parameters, shown, sample, settings, number))
+            tools = self.turns.offered(known)
+            self._submit(requests.preview_prompt(known, parameters, shown, sample, settings, number, tools))
 
     def keep_draft(self, conversation: ConversationId, text: str) -> None:
         """What is typed and not sent outlives the process."""
@@ -280,7 +291,7 @@ class ConversationService:
             parent = copies[-1].id if copies else None
             copies.append(replace(message, id=new_message_id(), conversation=new.id, parent=parent))
         self._known.put_tree(new.id, Tree(copies))
-        self._state.put_first(Parameters.of(known).put_into(replace(new, leaf=copies[-1].id)))
+        self._state.put_first(Parameters.of(known).put_into(replace(new, leaf=copies[-1].id, tools=known.tools)))
         self._state.tell(MessagesAdded(tuple(copies)))
         return new.id
 
@@ -319,6 +330,13 @@ class ConversationService:
         else:
             self.open(conversation)
 
+    # --- tools --------------------------------------------------------------------------------------------------------
+
+    def tool_ended(self, message: MessageId, result: ToolResult) -> None:
+        """A call that the toolbox was given has a result. On the thread of all other methods."""
+        self.turns.tool_ended(message, result)
+        self.queued.send_due()
+
     # --- events of the back end ---------------------------------------------------------------------------------------
 
     def take(self, events: Iterable[Event]) -> None:
@@ -338,6 +356,8 @@ class ConversationService:
             case TurnEnded():
                 self.turns.end(event)
                 self.queued.turn_ended(event)
+            case MessageSpans() | BackendReady() | SubscriptionDropped():
+                self.turns.take(event)
             case MessagesEvicted():
                 if (known := self._known.get(event.conversation)) is not None:
                     self._state.put(replace(known, evicted=event.evicted))
@@ -348,10 +368,6 @@ class ConversationService:
                 self.queued.model_failed()
             case CommandFailed() if isinstance(event.command, Generate):
                 self.turns.refused(event.command)
-            case BackendReady():
-                self.turns.features = event.features
             case EngineDied():
                 self.turns.interrupt(event.sentence)
                 self.queued.hold_all("engine ended")
-            case SubscriptionDropped():
-                self.turns.begin_anew()

@@ -5,7 +5,8 @@ Owns what a person does with messages. Must never know: when a queued message is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 
 from kvdesk.chat import (
     Conversation,
@@ -14,6 +15,7 @@ from kvdesk.chat import (
     MessageId,
     QueuedMessage,
     Role,
+    ToolUse,
     TurnStats,
     ended_early,
     new_message_id,
@@ -24,17 +26,20 @@ from kvdesk.conversations.changes import AnswerEnded, AnswersGrew, MessagesAdded
 from kvdesk.conversations.collection import now_ms
 from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.titles import propose_title
+from kvdesk.conversations.tool_steps import next_call, refusal, result_fields, with_calls
+from kvdesk.conversations.toolbox import PendingCall, Toolbox, ToolResult
 from kvdesk.conversations.tree import Tree
-from kvdesk.protocol.chat import Generate, TokenLogprobs, TurnEnded, TurnStarted
+from kvdesk.protocol.cache import MessageSpans
+from kvdesk.protocol.chat import BackendReady, Generate, PreviewTurn, TokenLogprobs, TurnEnded, TurnStarted
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.logprobs import alternatives, pack, text_with, unpack
-from kvdesk.protocol.messages import Command
+from kvdesk.protocol.messages import Command, SubscriptionDropped
 from kvdesk.settings import Settings
 from kvdesk.values import replace
 
 
 class Turns:
-    """`submit`, `stop` and `settings` as for `ConversationService`."""
+    """`submit`, `stop`, `settings` and `toolbox` as for `ConversationService`."""
 
     def __init__(
         self,
@@ -42,7 +47,9 @@ class Turns:
         submit: Callable[[Command], None],
         stop: Callable[[MessageId], None],
         settings: Callable[[], Settings],
+        toolbox: Toolbox,
     ) -> None:
+        self._toolbox = toolbox
         self._state, self._known, self._answers = state, state.known, state.answers
         self._submit, self._stop, self._settings = submit, stop, settings
         self.model_name = ""  # of the model that is open: it writes the next answers
@@ -75,12 +82,14 @@ class Turns:
         return self._ask(conversation)
 
     def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
-        """`n` new answers beside the last one, made together: all stay, as branches of the same question."""
+        """`n` new answers beside the last one, made together: all stay, as branches of the same question. Several call
+        no tools: only what is shown goes on by itself.
+        """
         branch = self._state.branch(conversation)
         if not self._state.is_answered(conversation) and branch and branch[-1].role == "assistant":
             for _ in range(n):
                 self._state.cut_branch(conversation, branch[-1].parent)
-                self._ask(conversation, replaces=branch[-1].id)
+                self._ask(conversation, replaces=branch[-1].id, may_call=n == 1)
 
     def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> MessageId | None:
         """Go on with an answer where it ended (None: the last one), if it ended early (`kvdesk.chat.ended_early`) and
@@ -104,8 +113,7 @@ class Turns:
         self._known.put_tree(conversation, Tree()).put(answer)
         self._state.put_first(replace(self._known[conversation], updated_ms=now_ms()))
         self._state.tell(MessagesChanged((answer,)))
-        known = self._known[conversation]
-        self._submit(requests.generate(known, answer.id, branch[:-1], self._settings(), continued=before))
+        self._generate(conversation, answer.id, branch[:-1], continued=before)
         return answer.id
 
     def edit_answer(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
@@ -114,7 +122,7 @@ class Turns:
         old = tree.get(message) if tree is not None else None
         if old is None or old.role != "assistant" or not text.strip() or self._state.is_answered(conversation):
             return None
-        edited = _version(replace(old, text=text, probabilities=b""))
+        edited = _version(replace(old, text=text, probabilities=b"", fields=""))
         self._state.cut_branch(conversation, old.parent)
         self._put_new(edited)
         return edited.id
@@ -145,15 +153,21 @@ class Turns:
             self._state.tell(MessagesChanged((changed,)))
 
     def stop(self, conversation: ConversationId) -> None:
-        """Stop its running answers."""
-        for answer in self._answers.of(conversation):
-            self._stop(answer)
+        """Stop its running answers and calls."""
+        for running in self._running(conversation):
+            if running.message.role == "tool":
+                self._toolbox.cancel(running.message.id)
+                self._answers.end(running.message.id)
+                self._put_ended(replace(running.message, state="stopped"))
+            else:
+                self._stop(running.message.id)
 
     def drop(self, conversation: ConversationId) -> None:
-        """Stop its running answers and forget them: nothing more is told of them."""
-        for answer in self._answers.of(conversation):
-            self._stop(answer)
-            self._answers.end(answer)
+        """Stop its running answers and calls and forget them: nothing more is told of them."""
+        for running in self._running(conversation):
+            self._toolbox.cancel(running.message.id)
+            self._stop(running.message.id)
+            self._answers.end(running.message.id)
 
     def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
         """Show the newest branch that goes through a message; not while an answer is running."""
@@ -177,7 +191,14 @@ class Turns:
         before = self._state.branch(conversation)
         if old is not None:
             before = tree.branch(old.parent) if old.parent is not None else []
-        self._submit(requests.preview(known, before, draft, self._settings(), old))
+        self._submit(requests.preview(known, before, draft, self._settings(), old, self.offered(known)))
+
+    def priced(self, known: Conversation) -> PreviewTurn | None:
+        """Its next turn, of which servers of tools are priced; None while it is not read."""
+        if not self._state.is_read(known.id):
+            return None
+        shown = [message for message in self._state.branch(known.id) if message.text or message.role != "assistant"]
+        return requests.next_turn(known, shown, self._settings(), self.offered(known))
 
     def preview_token(self, conversation: ConversationId, message: MessageId, at: int) -> None:
         """Ask what `take_token` would cost there: the same for every token."""
@@ -197,9 +218,19 @@ class Turns:
             return
         known, shown = self._known[conversation], self._state.branch(conversation)
         if known.leaf not in self._answers.of(conversation):  # others may still be written
-            self._submit(requests.measure(known, shown, self._settings()))
+            self._submit(requests.measure(known, shown, self._settings(), self.offered(known)))
 
     # --- what the back end says ---------------------------------------------------------------------------------------
+
+    def take(self, event: MessageSpans | BackendReady | SubscriptionDropped) -> None:
+        """What concerns no single answer."""
+        match event:
+            case MessageSpans():
+                self._count_results(event)
+            case BackendReady():
+                self.features = event.features
+            case SubscriptionDropped():
+                self._begin_anew()
 
     def started(self, event: TurnStarted) -> None:
         """The answer begins."""
@@ -222,10 +253,13 @@ class Turns:
         else:
             stats = event.stats.after(running.before.stats if running.before is not None else None)
             ended = replace(running.final(), state=event.state, stats=stats, note=event.note, finish=event.finish)
+            if event.state == "complete" and not event.finish and running.tools:
+                ended = with_calls(ended, running.form, json.loads(running.tools))
             self._put_ended(ended)
         self._state.put(replace(self._known[event.conversation], updated_ms=now_ms()))
+        self._go_on(event.conversation)
 
-    def begin_anew(self) -> None:
+    def _begin_anew(self) -> None:
         """The texts of all running answers come again from the beginning."""
         for conversation in self._answers.begin_anew():
             self._state.tell_branch(conversation)
@@ -238,18 +272,88 @@ class Turns:
     def interrupt(self, note: str) -> None:
         """No more text will come: what runs ends here."""
         for running in list(self._answers):
+            self._toolbox.cancel(running.message.id)
             self._answers.end(running.message.id)
             self._put_ended(replace(running.final(), state="interrupted", note=note))
 
+    # --- tools --------------------------------------------------------------------------------------------------------
+
+    def offered(self, known: Conversation) -> str:
+        """The tools that its next answer is offered, as in `Generate`."""
+        return self._toolbox.offered(known) if Feature.TOOLS in self.features else ""
+
+    def tool_ended(self, message: MessageId, result: ToolResult) -> None:
+        """The call whose result this message is has one; nothing where it was stopped meanwhile."""
+        running = self._answers.end(message)
+        if running is None or running.message.use is None:
+            return
+        use = replace(running.message.use, ms=result.ms, failed=result.failed)
+        self._put_ended(replace(running.message, text=result.text, state="complete", use=use))
+        self._go_on(running.message.conversation)
+
+    def _count_results(self, event: MessageSpans) -> None:
+        """How many tokens results are where the model reads them: as many cells as they have."""
+        if (tree := self._known.tree(event.conversation)) is None:
+            return
+        for span in event.spans:
+            message = tree.get(span.message)
+            if message is not None and message.use is not None and not message.use.n_tokens:
+                counted = replace(message, use=replace(message.use, n_tokens=span.p1 - span.p0))
+                tree.put(counted)
+                self._state.tell(MessagesChanged((counted,)))
+
+    def _go_on(self, conversation: ConversationId) -> None:
+        """The next call of the answer at the end of the shown branch, or an answer to the results of all its calls."""
+        branch = self._state.branch(conversation)
+        if not branch or self._state.is_answered(conversation) or branch[-1].state != "complete":
+            return
+        call = next_call(branch)
+        if call is None:
+            if branch[-1].role == "tool":
+                self._ask(conversation)
+            return
+        server = self._toolbox.server_of(self._known[conversation], call.name)
+        use = ToolUse(server, call.name, call.arguments)
+        message = Message(new_message_id(), conversation, branch[-1].id, "tool", "", "streaming", created_ms=now_ms())
+        message = replace(message, fields=result_fields(call), use=use)
+        self._answers.start(message, None)
+        self._put_new(message)
+        if why := refusal(branch, self._settings().tools, call):
+            self.tool_ended(message.id, ToolResult(why, failed=True))
+        else:
+            self._toolbox.begin(PendingCall(message.id, conversation, call.name, call.arguments))
+
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _ask(self, conversation: ConversationId, replaces: MessageId | None = None) -> MessageId:
+    def _running(self, conversation: ConversationId) -> list[RunningAnswer]:
+        return [running for running in self._answers if running.message.conversation == conversation]
+
+    def _ask(
+        self, conversation: ConversationId, replaces: MessageId | None = None, *, may_call: bool = True
+    ) -> MessageId:
         """Ask for an answer to the conversation as it is."""
         asked = self._state.branch(conversation)
         answer = self._add(conversation, "assistant", QueuedMessage(""), asked[-1].id, replaces=replaces)
-        known = self._known[conversation]
-        self._submit(requests.generate(known, answer.id, asked, self._settings()))
+        self._generate(conversation, answer.id, asked, may_call=may_call)
         return answer.id
+
+    def _generate(
+        self,
+        conversation: ConversationId,
+        answer: MessageId,
+        asked: Sequence[Message],
+        *,
+        continued: Message | None = None,
+        may_call: bool = True,
+    ) -> None:
+        known = self._known[conversation]
+        tools = self.offered(known)
+        command = requests.generate(known, answer, asked, self._settings(), continued=continued, tools=tools)
+        if not may_call:
+            command = replace(command, choice=None)
+        if command.choice is not None:
+            self._answers.offer(answer, tools)
+        self._submit(command)
 
     def _add(
         self,

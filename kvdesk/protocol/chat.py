@@ -178,7 +178,7 @@ class PreviewTurn:
     """What would answering `messages` cost, of which the last is not sent yet? Answered by `TurnPreview`; by nothing
     where it cannot be said, and without `Feature.PREVIEW`.
 
-    overflow, n_keep, evicted, template: as in `Generate`; max_tokens: most tokens of the answer (`Sampling`)
+    overflow, n_keep, evicted, template, tools: as in `Generate`; max_tokens: most tokens of the answer (`Sampling`)
     n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
     before it in the same message), 0: all of them; n_attached: characters of each attachment that stands before those
     replaced: the message that the draft is another version of; an answer is priced up to its own end
@@ -196,6 +196,7 @@ class PreviewTurn:
     n_attached: tuple[int, ...] = ()
     replaced: MessageId | None = None
     continued: Message | None = None
+    tools: str = ""
 
     @property
     def text(self) -> str:
@@ -216,6 +217,7 @@ class MeasureContext:
     evicted: EvictedMessages = NONE_EVICTED
     template: str = ""
     max_tokens: int = 1024
+    tools: str = ""
 
 
 @dataclass(frozen=True, slots=True)

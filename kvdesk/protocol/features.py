@@ -22,6 +22,7 @@ class Feature(StrEnum):
     AUDIT = "audit"  # comparing what is shown with the engine's own state
     BLOCK_MAP = "block map"  # the hashed blocks of its prefix cache, as its events tell
     REBUILD = "rebuild"  # another context for the same model
+    TOOLS = "tools"  # answers of a chat can call tools
 
 
 OF_ENGINE: Final = frozenset(Feature) - {Feature.BLOCK_MAP}
@@ -38,5 +39,6 @@ MISSING: Final[Mapping[Feature, str]] = {
     Feature.AUDIT: marked("The cache of this engine cannot be audited."),
     Feature.BLOCK_MAP: marked("This engine does not tell of blocks."),
     Feature.REBUILD: marked("This engine makes its context by itself."),
+    Feature.TOOLS: marked("Chats with this engine call no tools."),
 }
 """What is said where a back end does not have it."""

@@ -13,6 +13,8 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from kvdesk.chat import Conversation, Message, storable
+from kvdesk.conversations.markdown_file import call_line
+from kvdesk.conversations.tool_steps import without_calls
 from kvdesk.conversations.tree import Tree
 from kvdesk.reasoning import ReasoningMarks, parts_of
 from kvdesk.translation import tr
@@ -71,9 +73,13 @@ def _section(conversation: Conversation) -> str:
 
 
 def _article(message: Message) -> str:
+    if message.role == "tool":
+        summary = escape(call_line(message))
+        result = f"<details><summary>{summary}</summary><pre>{_plain(message.text)}</pre></details>"
+        return f'<article class="answer">\n{result}\n</article>'
     is_person = message.role == "user"
     who = tr("You") if is_person else message.model or tr("Answer")
-    body = _plain(message.text) if is_person else _answer(message.text, message.marks)
+    body = _plain(message.text) if is_person else _answer(without_calls(message), message.marks)
     for attachment in message.attachments:
         body += f"<details><summary>{_plain(attachment.name)}</summary><pre>{_plain(attachment.text)}</pre></details>"
     note = f"\n<footer>{_plain(message.note)}</footer>" if message.note else ""

@@ -293,22 +293,25 @@ class OverflowManager:
             return NONE_EVICTED
         if _kept_first_tokens(evicted, asked.messages) != policy.keeps_first_tokens:
             return NONE_EVICTED
-        whole = self._prompts.prompt(asked.messages, asked.template)
+        whole = self._rendered(asked, asked.messages)
         return NONE_EVICTED if len(whole.tokens) + n_answer + self._n_ctx // RESERVE <= self._n_ctx else evicted
 
     def _prompt(self, asked: Asked, evicted: EvictedMessages) -> Prompt:
         if evicted == NONE_EVICTED:
-            tools, variables = (asked.tools, asked.variables) if isinstance(asked, Generate) else ("", "")
-            return self._prompts.prompt(asked.messages, asked.template, tools, variables)
+            return self._rendered(asked, asked.messages)
         if not policy_of(asked.overflow).keeps_first_tokens:
             left = [m for m in asked.messages if m.id not in evicted.messages]
-            return self._prompts.prompt(left, asked.template)
-        whole = self._prompts.prompt(asked.messages, asked.template)
+            return self._rendered(asked, left)
+        whole = self._rendered(asked, asked.messages)
         ends = [place.end for place in whole.places if place.message in evicted.messages]
         if evicted.partial is not None:
             answer, n = evicted.partial
             ends += [min(p.first + n, p.end) for p in whole.places if p.message == answer]
         return _without(whole, Situation((), 0, 0, 0, asked.n_keep).n_sinks, max(ends, default=0))
+
+    def _rendered(self, asked: Asked, messages: Sequence[Message]) -> Prompt:
+        variables = asked.variables if isinstance(asked, Generate) else ""
+        return self._prompts.prompt(messages, asked.template, asked.tools, variables)
 
     def _situation(self, asked: Asked, whole: Prompt, n_held: int, *, answering: bool) -> Situation:
         """A message's tokens end with its own text, so the template's marks between two belong to the later one. What a
