@@ -122,7 +122,7 @@ class Turns:
         old = tree.get(message) if tree is not None else None
         if old is None or old.role != "assistant" or not text.strip() or self._state.is_answered(conversation):
             return None
-        edited = _version(replace(old, text=text, probabilities=b"", fields=""))
+        edited = _version(replace(old, text=text, probabilities=b""))
         self._state.cut_branch(conversation, old.parent)
         self._put_new(edited)
         return edited.id
@@ -402,7 +402,7 @@ def _version(old: Message) -> Message:
         stats = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=old.stats.vocab, marks=old.stats.marks)
     return replace(
         old, id=new_message_id(), state="complete", stats=stats, note="", created_ms=now_ms(), finish="edited",
-        pinned=False,
+        pinned=False, fields="",
     )  # fmt: skip
 
 

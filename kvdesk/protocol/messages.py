@@ -31,7 +31,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import Operate, PreviewCompaction
-from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PromptCommand, PromptEvent, Tokenize
+from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PriceTools, PromptCommand, PromptEvent, Tokenize
 from kvdesk.values import dataclass
 
 Command = ChatCommand | CacheCommand | PromptCommand
@@ -46,7 +46,7 @@ def feature_of(command: Command) -> Feature:
             return Feature.CHAT
         case PreviewTurn() | MeasureContext():
             return Feature.PREVIEW
-        case PreviewPrompt() | Tokenize() | Detokenize():
+        case PreviewPrompt() | Tokenize() | Detokenize() | PriceTools():
             return Feature.PROMPT_VIEW
         case UsePolicy():
             return Feature.CACHE_POLICY
@@ -64,7 +64,7 @@ def feature_of(command: Command) -> Feature:
 
 def is_wish(command: Command) -> bool:
     """Whether nobody waits for an answer: a back end without its feature may pass over it in silence."""
-    questions = PreviewTurn | MeasureContext | PreviewPrompt | PreviewContext | PreviewCompaction
+    questions = PreviewTurn | MeasureContext | PreviewPrompt | PriceTools | PreviewContext | PreviewCompaction
     return isinstance(command, questions | UsePolicy | Watch | DropMessages)
 
 

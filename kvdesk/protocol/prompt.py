@@ -105,5 +105,48 @@ class Tokenized:
     problem: str = ""
 
 
-PromptCommand = PreviewPrompt | Tokenize | Detokenize
-PromptEvent = PromptPreview | Tokenized
+@dataclass(frozen=True, slots=True)
+class PriceTools:
+    """What do the schemas of servers of tools cost in the prompt of `turn`? Answered by `ToolsPriced`, always.
+
+    turn     with the tools of all servers
+    without  by the name of a server, the tools of all others, as in `Generate`
+    number   comes back with the answer
+    """
+
+    turn: PreviewTurn
+    without: tuple[tuple[str, str], ...]
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPrice:
+    """Of one server.
+
+    n_tokens    that the prompt has more with it; ms: what reading those takes, None while nothing was measured
+    p0, p1      positions [p0, p1) of the prompt in which its schemas are
+    n_again     tokens behind them, read again when the server is switched off or on; again_ms: what that takes
+    """
+
+    server: str
+    n_tokens: int
+    p0: int
+    p1: int
+    n_again: int
+    ms: float | None = None
+    again_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsPriced:
+    """The price of each server, in tokens of the prompt and of a context of `n_ctx`. `problem`: why there is none."""
+
+    conversation: ConversationId
+    number: int
+    prices: tuple[ToolPrice, ...] = ()
+    n_ctx: int = 0
+    problem: str = ""
+
+
+PromptCommand = PreviewPrompt | Tokenize | Detokenize | PriceTools
+PromptEvent = PromptPreview | Tokenized | ToolsPriced

@@ -61,7 +61,7 @@ from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.model import Endpoint, LocalFile
 from kvdesk.protocol.operations import Operate, PreviewCompaction
-from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PromptPreview, Tokenize
+from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PriceTools, PromptPreview, Tokenize, ToolsPriced
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import replace
@@ -77,6 +77,7 @@ Question = (
     | PreviewTurn
     | MeasureContext
     | PreviewPrompt
+    | PriceTools
     | Tokenize
     | Detokenize
     | VerifyConversation
@@ -227,6 +228,8 @@ class Engine:
                 self._count(command)
             case PreviewPrompt():
                 self._preview_prompt(command)
+            case PriceTools():
+                self._price_tools(command)
             case Tokenize() | Detokenize():
                 self._emit(tokenized(self.session.loaded.prompts if self.session is not None else None, command))
             case VerifyConversation():
@@ -402,6 +405,13 @@ class Engine:
         if prompts is not None:
             prompts.begin()  # a template of the chat's own comes next, as a rule
         self._emit(preview)
+
+    def _price_tools(self, command: PriceTools) -> None:
+        """What is wrong is said in the answer: nobody has sent anything yet."""
+        try:
+            self._emit(self._require().runtime.previews.tools(command))
+        except UserError as error:
+            self._emit(ToolsPriced(command.turn.conversation, command.number, problem=str(error)))
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

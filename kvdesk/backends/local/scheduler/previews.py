@@ -18,6 +18,7 @@ from kvdesk.backends.local.scheduler.overflow_manager import MOST_CHARACTERS, Co
 from kvdesk.backends.local.scheduler.overflow_move import move_for
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.cache.compaction import plan_compaction
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message
 from kvdesk.errors import ContextError, PromptError, RefusedCall, UserError
 from kvdesk.library.estimate import available_bytes, check_fits, estimate
@@ -28,7 +29,7 @@ from kvdesk.policies.tuned import RESERVE
 from kvdesk.protocol.cache import ContextPreview
 from kvdesk.protocol.chat import ContextUse, Generate, MeasureContext, PreviewTurn, TurnPreview
 from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction
-from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview, PromptToken
+from kvdesk.protocol.prompt import PreviewPrompt, PriceTools, PromptPreview, PromptToken, ToolPrice, ToolsPriced
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
@@ -217,6 +218,34 @@ class Previews:
         n_again = max(0, found.n_prefill - now.n_prefill)
         shown = replace(shown, n_cached=found.n_reused, n_again=n_again, again_ms=again_ms)
         return _with_tokens(shown, self._context.model.vocab, tokens)
+
+    def tools(self, asked: PriceTools) -> ToolsPriced:
+        """What the schemas of each server take, where they are, and what is read again without them. Raises
+        PromptError, TemplateError.
+        """
+        n_ctx, costs, n_batch = self._context.n_ctx_seq, self._speed_model.costs, self._context.n_batch
+        if len(asked.turn.tools) > MOST_CHARACTERS * n_ctx:
+            raise PromptError(tr("The schemas of these tools are far longer than the context."))
+        whole = _asked_tokens(asked.turn, self._chats().now(asked.turn)[0])
+        prices = []
+        for server, others in asked.without:
+            turn = replace(asked.turn, tools=others)
+            rest = _asked_tokens(turn, self._chats().now(turn)[0])
+            n, start = len(whole) - len(rest), common_prefix(whole, rest)
+            end = len(whole) - min(common_prefix(whole[::-1], rest[::-1]), len(rest) - start)
+            n_again = len(rest) - start
+            prices.append(
+                ToolPrice(
+                    server,
+                    n,
+                    start,
+                    end,
+                    n_again,
+                    ms=costs.reading_ms(max(n, 0), start, n_batch),
+                    again_ms=costs.reading_ms(n_again, start, n_batch),
+                )
+            )
+        return ToolsPriced(asked.turn.conversation, asked.number, tuple(prices), n_ctx)
 
 
 def _with_tokens(shown: PromptPreview, vocab: Vocab, tokens: list[int]) -> PromptPreview:
