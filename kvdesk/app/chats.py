@@ -29,6 +29,7 @@ from kvdesk.conversations.changes import (
     ReadFailed,
 )
 from kvdesk.conversations.service import ConversationService
+from kvdesk.conversations.toolbox import Toolbox
 from kvdesk.errors import KvdeskError, guarded
 from kvdesk.protocol.messages import Event
 from kvdesk.session import Store
@@ -43,12 +44,14 @@ class Chats(QObject):
 
     _tree_read = Signal(str, object)
 
-    def __init__(self, parent: QObject, session: Store, worker: Worker, store: StoreWriter) -> None:
+    def __init__(
+        self, parent: QObject, session: Store, worker: Worker, store: StoreWriter, toolbox: Toolbox | None = None
+    ) -> None:
         super().__init__(parent)
         self._session, self._store = session, store
         self._collected: list[Change] | None = None  # what an event changed that is being applied
         self.service = ConversationService(
-            worker.send, worker.stop, lambda: session.settings.current, self._read_tree, N_COLOURS
+            worker.send, worker.stop, lambda: session.settings.current, self._read_tree, N_COLOURS, toolbox
         )
         self._stored = StoreListener(store)
         self.service.subscribe(self._stored)

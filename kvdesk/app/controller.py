@@ -29,6 +29,7 @@ from kvdesk.app.serving import Serving
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.app.state_windows import StateWindows
+from kvdesk.app.tools import Tools
 from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import UserError, guarded
@@ -94,8 +95,10 @@ class Controller(QObject):
         self._database = store
         self._marker = marker
         self._settings = settings = window.store.settings
-        self.chats = Chats(self, window.store, worker, store)
-        self.conversations = self.chats.service
+        keys = keys or ServerKeys(paths.keys_file())
+        self.tools = Tools(window, keys, worker.send)
+        self.chats = Chats(self, window.store, worker, store, self.tools)
+        self.conversations = self.tools.service = self.chats.service
         self.deletions = Deletions(self, window.store, self.chats)
         self.branches = Branches(window, self.chats)
         self.search = Search(window, store, self.chats)
@@ -106,7 +109,6 @@ class Controller(QObject):
         self.saver = JournalSaver(self, window.store.notify)
         self.help = HelpDesk(window, worker, self.chats)
         self._silence = Silence(self, window.store, worker)
-        keys = keys or ServerKeys(paths.keys_file())
         self.servers = Servers(window, keys, settings, self.open_server)
         self.serving = Serving(window, lambda: worker.host, settings)
         self._listeners: tuple[Callable[[Event], None], ...] = ()  # until it is furnished
@@ -161,6 +163,7 @@ class Controller(QObject):
             self.first.apply,
             self.servers.apply,
             self.serving.apply,
+            self.tools.apply,
         )
         window.rooms.when_made("models", self.downloads.connect_page)
 
@@ -205,6 +208,7 @@ class Controller(QObject):
         self.conversations.queued.close()
         self._silence.close()
         for ended in (
+            self.tools.close,
             self.serving.close,
             self.deletions.finish,
             self.laboratory.close,

@@ -14,7 +14,14 @@ from kvdesk.chat import Attachment, ConversationId, MessageId
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.messages import Command
 from kvdesk.protocol.operations import HandOperation, Operate
-from kvdesk.session.features import HubCommands, LabCommands, ModelCommands, ServeCommands, ServerCommands
+from kvdesk.session.features import (
+    HubCommands,
+    LabCommands,
+    ModelCommands,
+    ServeCommands,
+    ServerCommands,
+    ToolCommands,
+)
 from kvdesk.settings import ContextSettings, Overflow
 from kvdesk.values import dataclass
 
@@ -42,6 +49,7 @@ class Commands:
     def __init__(self) -> None:
         self.lab, self.models, self.hub = LabCommands(), ModelCommands(), HubCommands()
         self.servers, self.serving = ServerCommands(), ServeCommands()
+        self.tools = ToolCommands()
 
     # --- answers ------------------------------------------------------------------------------------------------------
 

@@ -5,10 +5,12 @@ Their controllers in `kvdesk.app` carry it out. These classes do nothing, as `Co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from kvdesk.settings import KnownServer
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.settings import KnownServer, ToolGrant, ToolServer
 
 if TYPE_CHECKING:
     from kvdesk.protocol.experiment import Request
@@ -96,6 +98,41 @@ class ServerCommands:
 
     def read_key(self, url: str) -> None:
         """Ask for the key of a known server: `ConnectSection.show_key`."""
+
+
+ToolDecision = Literal["once", "tool", "server", "deny"]
+"""Of a person about a call: allowed once, this tool for good, all tools of this server for good, not allowed."""
+
+
+class ToolCommands:
+    """Of servers of tools, by their names."""
+
+    def start(self, name: str) -> None:
+        """Start a server, or connect to it; a person is asked first where that was not allowed for good."""
+
+    def stop(self, name: str) -> None:
+        """End it."""
+
+    def add(self, server: ToolServer, values: Mapping[str, str]) -> None:
+        """Add a server, or replace that of its name. values: of its variables or headers; they are kept as keys."""
+
+    def forget(self, name: str) -> None:
+        """It is not listed any more, and what was allowed to it is not allowed."""
+
+    def import_file(self, path: Path) -> None:
+        """Add the servers that another program's file lists."""
+
+    def leave_out(self, name: str, tools: tuple[str, ...]) -> None:
+        """These tools of it are offered to no chat."""
+
+    def revoke(self, grant: ToolGrant) -> None:
+        """Ask again from now on."""
+
+    def switch(self, conversation: ConversationId, name: str, *, on: bool) -> None:
+        """Whether a chat's answers may call its tools."""
+
+    def decide(self, message: MessageId, decision: ToolDecision) -> None:
+        """Answer the question about the call whose result this message is."""
 
 
 class ServeCommands:

@@ -14,7 +14,9 @@ from kvdesk.protocol.chat import ContextUse
 from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
 from kvdesk.protocol.model import ModelInfo
 from kvdesk.protocol.operations import Capability
+from kvdesk.protocol.prompt import ToolPrice
 from kvdesk.session.changed import Range, Served
+from kvdesk.tools.servers import ServerState, Tool
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.measurements import Measurements
@@ -60,6 +62,15 @@ class History:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class ToolQuestion:
+    """A call that waits for a person: the names of server and tool, and the JSON text of the arguments."""
+
+    server: str
+    tool: str
+    arguments: str
+
+
 class State:
     """The fields are changed by `Store` alone."""
 
@@ -98,6 +109,11 @@ class State:
         self.rebuilding = False  # another context is being made
         self.unsaved = ""  # what the disk does not take, as a sentence
         self.served = Served()
+        self.tool_states: Mapping[str, ServerState] = {}  # by name; those that never ran are not among them
+        self.tool_lists: Mapping[str, tuple[Tool, ...]] = {}  # what each server offered last
+        self.tool_questions: Mapping[MessageId, ToolQuestion] = {}  # by the message of the result
+        self.tool_prices: Mapping[str, ToolPrice] = {}  # of each server in a chat that has no other
+        self.chat_prices: Mapping[str, ToolPrice] = {}  # of those that the shown chat has, in its prompt
         self.has_embedded = False  # the model that comes with kvdesk is installed
         self.is_toy = False  # that model is open
 

@@ -45,10 +45,12 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.operations import Operate
+from kvdesk.protocol.prompt import ToolPrice
 from kvdesk.session.changed import Changed, MessageChange, Notice, Problem, Range, Served, Tone, Update
 from kvdesk.session.settings_store import Save, SettingsStore
-from kvdesk.session.state import MAX_LEASES, History, State
+from kvdesk.session.state import MAX_LEASES, History, State, ToolQuestion
 from kvdesk.settings import Settings
+from kvdesk.tools.servers import ServerState, Tool
 from kvdesk.values import replace
 from kvdesk.viewmodel.readout import cells_of_owners
 
@@ -198,6 +200,23 @@ class Store(State):
         """Positions `[p0, p1)` of a sequence for an operation by hand; -1: start, end."""
         self.range = Range(seq_id, p0, p1)
         self._tell(Changed.RANGE)
+
+    def show_tools(
+        self,
+        *,
+        states: Mapping[str, ServerState] | None = None,
+        lists: Mapping[str, tuple[Tool, ...]] | None = None,
+        questions: Mapping[MessageId, ToolQuestion] | None = None,
+        prices: Mapping[str, ToolPrice] | None = None,
+        chat_prices: Mapping[str, ToolPrice] | None = None,
+    ) -> None:
+        """What is known of tools now; None: as it was."""
+        self.tool_states = self.tool_states if states is None else states
+        self.tool_lists = self.tool_lists if lists is None else lists
+        self.tool_questions = self.tool_questions if questions is None else questions
+        self.tool_prices = self.tool_prices if prices is None else prices
+        self.chat_prices = self.chat_prices if chat_prices is None else chat_prices
+        self._tell(Changed.TOOLS)
 
     def begin_rebuild(self) -> None:
         """The wait for `ContextReady` or `CommandFailed` begins."""

@@ -253,6 +253,7 @@ class ChatPane(QWidget):
         self.attachments.show(is_other=is_other)
         self.queue.show_queue()
         self.header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
+        self.header.show_tools(conversation.tools if conversation else ())
         self._show_overflow()
         if is_other:
             self._set_messages(())

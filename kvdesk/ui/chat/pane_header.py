@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -14,6 +15,9 @@ from kvdesk.ui.chat.overflow_choice import OverflowChoice
 from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.kit import Kit
+
+if TYPE_CHECKING:
+    from kvdesk.ui.tools.tools_choice import ToolsChoice
 
 ONE_LINE_PX: Final = 760  # from here on a title of the usual length and the name of a model have room in one line
 _BESIDE: Final = QBoxLayout.Direction.LeftToRight
@@ -27,6 +31,8 @@ class PaneHeader(QWidget):
 
     def __init__(self, kit: Kit) -> None:
         super().__init__()
+        self._kit = kit
+        self._choice: ToolsChoice | None = None  # made when it is opened
         theme = self._theme = kit.theme
         sidebar = IconButton(theme, "sidebar", tr("Show or hide the chats"), tr("Chats (Ctrl+B)"))
         sidebar.setObjectName("sidebarButton")
@@ -47,6 +53,8 @@ class PaneHeader(QWidget):
         self.model = ModelChip(kit)
         self.parameters = ParametersButton(theme)
         self.parameters.clicked.connect(kit.act("chat.parameters"))
+        self.tools = IconButton(theme, "tools", tr("Tools of this chat"), tr("Tools of this chat"))
+        self.tools.clicked.connect(kit.act("chat.tools"))
         self.overflow = OverflowChoice(self._more)
         self._names = QBoxLayout(_BESIDE)
         self._names.setSpacing(8)
@@ -57,7 +65,7 @@ class PaneHeader(QWidget):
         row.setSpacing(8)
         row.addWidget(sidebar, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(self._names, 1)
-        for icon in (self._branches, self.parameters, inspector, self._more):
+        for icon in (self._branches, self.tools, self.parameters, inspector, self._more):
             row.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
         for button in self.findChildren(QAbstractButton):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # after a click one goes on in the message box
@@ -81,6 +89,27 @@ class PaneHeader(QWidget):
     def set_title(self, title: str, is_new: bool) -> None:
         self._title.setText(title or (tr("New chat") if is_new else ""))
         set_tone(self._title, "" if title else "secondary")
+
+    def show_tools(self, servers: Sequence[str]) -> None:
+        """The servers whose tools the chat has."""
+        names = ", ".join(servers)
+        self.tools.set_ink("accent" if servers else "secondary")
+        self.tools.setToolTip(tr("Tools of this chat: {names}").format(names=names or tr("none")))
+        self.tools.setAccessibleDescription(names)
+
+    @property
+    def tools_choice(self) -> ToolsChoice:
+        """The choice of the chat's tools."""
+        if self._choice is None:
+            from kvdesk.ui.tools.tools_choice import ToolsChoice
+
+            self._choice = ToolsChoice(self._kit, self.tools)
+        return self._choice
+
+    @Slot()
+    def choose_tools(self) -> None:
+        """Show the choice of the chat's tools."""
+        self.tools_choice.choose()
 
     @Slot()
     def _on_more_clicked(self) -> None:

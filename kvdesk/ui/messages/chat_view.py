@@ -11,13 +11,16 @@ from PySide6.QtCore import QPoint, Signal, Slot
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from kvdesk.chat import Message, MessageId, finish_of
+from kvdesk.conversations.tool_steps import spent
 from kvdesk.protocol.chat import Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnPreview, TurnStarted
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.text_chunks import PIECE_LINES
-from kvdesk.ui.messages.message_list import GAP_PX, MessageList
+from kvdesk.ui.messages.message_list import GAP_PX, Gradual, MessageList
 from kvdesk.ui.messages.message_menu import message_menu
 from kvdesk.ui.messages.message_widget import MessageWidget
+from kvdesk.ui.tools.tool_message import ToolMessage
+from kvdesk.ui.tools.words import budget_text
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.values import replace
@@ -176,6 +179,8 @@ class ChatView(MessageList):
         self._messages[message.id] = message
         for widget in self.widgets:
             widget.set_last(False)
+        if message.role == "tool":
+            self._show_tool(message)  # of those before it
         self.append(message.id, _estimate(message))
         self.texts_changed.emit()
 
@@ -325,6 +330,8 @@ class ChatView(MessageList):
             self._messages[message.id] = message
         if message.state == "streaming":
             self._full.discard(message.id)  # it is continued: there is room now
+        if before is not None and message.role == "tool":
+            self._show_tool(message)
         if widget := self.widget_of(message.id):
             widget.set_full(self._is_full(message))
             widget.show_message(message)
@@ -336,7 +343,7 @@ class ChatView(MessageList):
 
     def start_turn(self, event: TurnStarted) -> None:
         if widget := self.widget_of(event.answer):
-            widget.show_prompt(event.reused_tokens, event.prompt_tokens, event.marks)
+            widget.show_prompt(event.reused_tokens, event.prompt_tokens, event.marks, event.calls)
 
     def show_prefill(self, event: PrefillProgress) -> None:
         if widget := self.widget_of(event.answer):
@@ -372,8 +379,10 @@ class ChatView(MessageList):
         self._dirty.clear()
         self.arrange()
 
-    def _made_for(self, message_id: MessageId, parent: QWidget, gradually: bool) -> MessageWidget:
+    def _made_for(self, message_id: MessageId, parent: QWidget, gradually: bool) -> Gradual:
         message = self._messages[message_id]
+        if message.role == "tool":
+            return ToolMessage(self._kit, message, self._spent_at, parent)
         widget = MessageWidget(self._kit, self, message, parent, gradually=gradually)
         widget.set_why_not_continued(self._store.why_not_continued)
         widget.set_why_not_saved(self._why_not_saved.get(message.role, ""))
@@ -387,6 +396,21 @@ class ChatView(MessageList):
         if self._words:
             self._mark(message_id, widget)
         return widget
+
+    def _show_tool(self, message: Message) -> None:
+        """A call or its result, and what is said of those before it."""
+        for name, widget in self.made().items():
+            if isinstance(widget, ToolMessage):
+                widget.show_message(message if name == message.id else self._messages[name])
+        self.arrange()
+
+    def _spent_at(self, message: Message) -> str:
+        """What tools have cost up to this call, of the last question only."""
+        messages = list(self._messages.values())
+        later = messages[messages.index(message) + 1 :] if message in messages else []
+        if any(one.role in ("user", "tool") for one in later):
+            return ""
+        return budget_text(spent(messages), self._store.settings.current.tools)
 
     def _is_full(self, message: Message) -> bool:
         """Whether a full context ended this answer, now or in an earlier run, or kept it from beginning."""

@@ -18,7 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from kvdesk.call_format import CallFormat
 from kvdesk.chat import Message, MessageId, attached_text, finish_of, is_limit_note
+from kvdesk.conversations.tool_steps import without_calls
 from kvdesk.graphemes import cut
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.reasoning import ReasoningMarks, ThoughtClock
@@ -84,6 +86,7 @@ class MessageWidget(Gradual):
         self._shown: tuple[str, bool, int] | None = None  # text, whether it grows, time of its reasoning
         self._clock = ThoughtClock()
         self._marks = message.marks
+        self._opening = ""  # what shows that calls begin, while the answer is written
         self._is_last = self._is_full = False
         self._is_read = False  # it is continued, and the engine still reads
         self._why_not_continued = self._why_not_saved = ""
@@ -298,7 +301,9 @@ class MessageWidget(Gradual):
 
     def flush(self, may_collapse: bool = True) -> None:
         """Draw the text as it is now. `may_collapse`: reasoning that ended closes, which moves what is under it."""
-        text = self._message.text
+        text = without_calls(self._message)
+        if self._opening and self._message.state == "streaming":
+            text = text.partition(self._opening)[0]
         shown = text, self._message.state == "streaming", self._message.thought_ms
         if shown == self._shown:
             return
@@ -306,7 +311,7 @@ class MessageWidget(Gradual):
         self._body.marks = self._marks
         self._body.show_source(text, shown[1], shown[2], may_collapse)
         self._show_parts()
-        if text and self._waiting is not None and not self._is_read:
+        if self._message.text and self._waiting is not None and not self._is_read:
             self._waiting.hide()
         self._show_loop()
         settle_around(self._body.end, self)
@@ -315,7 +320,7 @@ class MessageWidget(Gradual):
         """What there is to see of the text and around it: none of that while it is edited."""
         message, is_edited = self._message, self._editor is not None
         can_be_empty = message.role == "assistant" or bool(message.attachments)
-        self._body.setVisible(not is_edited and (bool(message.text) or not can_be_empty))
+        self._body.setVisible(not is_edited and (bool(without_calls(message)) or not can_be_empty))
         self._note.setVisible(not is_edited and bool(self._note.text()))
         if self._foot is not None:
             self._foot.setVisible(not is_edited and message.state != "streaming")
@@ -337,9 +342,12 @@ class MessageWidget(Gradual):
         if self._loop is not None:
             self._loop.set_shown(is_loop)
 
-    def show_prompt(self, reused: int, prompt: int, marks: ReasoningMarks | None = None) -> None:
-        """The answer begins. `marks`: around its reasoning."""
+    def show_prompt(
+        self, reused: int, prompt: int, marks: ReasoningMarks | None = None, calls: CallFormat | None = None
+    ) -> None:
+        """The answer begins. `marks`: around its reasoning; `calls`: how it calls tools, which is shown below it."""
         self._marks = marks or self._marks
+        self._opening = calls.opening if calls is not None else ""
         if self._waiting is not None:
             self._waiting.show_prompt(reused, prompt)
 

@@ -34,6 +34,7 @@ from kvdesk.settings import (
     Sampling,
     ServeSettings,
     Settings,
+    ToolBudget,
 )
 from kvdesk.translation import tr
 from kvdesk.ui.operations.request import rebuild
@@ -44,6 +45,7 @@ from kvdesk.ui.settings.context_bar import ContextBar
 from kvdesk.ui.settings.fields import problem_of
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows, texts_of
+from kvdesk.ui.tools.servers_section import ServersSection
 from kvdesk.ui.widgets.controls import Choice, IconButton, label
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
@@ -57,8 +59,9 @@ _TABLES: Final[Mapping[str, type[BaseModel]]] = {
     "cache": CachePolicy,
     "context": ContextSettings,
     "serve": ServeSettings,
+    "tools": ToolBudget,
 }
-_AT_ONCE: Final = ("sampling", "cache", "serve")
+_AT_ONCE: Final = ("sampling", "cache", "serve", "tools")
 _FEATURES: Final = {"cache": Feature.CACHE_POLICY, "context": Feature.REBUILD}  # that the settings of a table need
 
 
@@ -97,6 +100,7 @@ class SettingsPage(QWidget):
         self.serving.switched.connect(self._on_serving_switched)
         self.serving.start_clicked.connect(self._on_start_clicked)
         self.connecting = ConnectSection(kit.commands)
+        self.tools = ServersSection(kit)
         self._fill()
         self.search = SearchField(tr("Search settings"))
         self.search.textChanged.connect(self._on_search_changed)
@@ -268,6 +272,11 @@ class SettingsPage(QWidget):
         """The part about serving other programs."""
         self._show_section(self._rows.section_of("serve"))
         self.serving.serve.setFocus()
+
+    def show_tools(self) -> None:
+        """The part about servers of tools."""
+        self._show_section(self._rows.section_of("tools"))
+        self.tools.importing.setFocus()
 
     def show_connecting(self) -> None:
         """The part about connecting to a server."""
@@ -482,6 +491,9 @@ class SettingsPage(QWidget):
         self._rows.add_heading(tr("Engine"))
         self._rows.add_row(fields["safe_mode"], self.safe_mode)
         self.safe_mode.toggled.connect(self._on_safe_mode_toggled)
+        self._rows.add_heading(tr("Tools"))
+        self._rows.add_widget(self.tools, self.tools.words)
+        self._add_table("tools")
         self._rows.add_heading(tr("Serve on this computer"))
         self._rows.add_widget(self.serving, self.serving.words)
         self._add_table("serve")

@@ -98,6 +98,12 @@ def _chat(window: Window, verbs: Verbs, helps: WindowHelp, there: There, why_not
             refusal=why_not.regenerate,
         ),
         Action(
+            "chat.tools",
+            tr("Tools of this chat…"),
+            there(window.chat.header.choose_tools),
+            tip=tr("Which servers' tools its answers may call, and what they cost in the cache"),
+        ),
+        Action(
             "chat.parameters",
             tr("Parameters of this chat"),
             there(verbs.toggle_parameters),
@@ -318,6 +324,12 @@ def _program(window: Window, verbs: Verbs, helps: WindowHelp, why_not: Refusals)
             lambda: rooms.show_settings().show_serving(),
             "Ctrl+Shift+S",
             tr("Other programs ask this model over HTTP, on this cache; you see what they reuse, and why"),
+        ),
+        Action(
+            "app.tools",
+            tr("Servers of tools…"),
+            lambda: rooms.show_settings().show_tools(),
+            tip=tr("Programs and addresses whose tools a chat may call (MCP), and what they cost in the cache"),
         ),
         Action("settings.open", tr("Settings"), rooms.show_settings, "Ctrl+,"),
         Action("settings.context", tr("Settings of the context"), lambda: rooms.show_settings().show_context()),

@@ -26,7 +26,7 @@ def menu_names() -> tuple[str | Submenu, ...]:
     return (
         *("chat.new", "chat.search", "chat.undo", ""),
         *("chat.parameters", "chat.overflow", ""),
-        *("model.open", "model.list", "model.server", "app.serve", ""),
+        *("model.open", "model.list", "model.server", "app.serve", "app.tools", ""),
         Submenu(tr("Import and export"), ("chat.import", "chat.export", "chat.export_all")),
         Submenu(tr("Zoom"), ("view.zoom_in", "view.zoom_out", "view.zoom_reset")),
         *("view.lab", "settings.open", "help.palette"),

@@ -1,0 +1,389 @@
+"""Tools for the chats: servers as a person set them up, consent, calls, and prices.
+
+The toolbox of the conversations (`kvdesk.conversations.toolbox`). Servers run in `kvdesk.tools.client`, which tells
+on a thread of its own; everything here is on the window's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+
+from kvdesk import paths
+from kvdesk.app.background import Background
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_message_id
+from kvdesk.conversations.service import ConversationService
+from kvdesk.conversations.toolbox import PendingCall, ToolResult
+from kvdesk.errors import KvdeskError, UserError
+from kvdesk.protocol.chat import ModelLoaded, PreviewTurn, TurnEnded
+from kvdesk.protocol.features import Feature
+from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.prompt import PriceTools, ToolsPriced
+from kvdesk.session.features import ToolCommands, ToolDecision
+from kvdesk.session.state import ToolQuestion
+from kvdesk.settings import ToolGrant, ToolServer
+from kvdesk.store import tool_lists
+from kvdesk.store.server_keys import ServerKeys
+from kvdesk.tools import config, schemas
+from kvdesk.tools.client import CallEnded, ToolClients, ToolEvent, ToolsListed
+from kvdesk.tools.schemas import Offer
+from kvdesk.tools.servers import ServerState, Tool, bound_to, is_granted, secret_of
+from kvdesk.translation import tr
+
+if TYPE_CHECKING:
+    from kvdesk.ui.shell.main_window import MainWindow
+
+DENIED: Final = "The person did not allow this call."
+NOT_STARTED: Final = "The person did not allow the server of this tool to be started."
+"""What the model reads in the place of a result. English, as all that it reads."""
+_SAMPLE: Final = ConversationId("tools")
+"""Of a chat that does not exist: what a server costs in any."""
+MOST_SERVERS: Final = 100
+PRICE_MS: Final = 300
+
+
+class Tools(QObject, ToolCommands):
+    """`service` is set once the conversations are there."""
+
+    service: ConversationService
+    _told = Signal(object)
+
+    def __init__(self, window: MainWindow, keys: ServerKeys, submit: Callable[[PriceTools], None]) -> None:
+        super().__init__(window)
+        self._window, self._session, self._keys, self._submit = window, window.store, keys, submit
+        self._settings = window.store.settings
+        self._clients = ToolClients(self._told.emit)
+        self._background = Background("tools", self)
+        self._file = paths.data_dir() / "tools.json"
+        self._lists = tool_lists.read(self._file) if self._settings.current.tool_servers else {}
+        self._calls: dict[MessageId, PendingCall] = {}
+        self._waiting: dict[str, list[MessageId]] = {}  # calls whose server may not start yet
+        self._running: dict[int, MessageId] = {}
+        self._numbers = itertools.count(1)
+        self._pricing = QTimer(self, singleShot=True, interval=PRICE_MS)
+        self._pricing.timeout.connect(self._price)
+        self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
+        window.commands.tools = self
+        self.destroyed.connect(self._settings.listen(self._on_settings_changed))
+        self._show_lists()
+
+    # --- toolbox ------------------------------------------------------------------------------------------------------
+
+    def offered(self, conversation: Conversation) -> str:
+        return self._offer(conversation).text
+
+    def server_of(self, conversation: Conversation, tool: str) -> str:
+        return self._offer(conversation).tools.get(tool, ("", ""))[0]
+
+    def begin(self, call: PendingCall) -> None:
+        """Ask where that is needed, then run it."""
+        known = self.service.get(call.conversation)
+        offer = self._offer(known) if known is not None else Offer()
+        name, tool = offer.tools.get(call.tool, ("", ""))
+        server = self._server(name)
+        if server is None:
+            self._end(call.message, f"There is no tool {call.tool}.")
+        elif _arguments(call.arguments) is None:
+            self._end(call.message, "The arguments are no JSON object.")
+        else:
+            self._calls[call.message] = call
+            if is_granted(self._settings.current.tool_grants, server, tool):
+                self._run(call.message)
+            else:
+                question = ToolQuestion(name, tool, call.arguments)
+                self._session.show_tools(questions={**self._session.tool_questions, call.message: question})
+
+    def cancel(self, message: MessageId) -> None:
+        self._forget_question(message)
+        self._calls.pop(message, None)
+        for number in [number for number, of in self._running.items() if of == message]:
+            del self._running[number]
+            self._clients.cancel(number)
+
+    # --- commands -----------------------------------------------------------------------------------------------------
+
+    def decide(self, message: MessageId, decision: ToolDecision) -> None:
+        question = self._session.tool_questions.get(message)
+        server = self._server(question.server) if question is not None else None
+        if question is None or server is None or message not in self._calls:
+            return
+        self._forget_question(message)
+        if decision == "deny":
+            self._end(message, DENIED)
+            return
+        if decision == "tool":
+            self._grant(ToolGrant(bound=bound_to(server), what="tool", tool=question.tool))
+        elif decision == "server":
+            self._grant(ToolGrant(bound=bound_to(server), what="server"))
+        self._run(message)
+
+    def start(self, name: str) -> None:
+        """With consent: a local server is a program of somebody else's."""
+        server = self._server(name)
+        if server is None or self._state(name) in ("starting", "on"):
+            return
+        if is_granted(self._settings.current.tool_grants, server):
+            self._start(server)
+            return
+        from kvdesk.ui.tools.consent_dialog import ConsentDialog
+
+        dialog = ConsentDialog(self._window.kit.theme, self._window, server)
+        dialog.answered.connect(partial(self._on_consent, server))
+        dialog.bring_up()
+
+    def stop(self, name: str) -> None:
+        self._clients.stop(name)
+
+    def add(self, server: ToolServer, values: Mapping[str, str]) -> None:
+        others = tuple(one for one in self._settings.current.tool_servers if one.name != server.name)
+        self._settings.change(tool_servers=(*others, server)[-MOST_SERVERS:])
+        if values:
+            secret, text = secret_of(server), json.dumps(dict(values))
+            self._keys.use(secret, text)
+            self._background.run(partial(self._keys.keep, secret, text), self._on_kept)
+
+    def forget(self, name: str) -> None:
+        server = self._server(name)
+        if server is None:
+            return
+        self._clients.stop(name)
+        now, bound = self._settings.current, bound_to(server)
+        self._settings.change(
+            tool_servers=tuple(one for one in now.tool_servers if one.name != name),
+            tool_grants=tuple(grant for grant in now.tool_grants if grant.bound != bound),
+        )
+        self._background.run(partial(self._keys.keep, secret_of(server), ""))
+
+    def import_file(self, path: Path) -> None:
+        """Nothing of it is started."""
+        known = self._settings.current.tool_servers
+        try:
+            found = config.read(path, frozenset(server.name for server in known))
+        except UserError as error:
+            self._session.notify(str(error), "danger")
+            return
+        there = {bound_to(server) for server in known}
+        new = [one for one in found if bound_to(one.server) not in there]
+        for one in new:
+            self.add(one.server, one.values)
+        n = len(new)
+        said = tr("1 server was added. It is off.") if n == 1 else tr("%n servers were added. They are off.", n)
+        self._session.notify(said if n else tr("All servers of this file are here already."), "good" if n else "")
+
+    def leave_out(self, name: str, tools: tuple[str, ...]) -> None:
+        servers = self._settings.current.tool_servers
+        changed = (
+            one.model_copy(update={"left_out": tuple(sorted(tools))}) if one.name == name else one for one in servers
+        )
+        self._settings.change(tool_servers=tuple(changed))
+
+    def revoke(self, grant: ToolGrant) -> None:
+        self._settings.change(tool_grants=tuple(g for g in self._settings.current.tool_grants if g != grant))
+
+    def switch(self, conversation: ConversationId, name: str, *, on: bool) -> None:
+        """A server that is not known yet is started, which asks."""
+        known = self.service.get(conversation)
+        if known is None:
+            return
+        names = set(known.tools) - {name} | ({name} if on else set())
+        self.service.choose_tools(conversation, tuple(sorted(names)))
+        if on and name not in self._session.tool_lists:
+            self.start(name)
+        self._measure()
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> None:
+        """Events of the engine."""
+        match event:
+            case ToolsPriced():
+                self._show_prices(event)
+            case ModelLoaded() | TurnEnded() | CommandFailed():
+                self._pricing.start()
+
+    def close(self) -> None:
+        """End all servers. Waits for their end."""
+        self._clients.close()
+        self._background.close()
+
+    def _on_told(self, event: ToolEvent) -> None:
+        match event:
+            case ServerState():
+                self._session.show_tools(states={**self._session.tool_states, event.name: event})
+            case ToolsListed():
+                self._take_list(event)
+            case CallEnded():
+                if (message := self._running.pop(event.number, None)) is not None:
+                    self._calls.pop(message, None)
+                    self.service.tool_ended(message, ToolResult(event.text, event.ms, event.failed))
+
+    def _take_list(self, listed: ToolsListed) -> None:
+        server = self._server(listed.server)
+        if server is None or self._lists.get(bound_to(server)) == listed.tools:
+            return
+        self._lists = {**self._lists, bound_to(server): listed.tools}
+        self._background.run(partial(tool_lists.write, self._file, self._lists))
+        self._show_lists()
+        self._measure()
+
+    def _on_settings_changed(self, changed: frozenset[str]) -> None:
+        if "tool_servers" in changed:
+            self._show_lists()
+            self._measure()
+
+    def _on_consent(self, server: ToolServer, yes: bool, for_good: bool) -> None:
+        waiting = self._waiting.pop(server.name, [])
+        if not yes:
+            for message in waiting:
+                self._end(message, NOT_STARTED)
+            return
+        if for_good:
+            self._grant(ToolGrant(bound=bound_to(server), what="start"))
+        self._start(server)
+        for message in waiting:
+            self._call(message)
+
+    def _on_kept(self, sentence: str) -> None:
+        if sentence:
+            self._session.notify(sentence, "warning")
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _server(self, name: str) -> ToolServer | None:
+        return next((one for one in self._settings.current.tool_servers if one.name == name), None)
+
+    def _state(self, name: str) -> str:
+        known = self._session.tool_states.get(name)
+        return known.state if known is not None else "off"
+
+    def _offer(self, conversation: Conversation) -> Offer:
+        return self._offer_of(conversation.tools) if conversation.tools else Offer()
+
+    def _offer_of(self, names: tuple[str, ...]) -> Offer:
+        lists = self._session.tool_lists
+        return schemas.offer((name, self._kept(name, lists[name])) for name in names if name in lists)
+
+    def _kept(self, name: str, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+        server = self._server(name)
+        left_out = server.left_out if server is not None else ()
+        return tuple(tool for tool in tools if tool.name not in left_out)
+
+    def _show_lists(self) -> None:
+        servers = self._settings.current.tool_servers
+        lists = {server.name: self._lists[bound] for server in servers if (bound := bound_to(server)) in self._lists}
+        self._session.show_tools(lists=lists)
+        self._pricing.start()
+
+    def _grant(self, grant: ToolGrant) -> None:
+        grants = self._settings.current.tool_grants
+        if grant not in grants:
+            self._settings.change(tool_grants=(*grants, grant))
+
+    def _forget_question(self, message: MessageId) -> None:
+        questions = dict(self._session.tool_questions)
+        if questions.pop(message, None) is not None:
+            self._session.show_tools(questions=questions)
+
+    def _start(self, server: ToolServer) -> None:
+        """Its keys may take a moment: a keyring may ask the person for its own."""
+        self._session.show_tools(
+            states={**self._session.tool_states, server.name: ServerState(server.name, "starting")}
+        )
+        if not (server.env or server.headers):
+            self._clients.start(server, {})
+            return
+        self._background.run(
+            partial(self._keys.get, secret_of(server)),
+            lambda text: self._clients.start(server, _texts(text)),
+            lambda error: self._failed(server, error),
+        )
+
+    def _failed(self, server: ToolServer, error: KvdeskError) -> None:
+        state = ServerState(server.name, "failed", str(error), error.detail)
+        self._session.show_tools(states={**self._session.tool_states, server.name: state})
+
+    def _run(self, message: MessageId) -> None:
+        """What may be run. Its server is started first, which may ask."""
+        question = self._calls[message]
+        known = self.service.get(question.conversation)
+        name = self.server_of(known, question.tool) if known is not None else ""
+        server = self._server(name)
+        if server is None:
+            self._end(message, f"There is no tool {question.tool}.")
+        elif self._state(name) in ("on", "starting"):
+            self._call(message)
+        elif is_granted(self._settings.current.tool_grants, server):
+            self._start(server)
+            self._call(message)
+        else:
+            self._waiting.setdefault(name, []).append(message)
+            self.start(name)
+
+    def _call(self, message: MessageId) -> None:
+        if (call := self._calls.get(message)) is None:
+            return  # stopped meanwhile
+        known, budget = self.service.get(call.conversation), self._settings.current.tools
+        name, tool = (self._offer(known) if known is not None else Offer()).tools.get(call.tool, ("", ""))
+        number = next(self._numbers)
+        self._running[number] = message
+        arguments = _arguments(call.arguments) or {}
+        self._clients.call(number, name, tool, arguments, float(budget.call_s), budget.result_chars)
+
+    def _end(self, message: MessageId, why: str) -> None:
+        self._calls.pop(message, None)
+        self.service.tool_ended(message, ToolResult(why, failed=True))
+
+    def _measure(self) -> None:
+        self._pricing.start()
+        if self._session.selected is not None:
+            self.service.turns.measure(self._session.selected)
+
+    # --- prices -------------------------------------------------------------------------------------------------------
+
+    def _price(self) -> None:
+        """Ask what each server costs alone, and what each costs in the chat that is shown."""
+        session = self._session
+        if session.model is None or session.missing(Feature.TOOLS) or not session.tool_lists:
+            return
+        sample = (Message(new_message_id(), _SAMPLE, None, "user", "Hello"),)
+        for number, name in enumerate(session.tool_lists):
+            text = self._offer_of((name,)).text
+            self._submit(PriceTools(PreviewTurn(_SAMPLE, sample, tools=text), ((name, ""),), number))
+        known = session.shown
+        if known is None or not known.tools:
+            session.show_tools(chat_prices={})
+            return
+        turn = self.service.turns.priced(known)
+        without = tuple(
+            (name, self._offer_of(tuple(one for one in known.tools if one != name)).text)
+            for name in known.tools
+            if name in session.tool_lists
+        )
+        if turn is not None and without:
+            self._submit(PriceTools(turn, without))
+
+    def _show_prices(self, priced: ToolsPriced) -> None:
+        prices = {price.server: price for price in priced.prices}
+        if priced.conversation == _SAMPLE:
+            self._session.show_tools(prices={**self._session.tool_prices, **prices})
+        elif priced.conversation == self._session.selected:
+            self._session.show_tools(chat_prices=prices)
+
+
+def _arguments(text: str) -> dict[str, object] | None:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _texts(text: str) -> dict[str, str]:
+    found = _arguments(text) or {}
+    return {name: value for name, value in found.items() if isinstance(value, str)}

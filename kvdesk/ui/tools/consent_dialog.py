@@ -1,0 +1,82 @@
+"""Before a server is started: the whole command or address, what it gets, what it may do, and the choice."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QFrame, QLabel, QVBoxLayout, QWidget
+
+from kvdesk.settings import ToolServer
+from kvdesk.tools.servers import command_line
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.dialog import Dialog, facts, sentence
+from kvdesk.ui.widgets.theme import Theme
+
+
+class ConsentDialog(Dialog):
+    """Nothing is started while it is open. Esc and closing it mean no."""
+
+    answered = Signal(bool, bool)
+    """(yes, for good): sent once."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None, server: ToolServer) -> None:
+        title = (tr("Start the server {name}?") if server.command else tr("Connect to the server {name}?")).format(
+            name=server.name
+        )
+        super().__init__(theme, parent, title)
+        self._done = False
+        self.column.addWidget(label(title, scale="large"))
+        lead = tr("This command runs on your computer:") if server.command else tr("kvdesk connects to this address:")
+        self.column.addWidget(sentence(lead))
+        self.column.addWidget(self._place(theme, server))
+        rows = []
+        if server.command:
+            rows.append((tr("Folder"), server.folder or tr("Your home folder")))
+            rows.append((tr("Variables"), ", ".join(server.env) or tr("None beside those that every program needs")))
+        else:
+            rows.append((tr("Headers"), ", ".join(server.headers) or tr("None")))
+        self.column.addLayout(facts(rows))
+        may = (
+            tr(
+                "It runs as you: it can read, change and send whatever you can. kvdesk does not limit it. "
+                "It ends with kvdesk."
+            )
+            if server.command
+            else tr(
+                "It gets what the model writes into the arguments of a call. Your chats are not sent to it otherwise."
+            )
+        )
+        self.column.addWidget(sentence(may))
+        self.column.addWidget(sentence(tr("You are asked again before each call of one of its tools.")))
+        self.for_good = QCheckBox(
+            tr("Do not ask again for this command") if server.command else tr("Do not ask again for this address")
+        )
+        self.column.addWidget(self.for_good)
+        self.column.addStretch(1)
+        self.yes = self.add_primary(tr("Start") if server.command else tr("Connect"))
+        self.yes.setAutoDefault(False)
+        self.no = self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self.no.setDefault(True)
+        self.buttons.accepted.connect(self.accept)
+        self.finished.connect(self._on_finished)
+        self.no.setFocus()
+
+    def _place(self, theme: Theme, server: ToolServer) -> QFrame:
+        """All of it: what does not fit in a line is broken, never cut."""
+        self.place = QLabel(server.url or command_line(server))
+        self.place.setWordWrap(True)
+        self.place.setTextInteractionFlags(sentence("").textInteractionFlags())
+        self.place.setAccessibleName(tr("Command") if server.command else tr("Address"))
+        theme.give_font(self.place, "mono_small")
+        card = QFrame()
+        card.setProperty("card", "code")
+        inner = QVBoxLayout(card)
+        inner.setContentsMargins(12, 8, 12, 8)
+        inner.addWidget(self.place)
+        return card
+
+    def _on_finished(self, result: int) -> None:
+        if not self._done:
+            self._done = True
+            self.answered.emit(result == self.DialogCode.Accepted, self.for_good.isChecked())
+        self.deleteLater()

@@ -1,0 +1,54 @@
+"""The tools of a server, each with what it says of itself; those without a tick are offered to no chat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
+
+from kvdesk.settings import ToolServer
+from kvdesk.tools.servers import Tool
+from kvdesk.ui.widgets.controls import ElidedLabel, plain_tip
+from kvdesk.ui.widgets.kit import Kit
+
+_TIP_CHARS: Final = 1000
+
+
+class ToolList(QWidget):
+    """A line for each tool."""
+
+    def __init__(self, kit: Kit, server: ToolServer) -> None:
+        super().__init__()
+        self._kit, self._server = kit, server
+        self._shown: tuple[Tool, ...] = ()
+        self.boxes: dict[str, QCheckBox] = {}
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(20, 0, 0, 4)
+        self._column.setSpacing(2)
+
+    def show_tools(self, tools: Sequence[Tool]) -> None:
+        """These and no others."""
+        if tuple(tools) == self._shown:
+            return
+        self._shown = tuple(tools)
+        while (item := self._column.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        self.boxes = {}
+        for tool in sorted(tools, key=lambda one: one.name):
+            box = self.boxes[tool.name] = QCheckBox(tool.name)
+            box.setChecked(tool.name not in self._server.left_out)
+            box.setAccessibleDescription(tool.description[:_TIP_CHARS])
+            box.setToolTip(plain_tip(tool.description[:_TIP_CHARS]))
+            box.clicked.connect(self._on_clicked)
+            about = ElidedLabel(" ".join(tool.description.split())[:_TIP_CHARS])
+            about.setProperty("tone", "secondary")
+            about.setContentsMargins(24, 0, 0, 0)
+            self._column.addWidget(box)
+            self._column.addWidget(about)
+
+    def _on_clicked(self, _checked: bool) -> None:
+        left_out = tuple(name for name, box in self.boxes.items() if not box.isChecked())
+        self._kit.commands.tools.leave_out(self._server.name, left_out)

@@ -1,0 +1,160 @@
+"""A call among the messages and its result, folded away: the tool, its arguments, tokens and seconds; while the call
+waits for a person, the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.chat import Message
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
+from kvdesk.session.features import ToolDecision
+from kvdesk.translation import marked, tr
+from kvdesk.ui.messages.message_body import MessageBody
+from kvdesk.ui.messages.message_list import Gradual
+from kvdesk.ui.tools.words import arguments_text, pretty, seconds
+from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.collapsible import Collapsible
+from kvdesk.ui.widgets.controls import label, set_tone
+from kvdesk.ui.widgets.kit import Kit
+
+_DECISIONS: Final[tuple[tuple[ToolDecision, str, str], ...]] = (
+    ("once", marked("Allow once"), marked("Run this call; the next one is asked about again")),
+    ("tool", marked("Always this tool"), marked("Run it, and every later call of this tool of this server")),
+    ("server", marked("Always this server"), marked("Run it, and every later call of any tool of this server")),
+    ("deny", marked("Deny"), marked("Do not run it; the model is told")),
+)
+_STATES: Final = {"stopped": marked("Stopped"), "interrupted": marked("Interrupted"), "failed": marked("Failed")}
+
+
+class ToolMessage(Gradual):
+    """budget: what tools cost for this question so far, as a text; "" while this is not the last message."""
+
+    def __init__(
+        self, kit: Kit, message: Message, budget: Callable[[Message], str], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._kit, self._budget = kit, budget
+        self._asked = False
+        self.message = message
+        self._facts = label("", tone="secondary", scale="small")
+        content = QWidget()
+        inner = QVBoxLayout(content)
+        inner.setContentsMargins(20, 0, 0, 4)
+        inner.setSpacing(4)
+        self._arguments = MessageBody(kit.theme, plain=True, quiet=True)
+        self._result = MessageBody(kit.theme, plain=True)
+        for name, body in ((tr("Arguments"), self._arguments), (tr("Result"), self._result)):
+            inner.addWidget(label(name, tone="secondary", scale="small"))
+            inner.addWidget(body)
+        self.fold = Collapsible(kit.theme, "", content, self._facts)
+        self.fold.toggled.connect(lambda _open: self._show_content())
+        self._spent = label("", tone="secondary", scale="small")
+        self._question = label("")
+        self._question.setWordWrap(True)
+        self.buttons: dict[ToolDecision, QPushButton] = {}
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        for decision, text, tip in _DECISIONS:
+            button = self.buttons[decision] = QPushButton(tr(text))
+            button.setToolTip(tr(tip))
+            button.setProperty("scale", "small")
+            button.setProperty("primary", decision == "once")
+            button.clicked.connect(lambda _checked=False, chosen=decision: self._decide(chosen))
+            row.addWidget(button)
+        row.addStretch(1)
+        self._ask = QWidget()
+        asking = QVBoxLayout(self._ask)
+        asking.setContentsMargins(20, 0, 0, 4)
+        asking.setSpacing(8)
+        asking.addWidget(self._question)
+        asking.addLayout(row)
+        card = QFrame()
+        card.setProperty("card", "code")
+        column = QVBoxLayout(card)
+        column.setContentsMargins(8, 4, 12, 4)
+        column.setSpacing(2)
+        column.addWidget(self.fold)
+        column.addWidget(self._ask)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(2)
+        whole.addWidget(card)
+        whole.addWidget(self._spent)
+        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.show_message(message)
+
+    @property
+    def question(self) -> str:
+        """What a person is asked; "" while nothing is."""
+        return "" if self._ask.isHidden() else self._question.text()
+
+    @property
+    def facts(self) -> str:
+        """Tokens and seconds of the result, or why there is none."""
+        return self._facts.text()
+
+    @property
+    def spent(self) -> str:
+        """What tools have cost for this question so far."""
+        return self._spent.text()
+
+    def show_message(self, message: Message) -> None:
+        """Replace what is shown."""
+        self.message = message
+        use = message.use
+        name = use.tool if use is not None else tr("Tool")
+        arguments = arguments_text(use.arguments) if use is not None else ""
+        self.fold.set_title(f"{name}({arguments})")
+        self.setAccessibleName(f"{name}: {self._state()}")
+        self._facts.setText(self._state())
+        failed = message.state in ("failed", "interrupted") or (use is not None and use.failed)
+        set_tone(self._facts, "warning" if failed else "secondary")
+        self._spent.setText(self._budget(message))
+        self._spent.setVisible(bool(self._spent.text()))
+        self._show_content()
+        self._show_question()
+
+    def _state(self) -> str:
+        message, use = self.message, self.message.use
+        if message.state == "streaming":
+            return tr("Waits for you") if message.id in self._kit.store.tool_questions else tr("Runs…")
+        if message.state != "complete" or use is None:
+            return tr(_STATES.get(message.state, ""))
+        parts = [tr("Failed")] if use.failed else []
+        if use.n_tokens:
+            parts.append(tr("{n} tokens").format(n=f"{use.n_tokens:,}"))
+        if use.ms or not use.failed:
+            parts.append(seconds(use.ms))
+        return "  ·  ".join(parts)
+
+    def _show_content(self) -> None:
+        if self.fold.is_open:
+            use = self.message.use
+            self._arguments.show_source(pretty(use.arguments) if use is not None else "")
+            self._result.show_source(self.message.text)
+
+    def _show_question(self) -> None:
+        asked = self._kit.store.tool_questions.get(self.message.id)
+        if asked is not None:
+            self._question.setText(
+                tr("The model wants to call {tool} of the server {server}.").format(
+                    tool=asked.tool, server=asked.server
+                )
+            )
+        self._ask.setVisible(asked is not None)
+        if asked is not None and not self._asked:
+            self._asked = True
+            self.fold.button.setChecked(True)  # what is allowed is seen
+            announce(self, self._question.text())
+
+    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
+        if changed & Changed.TOOLS and self.message.state == "streaming":
+            self.show_message(self.message)
+
+    def _decide(self, decision: ToolDecision) -> None:
+        self._kit.commands.tools.decide(self.message.id, decision)

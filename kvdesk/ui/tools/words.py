@@ -1,0 +1,95 @@
+"""Sentences about tools: prices, budgets, states. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from kvdesk.conversations.tool_steps import Spent
+from kvdesk.protocol.prompt import ToolPrice
+from kvdesk.settings import ToolBudget, ToolServer
+from kvdesk.tools.servers import ServerState, command_line
+from kvdesk.translation import marked, tr
+
+LARGE: Final = 0.1
+"""Of the context: schemas that take more are proposed to be left out."""
+_STATES: Final = {
+    "off": marked("Off"),
+    "starting": marked("Starting…"),
+    "on": marked("Runs"),
+    "failed": marked("Failed"),
+}
+_SHOWN_ARGUMENTS: Final = 80
+
+
+def seconds(ms: float) -> str:
+    """A duration."""
+    return tr("{s} s").format(s=f"{ms / 1e3:.1f}" if ms < 10_000 else f"{ms / 1e3:.0f}")
+
+
+def price_text(n_tools: int, price: ToolPrice | None) -> str:
+    """What the schemas of a server cost, such as “12 tools · 1,234 tokens · 3.1 s to read”."""
+    tools = tr("1 tool") if n_tools == 1 else tr("{n} tools").format(n=n_tools)
+    if price is None:
+        return tools
+    tokens = tr("{n} tokens").format(n=f"{price.n_tokens:,}")
+    if price.ms is None:
+        return f"{tools}  ·  {tokens}"
+    return f"{tools}  ·  {tokens}  ·  " + tr("{time} to read").format(time=seconds(price.ms))
+
+
+def again_text(price: ToolPrice) -> str:
+    """What switching it off reads again."""
+    time = "" if price.again_ms is None else f", {seconds(price.again_ms)}"
+    return tr("Switched off, {n} tokens of this chat are read again{time}.").format(n=f"{price.n_again:,}", time=time)
+
+
+def is_large(n_tokens: int, n_ctx: int) -> bool:
+    """Whether schemas take so much of a context that some are better left out."""
+    return bool(n_ctx) and n_tokens > LARGE * n_ctx
+
+
+def budget_text(spent: Spent, budget: ToolBudget) -> str:
+    """What tools cost for the last question so far, and may cost."""
+    return tr("{calls} of {most_calls} calls  ·  {tokens} of {most_tokens} tokens  ·  {s} of {most_s} s").format(
+        calls=spent.calls,
+        most_calls=budget.calls,
+        tokens=f"{spent.tokens:,}",
+        most_tokens=f"{budget.tokens:,}",
+        s=f"{spent.seconds:.1f}",
+        most_s=budget.seconds,
+    )
+
+
+def state_text(state: ServerState | None) -> str:
+    """The state of a server, with what a person should know of it."""
+    if state is None:
+        return tr(_STATES["off"])
+    return " ".join(filter(None, (tr(_STATES[state.state]), f"·  {state.sentence}" if state.sentence else "")))
+
+
+def place_of(server: ToolServer) -> str:
+    """The command of a server, or its address."""
+    return server.url or command_line(server)
+
+
+def arguments_text(arguments: str) -> str:
+    """Arguments of a call in one line: names and values."""
+    try:
+        found = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        text = arguments
+    else:
+        text = ", ".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in found.items())
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN_ARGUMENTS else text[:_SHOWN_ARGUMENTS] + "…"
+
+
+def pretty(arguments: str) -> str:
+    """Arguments of a call, one in a line."""
+    try:
+        return json.dumps(json.loads(arguments or "{}"), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return arguments

@@ -1,0 +1,249 @@
+"""Tools in the window, with a real server as a child: from the list of another program to the answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+pytest.importorskip("mcp")
+
+from kvdesk import paths
+from kvdesk.app.tools import DENIED, NOT_STARTED
+from kvdesk.call_format import GENERIC
+from kvdesk.chat import ConversationId, Message
+from kvdesk.protocol.chat import Generate, ModelLoaded, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.prompt import PriceTools, ToolPrice, ToolsPriced
+from kvdesk.settings import Settings, ToolServer
+from kvdesk.tools.servers import command_line
+from kvdesk.ui.tools.consent_dialog import ConsentDialog
+from kvdesk.ui.tools.tool_message import ToolMessage
+from tests.app.conftest import Rig
+from tests.app.test_controller import STATS, say
+from tests.tools.conftest import SERVER, local
+from tests.ui.samples import MODEL
+
+PATIENCE_MS = 60_000
+
+
+@pytest.fixture
+def tools(make_rig: Callable[..., Rig], qtbot: QtBot) -> Rig:
+    """A model is open, and a server is set up that never ran."""
+    (paths.data_dir() / "tools.json").unlink(missing_ok=True)
+    rig = make_rig(settings=Settings(tool_servers=(local(),)))
+    rig.worker.give(ModelLoaded(MODEL))
+    rig.window.show()
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
+    return rig
+
+
+def chat(rig: Rig) -> ConversationId:
+    assert rig.controller.selected is not None
+    return rig.controller.selected
+
+
+def dialogs(rig: Rig) -> list[ConsentDialog]:
+    return [one for one in rig.window.findChildren(ConsentDialog) if one.isVisible()]
+
+
+def consent(rig: Rig, qtbot: QtBot, *, yes: bool = True, for_good: bool = False) -> ConsentDialog:
+    qtbot.waitUntil(lambda: len(dialogs(rig)) == 1, timeout=PATIENCE_MS)
+    [dialog] = dialogs(rig)
+    dialog.for_good.setChecked(for_good)
+    (dialog.yes if yes else dialog.no).click()
+    return dialog
+
+
+def switched_on(rig: Rig, qtbot: QtBot, **how: bool) -> None:
+    rig.window.commands.tools.switch(chat(rig), "test", on=True)
+    consent(rig, qtbot, **how)
+    qtbot.waitUntil(lambda: "test" in rig.window.store.tool_lists, timeout=PATIENCE_MS)
+
+
+def calls(rig: Rig, asked: Generate, tool: str, arguments: dict[str, str]) -> None:
+    """The model answers with a call."""
+    text = GENERIC.written([(tool, arguments)])
+    rig.worker.give(
+        TurnStarted(asked.conversation, asked.answer, calls=GENERIC),
+        TextDelta(asked.conversation, asked.answer, text, (1, 2, 3)),
+        TurnEnded(asked.conversation, asked.answer, "complete", STATS),
+    )
+
+
+def shown(rig: Rig) -> list[Message]:
+    return rig.controller.conversations.branch(chat(rig))
+
+
+def tool_message(rig: Rig) -> ToolMessage:
+    found = [one for one in rig.window.chat.view.made().values() if isinstance(one, ToolMessage)]
+    return found[-1]
+
+
+def asks(rig: Rig, qtbot: QtBot, tool: str = "echo", **arguments: str) -> ToolMessage:
+    """A question whose answer calls a tool: what is asked of the person."""
+    calls(rig, say(rig, "Go"), tool, arguments)
+    qtbot.waitUntil(lambda: bool(rig.window.store.tool_questions), timeout=PATIENCE_MS)
+    return tool_message(rig)
+
+
+def n_asked(rig: Rig, qtbot: QtBot, n: int) -> Generate:
+    qtbot.waitUntil(lambda: len(rig.worker.asked) == n, timeout=PATIENCE_MS)
+    return rig.worker.asked[-1]
+
+
+def test_from_the_switch_to_the_answer(tools: Rig, qtbot: QtBot) -> None:
+    tools.window.commands.tools.switch(chat(tools), "test", on=True)
+    dialog = consent(tools, qtbot)
+    assert dialog.place.text() == command_line(local()), "all of the command"
+    qtbot.waitUntil(lambda: "test" in tools.window.store.tool_lists, timeout=PATIENCE_MS)
+    question = asks(tools, qtbot, text="Hello")
+    offered = [tool["function"]["name"] for tool in json.loads(tools.worker.asked[0].tools)]
+    assert offered == sorted(offered)
+    assert question.question == "The model wants to call echo of the server test."
+    assert question.facts == "Waits for you"
+    assert len(tools.worker.asked) == 1, "nothing runs before it is allowed"
+    question.buttons["once"].click()
+    second = n_asked(tools, qtbot, 2)
+    assert (second.messages[-1].role, second.messages[-1].text) == ("tool", "Hello")
+    tools.worker.give(
+        TextDelta(second.conversation, second.answer, "It says Hello.", (4,)),
+        TurnEnded(second.conversation, second.answer, "complete", STATS),
+    )
+    qtbot.waitUntil(lambda: not tools.window.store.is_answering)
+    assert [message.role for message in shown(tools)] == ["user", "assistant", "tool", "assistant"]
+    assert tool_message(tools).spent.startswith("1 of 20 calls")
+    stored = tools.store.ask(lambda store: store.all_messages(chat(tools))).result()
+    assert [(m.role, m.fields, m.use) for m in stored] == [(m.role, m.fields, m.use) for m in shown(tools)]
+
+
+def test_no_starts_nothing_and_a_call_of_it_says_so_to_the_model(tools: Rig, qtbot: QtBot) -> None:
+    tools.window.commands.tools.switch(chat(tools), "test", on=True)
+    consent(tools, qtbot, yes=False)
+    assert not tools.window.store.tool_states
+    switched_on(tools, qtbot)
+    tools.window.commands.tools.stop("test")
+    qtbot.waitUntil(lambda: tools.window.store.tool_states["test"].state == "off", timeout=PATIENCE_MS)
+    asks(tools, qtbot, text="Hello").buttons["once"].click()
+    consent(tools, qtbot, yes=False)
+    assert n_asked(tools, qtbot, 2).messages[-1].text == NOT_STARTED
+
+
+def test_a_call_that_is_denied_is_not_run(tools: Rig, qtbot: QtBot) -> None:
+    switched_on(tools, qtbot)
+    asks(tools, qtbot, text="Hello").buttons["deny"].click()
+    assert n_asked(tools, qtbot, 2).messages[-1].text == DENIED
+    assert shown(tools)[2].use is not None
+    assert shown(tools)[2].use.failed
+
+
+@pytest.mark.parametrize("decision", ["tool", "server"])
+def test_what_is_allowed_for_good_is_not_asked_again_and_can_be_revoked(
+    tools: Rig, qtbot: QtBot, decision: str
+) -> None:
+    switched_on(tools, qtbot)
+    asks(tools, qtbot, text="1").buttons[decision].click()  # type: ignore[index]
+    calls(tools, n_asked(tools, qtbot, 2), "echo", {"text": "2"})
+    assert n_asked(tools, qtbot, 3).messages[-1].text == "2"
+    calls(tools, tools.worker.asked[-1], "count", {"text": "three"})
+    if decision == "tool":
+        qtbot.waitUntil(lambda: bool(tools.window.store.tool_questions), timeout=PATIENCE_MS)
+        tool_message(tools).buttons["once"].click()
+    assert n_asked(tools, qtbot, 4).messages[-1].text == "5"
+    [grant] = tools.window.store.settings.current.tool_grants
+    tools.window.commands.tools.revoke(grant)
+    calls(tools, tools.worker.asked[-1], "echo", {"text": "4"})
+    qtbot.waitUntil(lambda: bool(tools.window.store.tool_questions), timeout=PATIENCE_MS)
+
+
+def test_stop_ends_the_question_and_the_call(tools: Rig, qtbot: QtBot) -> None:
+    switched_on(tools, qtbot)
+    question = asks(tools, qtbot, "hang")
+    tools.window.commands.stop(chat(tools))
+    assert not tools.window.store.tool_questions
+    assert not tools.window.store.is_answering
+    assert (question.question, question.facts) == ("", "Stopped")
+    question = asks(tools, qtbot, "hang")
+    question.buttons["once"].click()
+    assert tool_message(tools).facts == "Runs…"
+    tools.window.commands.stop(chat(tools))
+    assert tool_message(tools).facts == "Stopped"
+    assert len(tools.worker.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [("nothing", "{}", "There is no tool nothing."), ("echo", "[1]", "The arguments are no JSON object.")],
+)
+def test_a_call_that_cannot_be_is_told_to_the_model(
+    tools: Rig, qtbot: QtBot, tool: str, arguments: str, said: str
+) -> None:
+    switched_on(tools, qtbot)
+    asked = say(tools, "Go")
+    toolbox = tools.controller.tools
+    calls(tools, asked, "echo", {"text": "1"})
+    qtbot.waitUntil(lambda: bool(tools.window.store.tool_questions), timeout=PATIENCE_MS)
+    [call] = toolbox._calls.values()
+    toolbox.begin(type(call)(call.message, call.conversation, tool, arguments))
+    assert n_asked(tools, qtbot, 2).messages[-1].text == said
+
+
+def test_what_a_server_offered_is_known_before_it_runs_again(
+    tools: Rig, qtbot: QtBot, make_rig: Callable[..., Rig]
+) -> None:
+    switched_on(tools, qtbot, for_good=True)
+    text = say(tools, "Hi").tools
+    settings, name = tools.window.store.settings.current, chat(tools)
+    tools.controller.shut_down()
+    rig = make_rig(settings=settings)
+    rig.worker.give(ModelLoaded(MODEL))
+    rig.window.commands.select(name)
+    qtbot.waitUntil(lambda: rig.controller.conversations.is_read(name))
+    qtbot.waitUntil(lambda: not rig.window.store.is_answering)
+    asked = say(rig, "Again")
+    assert asked.tools == text, "the prompt begins as before"
+    assert not rig.window.store.tool_states, "and nothing was started for it"
+
+
+def test_a_file_is_imported_and_nothing_started(tools: Rig, tmp_path: Path, qtbot: QtBot) -> None:
+    file = tmp_path / "mcp.json"
+    secret = {"command": sys.executable, "args": [str(SERVER)], "env": {"TOKEN": "abc"}}
+    file.write_text(json.dumps({"mcpServers": {"mine": secret}}))
+    tools.window.commands.tools.import_file(file)
+    known = tools.window.store.settings.current.tool_servers
+    assert known[-1] == ToolServer(name="mine", command=sys.executable, args=(str(SERVER),), env=("TOKEN",))
+    assert not tools.window.store.tool_states
+    assert not dialogs(tools)
+    tools.window.commands.tools.start("mine")
+    assert consent(tools, qtbot).place.text() == command_line(known[-1])
+    qtbot.waitUntil(lambda: "mine" in tools.window.store.tool_lists, timeout=PATIENCE_MS)
+
+
+def test_a_server_that_is_removed_is_forgotten_with_all_that_it_was_allowed(tools: Rig, qtbot: QtBot) -> None:
+    switched_on(tools, qtbot, for_good=True)
+    assert tools.window.store.settings.current.tool_grants
+    tools.window.commands.tools.forget("test")
+    now = tools.window.store.settings.current
+    assert (now.tool_servers, now.tool_grants) == ((), ())
+    assert say(tools, "Hi").tools == ""
+    qtbot.waitUntil(lambda: tools.window.store.tool_states["test"].state == "off", timeout=PATIENCE_MS)
+
+
+def test_tools_are_priced_before_they_are_switched_on(tools: Rig, qtbot: QtBot) -> None:
+    tools.window.commands.tools.start("test")
+    consent(tools, qtbot)
+    qtbot.waitUntil(lambda: any(isinstance(c, PriceTools) for c in tools.worker.commands), timeout=PATIENCE_MS)
+    asked = next(c for c in tools.worker.commands if isinstance(c, PriceTools))
+    assert asked.without == (("test", ""),)
+    assert json.loads(asked.turn.tools)
+    price = ToolPrice("test", 500, 3, 503, 20, 2000.0, 100.0)
+    tools.worker.give(ToolsPriced(asked.turn.conversation, asked.number, (price,), 4096))
+    qtbot.waitUntil(lambda: tools.window.store.tool_prices == {"test": price})
+    choice = tools.window.chat.header.tools_choice
+    choice.choose()
+    assert not choice.boxes["test"].isChecked()
+    assert choice.boxes["test"].accessibleDescription() == "9 tools  ·  500 tokens  ·  2.0 s to read"
+    choice.close()
