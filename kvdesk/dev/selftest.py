@@ -6,6 +6,7 @@ Owns the steps and their order. Changes nothing of the person's: its files are i
 from __future__ import annotations
 
 import io
+import queue
 import shutil
 import sys
 import time
@@ -43,8 +44,10 @@ from kvdesk.library.hub import Hub, HubUnreachable
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.model import LocalFile
-from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.settings import ContextSettings, Sampling, ToolServer
 from kvdesk.store.store import Store
+from kvdesk.tools.client import ToolClients
+from kvdesk.tools.servers import ServerState
 from kvdesk.ui.graphs.graphs_page import GraphsPage
 from kvdesk.ui.markdown.formulas import FormulaDrawer, picture
 from kvdesk.ui.models.page import ModelsPage
@@ -91,6 +94,7 @@ def run(folder: Path) -> Iterator[Outcome]:
         "greedy text": _greedy_text,
         "safe mode": _safe_mode,
         "connecting": _connecting,
+        "tools": _tools,
         "compaction": _compaction,
         "audit": _audit,
         "server": _server,
@@ -337,6 +341,19 @@ def _connecting() -> str:
     except ServerError as error:
         return f"{error} Keys: {ring.__module__}.{ring.__qualname__}"
     raise Failure(f"{NOBODY} answered")
+
+
+def _tools() -> str:
+    """What connects to servers of tools is there: it says that nobody answers."""
+    told: queue.SimpleQueue[object] = queue.SimpleQueue()
+    clients = ToolClients(told.put)
+    try:
+        clients.start(ToolServer(name="nobody", url=f"{NOBODY}/mcp"), {})
+        while not (isinstance(state := told.get(timeout=60.0), ServerState) and state.state == "failed"):
+            _expect(isinstance(state, ServerState), f"{NOBODY} answered")
+    finally:
+        clients.close()
+    return state.sentence
 
 
 def _compaction() -> str:

@@ -256,6 +256,12 @@ class State:
         spans = self.spans.get(conversation)
         return next((span for span in spans.spans if span.message == message), None) if spans else None
 
+    def tool_spans(self) -> dict[int, tuple[tuple[str, int, int], ...]]:
+        """Where the schemas of servers lie in the sequence of the shown conversation, by seq_id: name, p0, p1."""
+        seq_id = self.sequences.get(self.selected, -1) if self.selected is not None else -1
+        prices = sorted(self.chat_prices.values(), key=lambda price: price.p0)
+        return {seq_id: tuple((one.server, one.p0, one.p1) for one in prices)} if prices and seq_id >= 0 else {}
+
     def answer(self, operation: str) -> tuple[bool, str]:
         """Whether this model and context allow an operation (named as in the capability matrix), and the sentence to
         show with it: why not, or what is lost; empty where there is nothing to say."""

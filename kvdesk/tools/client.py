@@ -32,6 +32,7 @@ START_S: Final = 120.0
 """From the start of a server to its first answer: `npx` and `uvx` fetch it first."""
 _LIST_S: Final = 30.0
 _MOST_PAGES: Final = 50
+_CLOSE_S: Final = 10.0
 _LISTED_AGAIN_S: Final = 1.0
 """From one list of tools to the next, however often a server says that it has others."""
 _REFUSED: Final = {
@@ -104,8 +105,8 @@ class ToolClients:
             loop, thread, self._loop = self._loop, self._thread, None
         if loop is None or thread is None:
             return
-        with suppress(RuntimeError):
-            asyncio.run_coroutine_threadsafe(self._end_all(), loop).result(10.0)
+        with suppress(RuntimeError, TimeoutError):
+            asyncio.run_coroutine_threadsafe(self._end_all(), loop).result(_CLOSE_S)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(2.0)
 
@@ -230,8 +231,11 @@ class _Running:
             self._ready.set()
 
     async def _connected(self, stack: AsyncExitStack) -> Client:
-        import mcp.client
-        from mcp.types import Implementation
+        try:
+            import mcp.client
+            from mcp.types import Implementation
+        except ImportError:
+            raise ToolServerError(tr("The package mcp is not installed: pip install 'kvdesk[tools]'.")) from None
 
         server = self._server
         if server.url:

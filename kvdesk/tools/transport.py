@@ -86,6 +86,7 @@ class LocalServer:
                 outgoing.close()
                 child.send(b"")
                 await asyncio.to_thread(child.close, 0.0 if self.sentence else _CLOSING_S)
+                await asyncio.to_thread(reader.join, _CLOSING_S)
                 to_client.close()
                 from_client.close()
 

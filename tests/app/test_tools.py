@@ -243,7 +243,6 @@ def test_tools_are_priced_before_they_are_switched_on(tools: Rig, qtbot: QtBot) 
     tools.worker.give(ToolsPriced(asked.turn.conversation, asked.number, (price,), 4096))
     qtbot.waitUntil(lambda: tools.window.store.tool_prices == {"test": price})
     choice = tools.window.chat.header.tools_choice
-    choice.choose()
+    choice.show_servers()
     assert not choice.boxes["test"].isChecked()
     assert choice.boxes["test"].accessibleDescription() == "9 tools  ·  500 tokens  ·  2.0 s to read"
-    choice.close()

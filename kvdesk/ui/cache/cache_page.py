@@ -156,6 +156,7 @@ class CachePage(QWidget):
         store = self._store
         if store.view is not None:
             self.map.show_spans({spans.seq_id: spans for spans in store.spans.values()})
+            self.map.show_tools(store.tool_spans())
             self.map.show_view(store.view, *store.looks(store.leases))
 
     @Slot()

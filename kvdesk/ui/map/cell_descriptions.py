@@ -27,6 +27,8 @@ def cell_words(frame: MapFrame, strip: int, cell: int, texts: Mapping[int, str])
             found = span_at(known, int(stream.pos[cell])) if known else None
             if known and found:
                 more.append(tr("message {number} of {n}").format(number=found[0] + 1, n=len(known.spans)))
+                parts, pos = scene.tools.get(seq, ()), int(stream.pos[cell])
+                more += [tr("tools of {server}").format(server=name) for name, p0, p1 in parts if p0 <= pos < p1]
                 break
         marks = int(part.layer.marks[cell])
         if marks & raster.HIDDEN:

@@ -170,6 +170,11 @@ class CellMapView(QWidget):
         if self._scene.spans != spans:
             self._change_scene(spans=dict(spans))
 
+    def show_tools(self, tools: Mapping[int, tuple[tuple[str, int, int], ...]]) -> None:
+        """Where the schemas of servers lie in each sequence, by seq_id."""
+        if self._scene.tools != tools:
+            self._change_scene(tools=dict(tools))
+
     def show_selection(self, runs: Sequence[CellRun]) -> None:
         """Select cells from outside, such as those of a text; nothing is sent. None of them lets go."""
         self._selection.set_runs(runs)

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.ui.map import raster
-from kvdesk.ui.map.colours import HOLDER_WORDS, N_PAGE_OWNERS, N_STEPS, ColourBy
+from kvdesk.ui.map.colours import (
+    HOLDER_WORDS,
+    N_MESSAGE_COLOURS,
+    N_PAGE_OWNERS,
+    N_STEPS,
+    N_TOOL_COLOURS,
+    ColourBy,
+)
 from kvdesk.ui.widgets.colours import Colours
 from kvdesk.viewmodel.palette import N_BRANCH_SHADES, N_COLOURS, branch_colour, conversation_colour, mix, ramp_colour
 
@@ -21,7 +28,9 @@ def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
     dark = colours.dark
     match mode:
         case ColourBy.MESSAGE:
-            return [colours.secondary, *(conversation_colour(i, dark) for i in range(N_COLOURS))]
+            messages = [conversation_colour(i, dark) for i in range(N_MESSAGE_COLOURS)]
+            steps = (i / (N_TOOL_COLOURS - 1) for i in range(N_TOOL_COLOURS))
+            return [colours.secondary, *messages, *(mix(colours.warning, colours.panel, 0.45 * step) for step in steps)]
         case ColourBy.CONVERSATION:
             return _owners(colours)
         case ColourBy.POSITION | ColourBy.AGE:

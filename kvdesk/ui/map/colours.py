@@ -20,6 +20,8 @@ from kvdesk.viewmodel.palette import N_COLOURS
 N_STEPS: Final = 48  # groups of a continuous scale
 UNKNOWN: Final = 0  # group of cells that no conversation, message or page is known of
 N_MESSAGE_COLOURS: Final = 8
+N_TOOL_COLOURS: Final = 4
+"""Of the schemas of servers, behind those of messages: further servers repeat them."""
 N_PAGE_OWNERS: Final = 3 * N_COLOURS  # colours of a pair of pages: further branches repeat them
 HOLDER_WORDS: Final = ("1", "2", "3", "4", "5–8", "9+")
 _HOLDER_FROM: Final = np.array([2, 3, 4, 5, 9])
@@ -56,6 +58,7 @@ class Scene:
 
     colours, titles   `palette.branch_index` and name of the conversation, or branch of it, that leases a sequence
     spans             messages of a sequence, by seq_id
+    tools             servers whose schemas are in a sequence, by seq_id: name and positions [p0, p1)
     pages             the paged overlay of each cache, empty unless coloured by page
     """
 
@@ -64,6 +67,7 @@ class Scene:
     titles: Mapping[int, str] = field(default_factory=dict)
     spans: Mapping[int, MessageSpans] = field(default_factory=dict)
     pages: tuple[PagedOverlay, ...] = ()
+    tools: Mapping[int, tuple[tuple[str, int, int], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,7 @@ def groups_of(
             share = np.sqrt(np.minimum(age / np.float32(scales.age), 1))
             return np.uint8(N_STEPS - 1) - (share * np.float32(N_STEPS - 1)).astype(np.uint8), None
         case ColourBy.MESSAGE:
-            return _by_message(stream, runs, scene.spans), None
+            return _by_message(stream, runs, scene.spans, scene.tools), None
         case ColourBy.SEQUENCES:
             steps = np.searchsorted(_HOLDER_FROM, runs.n_holders, side="right").astype(np.uint8)
             return np.repeat(steps, runs.lengths), None
@@ -146,6 +150,11 @@ def groups_of(
             colour = np.repeat(owner, runs.lengths)
             odd = (page[:high] & 1).astype(np.uint8)
             return np.where(page[:high] < 0, np.uint8(UNKNOWN), colour * np.uint8(2) + odd + np.uint8(1)), None
+
+
+def tool_group(i: int) -> int:
+    """Group of the schemas of the server number `i` of a sequence, where messages are coloured."""
+    return 1 + N_MESSAGE_COLOURS + i % N_TOOL_COLOURS
 
 
 def page_marks(overlay: PagedOverlay, page: NDArray[np.int32], high_water: int, marks: NDArray[np.uint8]) -> None:
@@ -175,8 +184,14 @@ def page_words(overlay: PagedOverlay, name: str = "") -> str:
     return f"{name}: {words}" if name else words
 
 
-def _by_message(stream: StreamMap, runs: Runs, spans: Mapping[int, MessageSpans]) -> NDArray[np.uint8]:
-    """Messages are numbered 1 to 8 and again, in their order; cells of no known message are unknown.
+def _by_message(
+    stream: StreamMap,
+    runs: Runs,
+    spans: Mapping[int, MessageSpans],
+    tools: Mapping[int, tuple[tuple[str, int, int], ...]],
+) -> NDArray[np.uint8]:
+    """Messages are numbered 1 to 8 and again, in their order; cells of no known message are unknown. The schemas of
+    tools, which are in the first message as a rule, come behind these numbers.
 
     A shared cell counts to its lowest sequence of which messages are known.
     """
@@ -190,5 +205,7 @@ def _by_message(stream: StreamMap, runs: Runs, spans: Mapping[int, MessageSpans]
         row_of[runs.hold(seq)] = row
         for i, span in enumerate(parts):
             message_at[row, max(span.p0, 0) : span.p1] = 1 + i % N_MESSAGE_COLOURS
+        for i, (_name, p0, p1) in enumerate(tools.get(seq, ())):
+            message_at[row, max(p0, 0) : min(p1, end)] = tool_group(i)
     at = np.clip(stream.pos[: stream.high_water], 0, end) + np.repeat(row_of * (end + 1), runs.lengths)
     return message_at.ravel()[at]

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.translation import tr
 from kvdesk.ui.map import raster
-from kvdesk.ui.map.colours import HOLDER_WORDS, N_MESSAGE_COLOURS, N_STEPS, ColourBy, page_words
+from kvdesk.ui.map.colours import HOLDER_WORDS, N_MESSAGE_COLOURS, N_STEPS, ColourBy, page_words, tool_group
 from kvdesk.ui.map.frame import MapFrame
 from kvdesk.values import dataclass
 from kvdesk.viewmodel.palette import N_COLOURS
@@ -51,7 +51,9 @@ def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
     """All that the key of a frame depends on: while it is equal, so is the key."""
     names = tuple(cache.name for cache in snapshot.maps)
     colours = tuple(sorted(frame.scene.colours.items()))
-    return frame.scene.mode, frame.scales, frame.is_shifted, frame.has_holes, names, frame.scene.pages, colours
+    scene = frame.scene
+    tools = tuple(scene.tools.items())
+    return scene.mode, frame.scales, frame.is_shifted, frame.has_holes, names, scene.pages, colours, tools
 
 
 def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
@@ -94,7 +96,8 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
         case ColourBy.MESSAGE:
             codes = tuple(_code(i) for i in range(1, N_MESSAGE_COLOURS + 1))
             unknown = Entry("colour", tr("unknown"), (_code(0),))
-            return Entry("ramp", tr("messages"), codes, ends=(tr("first"), tr("next …"))), unknown
+            messages = Entry("ramp", tr("messages"), codes, ends=(tr("first"), tr("next …")))
+            return messages, *_tools(frame), unknown
         case ColourBy.PAGE:
             pages = Entry("split", tr("alternating pages"), (_code(3), _code(4)))
             return pages, Entry("mark", tr("page not full"), (_code(3),), raster.PARTIAL)
@@ -105,6 +108,18 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
                 )
                 for i, (colour, seq) in enumerate(_branches(frame).items())
             )
+
+
+def _tools(frame: MapFrame) -> tuple[Entry, ...]:
+    """The servers whose schemas are in the cache, with the number of their tokens."""
+    found = {
+        name: Entry(
+            "colour", tr("tools of {server}: {n}").format(server=name, n=f"{p1 - p0:,}"), (_code(tool_group(i)),)
+        )
+        for parts in frame.scene.tools.values()
+        for i, (name, p0, p1) in enumerate(parts)
+    }
+    return tuple(found.values())
 
 
 def _branches(frame: MapFrame) -> dict[int, int]:

@@ -41,7 +41,7 @@ class ToolsChoice(QFrame):
     @Slot()
     def choose(self) -> None:
         """Show it."""
-        self._fill()
+        self.show_servers()
         anchor = self._anchor
         self.move(anchor.mapToGlobal(QPoint(anchor.width() - self.width(), anchor.height())))
         self.show()
@@ -57,11 +57,12 @@ class ToolsChoice(QFrame):
     def _on_changed(self, changed: Changed, _update: Update | None) -> None:
         if self.isVisible() and changed & (Changed.TOOLS | Changed.CONVERSATIONS):
             focus = next((name for name, box in self.boxes.items() if box.hasFocus()), None)
-            self._fill()
+            self.show_servers()
             if focus in self.boxes:
                 self.boxes[focus].setFocus()
 
-    def _fill(self) -> None:
+    def show_servers(self) -> None:
+        """Everything as the store has it."""
         _clear(self._column)
         self.boxes = {}
         store = self._store

@@ -307,6 +307,25 @@ def test_cells_have_the_colour_of_their_message(cells: CellMapView, theme: Theme
     assert str(said.args[1]).endswith("message 2 of 2")
 
 
+def test_schemas_of_tools_have_a_colour_of_their_own_a_name_and_a_line_in_the_key(
+    cells: CellMapView, theme: Theme, qtbot: QtBot
+) -> None:
+    show(cells, cache_view(runs=OLD, size=512), qtbot)
+    cells.show_spans({0: MessageSpans(ONE, 0, (MessageSpan(MessageId("a"), 0, 10, 0, ()),))})
+    cells.set_colour_by(ColourBy.MESSAGE)
+    keys: list[MapLegend] = []
+    cells.key_changed.connect(keys.append)
+    cells.show_tools({0: (("git", 3, 6), ("files", 6, 8))})
+    qtbot.waitUntil(lambda: colour_at(cells, 4) == theme.colours.warning, timeout=2000)
+    assert colour_at(cells, 2) == colour_at(cells, 9) == theme.conversation_colour(0).name()
+    assert colour_at(cells, 7) not in (theme.colours.warning, theme.conversation_colour(0).name())
+    words = [entry.words for entry in keys[-1].entries]
+    assert {"tools of git: 3", "tools of files: 2"} <= set(words)
+    with qtbot.waitSignal(cells.described) as said:
+        qtbot.mouseMove(cells, middle(cells, 4))
+    assert str(said.args[1]).endswith("tools of git")
+
+
 def test_the_bar_chooses_and_says_what_paging_would_hold(cells: CellMapView, qtbot: QtBot) -> None:
     show(cells, cache_view(runs=OLD, size=512), qtbot)
     bar = MapBar(cells)

@@ -234,6 +234,9 @@ class Previews:
             n, start = len(whole) - len(rest), common_prefix(whole, rest)
             end = len(whole) - min(common_prefix(whole[::-1], rest[::-1]), len(rest) - start)
             n_again = len(rest) - start
+            again_ms = costs.reading_ms(n_again, start, n_batch)
+            while start and whole[start - 1] == whole[end - 1]:  # how it begins is its own, not the next one's
+                start, end = start - 1, end - 1
             prices.append(
                 ToolPrice(
                     server,
@@ -242,7 +245,7 @@ class Previews:
                     end,
                     n_again,
                     ms=costs.reading_ms(max(n, 0), start, n_batch),
-                    again_ms=costs.reading_ms(n_again, start, n_batch),
+                    again_ms=again_ms,
                 )
             )
         return ToolsPriced(asked.turn.conversation, asked.number, tuple(prices), n_ctx)
