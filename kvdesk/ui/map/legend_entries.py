@@ -112,10 +112,9 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
 
 def _tools(frame: MapFrame) -> tuple[Entry, ...]:
     """The servers whose schemas are in the cache, with the number of their tokens."""
+    words = tr("tools of {server}: {n}")
     found = {
-        name: Entry(
-            "colour", tr("tools of {server}: {n}").format(server=name, n=f"{p1 - p0:,}"), (_code(tool_group(i)),)
-        )
+        name: Entry("colour", words.format(server=name, n=f"{p1 - p0:,}"), (_code(tool_group(i)),))
         for parts in frame.scene.tools.values()
         for i, (name, p0, p1) in enumerate(parts)
     }
