@@ -23,8 +23,9 @@ from kvdesk.conversations.toolbox import PendingCall, ToolResult
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.protocol.chat import ModelLoaded, PreviewTurn, TurnEnded
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.messages import Event
 from kvdesk.protocol.prompt import PriceTools, ToolsPriced
+from kvdesk.session.changed import Changed, Update
 from kvdesk.session.features import ToolCommands, ToolDecision
 from kvdesk.session.state import ToolQuestion
 from kvdesk.settings import ToolGrant, ToolServer
@@ -71,6 +72,7 @@ class Tools(QObject, ToolCommands):
         self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
         window.commands.tools = self
         self.destroyed.connect(self._settings.listen(self._on_settings_changed))
+        self.destroyed.connect(self._session.listen(self._on_changed))
         self._show_lists()
 
     # --- toolbox ------------------------------------------------------------------------------------------------------
@@ -204,11 +206,17 @@ class Tools(QObject, ToolCommands):
         match event:
             case ToolsPriced():
                 self._show_prices(event)
-            case ModelLoaded() | TurnEnded() | CommandFailed():
+            case ModelLoaded():
+                self._session.show_tools(prices={}, chat_prices={})
                 self._pricing.start()
+            case TurnEnded() if self._session.tool_lists:
+                self._pricing.start()
+            case _:
+                pass
 
     def close(self) -> None:
-        """End all servers. Waits for their end."""
+        """End all servers, and hear no more of them. Waits for their end."""
+        self._running.clear()
         self._clients.close()
         self._background.close()
 
@@ -236,6 +244,12 @@ class Tools(QObject, ToolCommands):
         if "tool_servers" in changed:
             self._show_lists()
             self._measure()
+
+    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
+        if changed & Changed.SELECTED:
+            if self._session.chat_prices:
+                self._session.show_tools(chat_prices={})
+            self._pricing.start()
 
     def _on_consent(self, server: ToolServer, yes: bool, for_good: bool) -> None:
         waiting = self._waiting.pop(server.name, [])
@@ -277,7 +291,7 @@ class Tools(QObject, ToolCommands):
     def _show_lists(self) -> None:
         servers = self._settings.current.tool_servers
         lists = {server.name: self._lists[bound] for server in servers if (bound := bound_to(server)) in self._lists}
-        self._session.show_tools(lists=lists)
+        self._session.show_tools(lists=lists, prices={})
         self._pricing.start()
 
     def _grant(self, grant: ToolGrant) -> None:
@@ -347,14 +361,15 @@ class Tools(QObject, ToolCommands):
     # --- prices -------------------------------------------------------------------------------------------------------
 
     def _price(self) -> None:
-        """Ask what each server costs alone, and what each costs in the chat that is shown."""
+        """Ask what each server costs alone, until that is known, and what each costs in the chat that is shown."""
         session = self._session
         if session.model is None or session.missing(Feature.TOOLS) or not session.tool_lists:
             return
         sample = (Message(new_message_id(), _SAMPLE, None, "user", "Hello"),)
-        for number, name in enumerate(session.tool_lists):
-            text = self._offer_of((name,)).text
-            self._submit(PriceTools(PreviewTurn(_SAMPLE, sample, tools=text), ((name, ""),), number))
+        for name in session.tool_lists:
+            if (price := session.tool_prices.get(name)) is None or price.ms is None:
+                turn = PreviewTurn(_SAMPLE, sample, tools=self._offer_of((name,)).text)
+                self._submit(PriceTools(turn, ((name, ""),)))
         known = session.shown
         if known is None or not known.tools:
             session.show_tools(chat_prices={})

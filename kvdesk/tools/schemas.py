@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from kvdesk.call_format import GENERIC
 from kvdesk.errors import UserError
-from kvdesk.grammar.calls import grammar_of_calls
-from kvdesk.grammar.state import checked
 from kvdesk.message import storable
 from kvdesk.tools.servers import Tool
 from kvdesk.values import dataclass
@@ -56,6 +54,9 @@ def _schema(given: object) -> str:
         return _ANY
     if len(text) > MOST_SCHEMA:
         return _ANY
+    from kvdesk.grammar.calls import grammar_of_calls
+    from kvdesk.grammar.state import checked
+
     try:  # a schema that no grammar can follow would refuse every answer of the chat
         checked(grammar_of_calls(GENERIC, [{"type": "function", "function": {"name": "f", "parameters": given}}]))
     except (UserError, RecursionError):

@@ -250,7 +250,7 @@ class ServerRow(QFrame):
         set_tone(self._state, _TONES.get(kind, "secondary"))
         self.start.setVisible(kind in ("off", "failed"))
         self.stop.setVisible(kind in ("starting", "on"))
-        self._detail.setText(state.detail if state is not None else "")
+        self._detail.setText(state.detail.strip() if state is not None else "")
         self._detail.setVisible(bool(self._detail.text()))
         price = store.tool_prices.get(name)
         text = ""
