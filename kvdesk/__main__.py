@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from kvdesk import translation
 from kvdesk.cli.output import take_every_text
@@ -56,6 +57,7 @@ CHILDREN = {
 """Processes that kvdesk starts of itself (`kvdesk.children`): each gets its parent and the other arguments."""
 _MODULES = {"export": "export_chats", "import": "import_chats", "open": "open_state", "verify-engine": "verify_engine"}
 """Modules that cannot have the name of their command, or should not."""
+_STUB_WRITER = "shibokensupport.signature.lib.pyi_generator"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -152,9 +154,11 @@ def _run_window(file: str | None) -> int:
 
 def _import_qt() -> None:
     """PySide6 wraps `import` to look into the source of every module for `from __feature__ import`: a sixth of the
-    start, and 8 MB that stay (shibokensupport/feature.py). kvdesk uses no features.
+    start, and 8 MB that stay (shibokensupport/feature.py). kvdesk uses no features. It also compiles what writes type
+    stubs, each time (shibokensupport/signature/loader.py): an empty module takes its place.
     """
     plain = builtins.__import__
+    sys.modules.setdefault(_STUB_WRITER, ModuleType(_STUB_WRITER))
     importlib.import_module("PySide6.QtCore")
     builtins.__import__ = plain
 

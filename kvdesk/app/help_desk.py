@@ -16,7 +16,6 @@ from kvdesk.app.background import Background
 from kvdesk.app.chats import Chats
 from kvdesk.app.worker import Worker
 from kvdesk.cache.journal.recording import Recording
-from kvdesk.conversations.markdown_file import as_markdown
 from kvdesk.protocol.cache import RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.messages import Event
@@ -136,6 +135,8 @@ class HelpDesk(QObject):
 
     def _chat(self) -> str:
         """The chat that is shown, as Markdown; empty where none is."""
+        from kvdesk.conversations.markdown_file import as_markdown
+
         selected, service = self._session.selected, self._chats.service
         known = service.get(selected) if selected is not None else None
         return as_markdown(known, service.branch(known.id)) if known is not None else ""

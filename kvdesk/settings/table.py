@@ -13,9 +13,12 @@ time until the window is there (pydantic/plugin/_loader.py). kvdesk has none."""
 
 
 class Table(BaseModel):
-    """Frozen values with defaults and ranges. What a file has beside them is passed over."""
+    """Frozen values with defaults and ranges. What a file has beside them is passed over.
 
-    model_config = ConfigDict(frozen=True, extra="ignore", validate_default=True, allow_inf_nan=False)
+    What validates a table is built for its first value: most tables are only made as a part of `Settings`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", validate_default=True, allow_inf_nan=False, defer_build=True)
 
 
 def llama(name: str) -> dict[str, JsonValue]:

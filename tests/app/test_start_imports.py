@@ -8,6 +8,7 @@ import sys
 LATE = (
     *("kvdesk.ui.timeline.page", "kvdesk.ui.blocks.page", "kvdesk.ui.cache.instruments", "kvdesk.ui.shell.log_panel"),
     *("kvdesk.conversations.porting.export", "kvdesk.conversations.porting.formats"),
+    *("kvdesk.conversations.markdown_file", "kvdesk.conversations.left_open"),
     *("pyqtgraph", "ziamath", "pypdfium2", "llama_cpp", "huggingface_hub", "httpx2"),
     *("pygments", "markdown_it", "jinja2", "kvdesk.experiments.benchmarks", "kvdesk.library"),
     *("kvdesk.ui.settings.page", "kvdesk.ui.parameters.panel", "kvdesk.ui.shell.command_palette"),
@@ -26,3 +27,12 @@ def test_qt_reads_the_source_of_no_module() -> None:
     code = "import builtins; from kvdesk.__main__ import _import_qt; _import_qt(); print(builtins.__import__.__name__)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "__import__"
+
+
+def test_qt_compiles_no_writer_of_type_stubs() -> None:
+    code = (
+        "import sys; from kvdesk.__main__ import _STUB_WRITER, _import_qt; _import_qt();"
+        "print(sys.modules['shibokensupport.signature.loader'].pyi_generator is sys.modules[_STUB_WRITER])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "True"

@@ -11,10 +11,18 @@ from kvdesk.ui.widgets.input_method import composes
 
 
 def clearable(field: QLineEdit) -> None:
-    """With a grey cross that clears it. Qt's own is a black disc in a field that was made before its style sheet."""
-    field.setClearButtonEnabled(True)
-    if (action := field.findChild(QAction, "_q_qlineeditclearaction")) is not None:
-        action.setIcon(QIcon(str(resources_dir() / "icons" / "clear.svg")))
+    """With a grey cross that clears it. Qt's own is a black disc in a field that was made before its style sheet. It is
+    made with the first text: Qt looks for its own icon first, for longer than a frame lasts.
+    """
+
+    def make() -> None:
+        if field.text() and not field.isClearButtonEnabled():
+            field.setClearButtonEnabled(True)
+            if (action := field.findChild(QAction, "_q_qlineeditclearaction")) is not None:
+                action.setIcon(QIcon(str(resources_dir() / "icons" / "clear.svg")))
+
+    make()
+    field.textChanged.connect(make)
 
 
 class SearchField(QLineEdit):
