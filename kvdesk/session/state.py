@@ -180,16 +180,17 @@ class State:
         return colours | requests, {seq: self.title_in(leases, seq) for seq in (*known, *requests)}
 
     def title_in(self, leases: Leases, seq_id: int) -> str:
-        """Title of the conversation that has the sequence; with its seq_id where the conversation has several, which
-        are not numbered as the chat numbers its branches.
+        """Title of the conversation or request that has the sequence; with its seq_id where the conversation has
+        several, which are not numbered as the chat numbers its branches, or the program has several requests.
         """
         lease = leases.get(seq_id)
         if lease is not None and lease.client:
-            return tr("request of {program}").format(program=lease.client)
-        title = self.title(lease.conversation if lease else None, seq_id)
-        return (
-            tr("{title}, sequence {seq_id}").format(title=title, seq_id=seq_id) if branch_of(leases, seq_id) else title
-        )
+            title = tr("request of {program}").format(program=lease.client)
+            several = sum(other.client == lease.client for other in leases.values()) > 1
+        else:
+            title = self.title(lease.conversation if lease else None, seq_id)
+            several = branch_of(leases, seq_id) > 0
+        return tr("{title}, sequence {seq_id}").format(title=title, seq_id=seq_id) if several else title
 
     def held(self) -> list[tuple[str, int]]:
         """Title and cells of every conversation and request in the cache, with all its branches, by seq_id. A cell that

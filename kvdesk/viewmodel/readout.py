@@ -99,8 +99,7 @@ def describe_cell(
     if not seqs:
         return first, tr("free")
     first += "  ·  " + tr("position {pos}").format(pos=f"{int(stream.pos[cell]):,}")
-    nobody = tr("no conversation")
-    names = ", ".join(f"{titles.get(seq) or nobody} (seq {seq})" for seq in seqs)
+    names = ", ".join(owner(titles, seq) for seq in seqs)
     names = "  ·  ".join((names, *more))
     token = int(stream.token[cell])
     if token < 0:
@@ -108,6 +107,11 @@ def describe_cell(
     text = texts.get(token)
     first += "  ·  " + tr("token {token}").format(token=f"{token:,}")
     return first, names if text is None else f"{visible(text)}  ·  {names}"
+
+
+def owner(titles: Mapping[int, str], seq_id: int) -> str:
+    """The name of a sequence: that of what leases it, else its number."""
+    return titles.get(seq_id) or tr("sequence {seq_id}").format(seq_id=seq_id)
 
 
 def visible(text: str, limit: int = 24) -> str:

@@ -38,7 +38,7 @@ def test_a_cell_is_described_by_its_conversations_and_its_text() -> None:
     cells = stream(8, [(2, 4, (0, 3), 10, 1)])
     first, second = describe_cell(cells, 3, "stream 1", {0: "Village"}, {3: " sea"})
     assert first == "cell 3  ·  stream 1  ·  position 11  ·  token 3"
-    assert second == "“␣sea”  ·  Village (seq 0), no conversation (seq 3)"
+    assert second == "“␣sea”  ·  Village, sequence 3"
     assert describe_cell(cells, 0, "", {}, {}) == ("cell 0", "free")
     assert sequences_of(cells, 3) == (0, 3)
 

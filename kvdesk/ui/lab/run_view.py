@@ -168,7 +168,7 @@ class RunView(QWidget):
             )
         )
         ids = [span.seq_id for span in spans_of(maps[0].streams)] if maps else []
-        titles = {int(n): tr("seq_id {n}").format(n=n) for n in ids}
+        titles = {int(n): tr("sequence {seq_id}").format(seq_id=n) for n in ids}
         self._map.show()
         self._map.show_maps(maps, seen.operation, {int(n): n % N_COLOURS for n in ids}, titles)
 

@@ -11,7 +11,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.frame import MapFrame, strip_name
 from kvdesk.viewmodel.links import CellRun, span_at
-from kvdesk.viewmodel.readout import describe_cell, sequences_of
+from kvdesk.viewmodel.readout import describe_cell, owner, sequences_of
 
 _NAMED = 3  # conversations that are named; the rest are counted
 
@@ -75,8 +75,7 @@ def selection_words(snapshot: CacheSnapshot, runs: Sequence[CellRun], titles: Ma
         )
     if n_used < n_cells:
         line += "  ·  " + tr("{n} free").format(n=f"{n_cells - n_used:,}")
-    nobody = tr("no conversation")
-    names = [f"{titles.get(seq) or nobody} (seq {seq})" for seq in sorted(owners)]
+    names = [owner(titles, seq) for seq in sorted(owners)]
     more = [tr("and {n} more").format(n=len(names) - _NAMED)] if len(names) > _NAMED else []
     return line, tr(", ").join(names[:_NAMED] + more)
 

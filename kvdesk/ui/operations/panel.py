@@ -320,6 +320,5 @@ def _key(target: Target) -> tuple[int, str | None]:
 
 
 def _name(target: Target) -> str:
-    where = tr("seq {seq_id}").format(seq_id=target.seq_id) if target.seq_id >= 0 else tr("no sequence")
     swapped = "  ·  " + tr("swapped out") if target.swapped_bytes else ""
-    return f"{target.title}  ·  {where}{swapped}"
+    return f"{target.title}{swapped}"
