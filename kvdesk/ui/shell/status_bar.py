@@ -72,10 +72,11 @@ class StatusBar(QWidget):
         self._on_changed(~Changed.NOTHING, None)
 
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
-        """Threads, types and memory of K and V are words of the engine, for who asked for more."""
+        """Words of the engine are for who asked for more; only a map that cannot be trusted is everybody's business."""
         if "all_instruments" in changed:
-            for part in (self._threads, self._bytes, self._types):
+            for part in (self._threads, self._bytes, self._types, self._audit):
                 part.setVisible(self._store.settings.current.all_instruments)
+            self._show_trust()
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         store = self._store
@@ -186,7 +187,8 @@ class StatusBar(QWidget):
     def _show_trust(self) -> None:
         if self._verification is not None:
             text, tone = verification_line(self._verification)
-            self._trust.setText(text + self._audited)
+            is_shown = tone == "warning" or self._store.settings.current.all_instruments
+            self._trust.setText(text + self._audited if is_shown else "")
             set_tone(self._trust, tone)
 
     def _bytes_text(self, used: int, capacity: int) -> str:
