@@ -37,14 +37,12 @@ class Silence(QObject):
     def look(self) -> None:
         """Say what has changed since the last look."""
         silent = self._worker.silent_s >= SILENT_S
+        sentence = tr(
+            "The engine has not answered for {silent_s:.0f} seconds: it computes, or hangs. What is shown is "
+            "saved; kvdesk can be closed and started again."
+        ).format(silent_s=SILENT_S)
         if silent and not self._said:
-            self._session.notify(
-                tr(
-                    "The engine has not answered for {silent_s:.0f} seconds: it computes, or hangs. What is shown is "
-                    "saved; kvdesk can be closed and started again."
-                ).format(silent_s=SILENT_S),
-                "warning",
-            )
+            self._session.notify(sentence, "warning")
         elif self._said and not silent:
-            self._session.notify(tr("The engine answers again."), "good")
+            self._session.notify(tr("The engine answers again."), "good", ends=sentence)
         self._said = silent

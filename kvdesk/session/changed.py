@@ -54,6 +54,7 @@ class Notice:
     sentence: str
     tone: Tone = ""
     file: str = ""
+    ends: str = ""
 
 
 @dataclass(frozen=True, slots=True)

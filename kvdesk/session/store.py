@@ -101,11 +101,11 @@ class Store(State):
         guarded(partial(self._measure, update))
         return self._tell(changed, update)
 
-    def notify(self, sentence: str, tone: Tone = "", file: str = "") -> None:
+    def notify(self, sentence: str, tone: Tone = "", file: str = "", ends: str = "") -> None:
         """Show what came of a command: "good" goes by itself, "warning" and "danger" stay until they are dismissed.
-        `file`: what was saved, whose folder can be opened.
+        `file`: what was saved, whose folder can be opened; `ends`: the sentence that is no longer true.
         """
-        self._tell(Changed.NOTHING, Notice(sentence, tone, file))
+        self._tell(Changed.NOTHING, Notice(sentence, tone, file, ends))
 
     def complain(self, sentence: str, detail: str = "") -> None:
         """Show an error where one writes, until it is dismissed."""

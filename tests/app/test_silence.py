@@ -25,6 +25,11 @@ def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     rig.worker.silent_s = 0.0
     silence.look()
     assert activity.text == "The engine answers again."
+    rig.worker.silent_s = SILENT_S
+    silence.look()
+    rig.worker.silent_s = 0.0
+    silence.look()
+    assert activity.sentences == ("The engine answers again.",), "that it does not is no longer true"
 
 
 @over_both

@@ -71,7 +71,7 @@ class ActivityStrip(QWidget):
     def _on_changed(self, _changed: Changed, update: Update | None) -> None:
         match update:
             case Notice():
-                self.show_result(update.sentence, update.tone, update.file)
+                self.show_result(update.sentence, update.tone, update.file, update.ends)
             case Working():
                 self.show_working(update)
             case _:
@@ -85,15 +85,14 @@ class ActivityStrip(QWidget):
             self._work.show_share(event)
         self._arrange()
 
-    def show_result(self, sentence: str, tone: str = "", file: str = "") -> None:
+    def show_result(self, sentence: str, tone: str = "", file: str = "", ends: str = "") -> None:
         """The result of a command, which ends the display of work. A success hides after some seconds; a warning or an
-        error stays until it is dismissed. `file`: what was saved, whose folder can be opened.
+        error stays until it is dismissed. `file`: what was saved, whose folder can be opened; `ends`: a sentence that
+        is no longer true.
         """
         self._work.end()
-        for known in self._results:
-            if known.sentence == sentence:
-                self._remove(known)
-                break
+        for known in [known for known in self._results if known.sentence in (sentence, ends)]:
+            self._remove(known)
         result = _Result(self._theme, sentence, tone, file)
         result.dismissed.connect(lambda: self._dismiss(result))
         result.left.connect(lambda: self._on_leaving(result))
