@@ -366,5 +366,5 @@ class Controller(QObject):
 def _fills(event: Event) -> bool:
     """Whether a context may be fuller or emptier after it, or cells of a conversation gone."""
     if isinstance(event, OperationDone):
-        return event.emptied or event.effect is not None
+        return event.changes_use
     return isinstance(event, TurnEnded | ContextReady | MessagesEvicted)

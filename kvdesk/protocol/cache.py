@@ -320,6 +320,11 @@ class OperationDone:
     emptied: bool = False
     note: str = ""
 
+    @property
+    def changes_use(self) -> bool:
+        """Whether a conversation may have more or fewer cells after it than what was last reported of its prompt."""
+        return self.emptied or self.effect is not None
+
 
 @dataclass(frozen=True, slots=True)
 class CacheView:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kvdesk.chat import MessageId
-from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnPreview
 from kvdesk.settings import Overflow
 from kvdesk.ui.messages.room_help import room_words
@@ -124,6 +124,15 @@ def test_another_context_is_asked_about_anew(window: MainWindow) -> None:
     typed(window, "hello world", TOO_LONG)
     window.store.apply(ContextReady(replace(CONTEXT, n_ctx=4096, n_ctx_seq=4096), rebuilt=True))
     assert not window.chat.composer.is_too_long
+    assert window.chat.composer._pause.isActive()
+
+
+def test_what_a_draft_costs_is_asked_again_after_cells_were_removed_by_hand(window: MainWindow) -> None:
+    typed(window, "hello world", TOO_LONG)
+    window.chat.composer._pause.stop()
+    window.store.apply(OperationDone(1, 1.0, "decode", "", 8.0))
+    assert not window.chat.composer._pause.isActive()
+    window.store.apply(OperationDone(2, 1.0, "seq_rm", "", 0.1, ONE, emptied=True))
     assert window.chat.composer._pause.isActive()
 
 

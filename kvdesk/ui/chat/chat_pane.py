@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
 from kvdesk.errors import NO_TOKENIZER, SILENT, UNREACHABLE
-from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import (
     EngineDied,
     EngineRestarted,
@@ -230,15 +230,17 @@ class ChatPane(QWidget):
                 self._show_engine(update)
             case CommandFailed():
                 self._show_failure(update)
-            case EngineDied():
-                self._show_dead()
-                self._banner.show_error(update.sentence, update.detail)
-            case EngineRestarted() | Problem():
-                self._banner.show_error(update.sentence, update.detail)
-            case SubscriptionDropped():
-                self._banner.show_error(update.sentence, "")
+            case EngineDied() | EngineRestarted() | Problem() | SubscriptionDropped():
+                self._show_problem(update)
+            case OperationDone() if update.changes_use:
+                self._composer.ask_again()
             case _:
                 pass
+
+    def _show_problem(self, problem: EngineDied | EngineRestarted | Problem | SubscriptionDropped) -> None:
+        if isinstance(problem, EngineDied):
+            self._show_dead()
+        self._banner.show_error(problem.sentence, "" if isinstance(problem, SubscriptionDropped) else problem.detail)
 
     def _show_conversation(self, *, is_other: bool) -> None:
         """Title, draft, attachments and queue of the conversation that is shown."""

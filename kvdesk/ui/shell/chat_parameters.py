@@ -119,9 +119,8 @@ class ChatParameters(QObject):
                 self._panel.show_missing(self._store.missing(Feature.PROMPT_VIEW))
             case TurnEnded() | ModelLoaded() | ContextReady() | EngineRestarted() | BranchChanged():
                 self._panel.ask_again()
-            case OperationDone():
-                if update.emptied or update.effect is not None:
-                    self._panel.ask_again()
+            case OperationDone() if update.changes_use:
+                self._panel.ask_again()
             case _:
                 pass
 
