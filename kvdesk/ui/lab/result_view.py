@@ -13,7 +13,7 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.lab.tables import ResultTable
-from kvdesk.ui.widgets.controls import ElidedLabel, label
+from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import (
     PastResult,
@@ -126,10 +126,9 @@ class ResultView(QScrollArea):
         text = tr("{when} UTC · {model} · {form} form · {seconds} s").format(
             when=past.when, model=past.model, form=past.form, seconds=f"{seconds:,.1f}"
         )
-        when = ElidedLabel(text)
-        when.setProperty("tone", "secondary")
-        when.setProperty("scale", "small")
-        row.addWidget(when, 1)
+        facts = label(text, tone="secondary", scale="small")
+        facts.setWordWrap(True)
+        row.addWidget(facts, 1)
         button = QPushButton(tr("Open the report"))
         button.setProperty("scale", "small")
         button.setToolTip(tr("Open the page with plots, samples and machine in the browser"))

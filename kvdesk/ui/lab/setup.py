@@ -198,8 +198,9 @@ class Setup(QWidget):
     def _fill_models(self) -> None:
         self._model.clear()
         for model in self._all_models:
-            self._model.addItem(f"{model_name(model.path)} ({model.where})")
-            self._model.setItemData(self._model.count() - 1, plain_tip(str(model.path)), Qt.ItemDataRole.ToolTipRole)
+            tip = plain_tip(f"{model.path}\n{model.where}")
+            self._model.addItem(model_name(model.path))
+            self._model.setItemData(self._model.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         self._model.addItem(tr(OTHER))
         self._model.setCurrentIndex(0)
 
