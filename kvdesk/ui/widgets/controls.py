@@ -6,7 +6,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Final
 
-from PySide6.QtCore import QEvent, QMargins, QObject, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QMargins, QObject, QSize, Qt, QTextBoundaryFinder, Signal, Slot
 from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -390,17 +390,22 @@ def label(
 
 
 def two_lines(text: str, metrics: QFontMetrics, room: int) -> tuple[str, ...]:
-    """A text in at most two lines of `room` pixels, broken between words; a longer one ends in …"""
+    """A text in at most two lines of `room` pixels, broken where its script allows it: between words, and anywhere in
+    Chinese; a longer one ends in …
+    """
     if metrics.horizontalAdvance(text) <= room:
         return (text,)
-    words = text.split(" ")
-    first = words.pop(0)
-    while words and metrics.horizontalAdvance(f"{first} {words[0]}") <= room:
-        first = f"{first} {words.pop(0)}"
+    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Line, text)
+    units, first, rest = text.encode("utf-16-le", "surrogatepass"), "", text  # boundaries count UTF-16 units
+    while (end := finder.toNextBoundary()) > 0:
+        line = units[: 2 * end].decode("utf-16-le", "surrogatepass")
+        if metrics.horizontalAdvance(line.rstrip()) > room:
+            break
+        first, rest = line, text[len(line) :]
     elided = Qt.TextElideMode.ElideRight
-    if not words or metrics.horizontalAdvance(first) > room:
+    if not first.strip(" ·"):
         return (metrics.elidedText(text, elided, room),)
-    return first.rstrip(" ·"), metrics.elidedText(" ".join(words).lstrip(" ·"), elided, room)
+    return first.rstrip(" ·"), metrics.elidedText(rest.lstrip(" ·"), elided, room)
 
 
 def plain_tip(text: str) -> str:

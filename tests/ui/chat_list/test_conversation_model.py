@@ -19,3 +19,12 @@ def test_a_title_has_at_most_two_lines_broken_between_words(theme: Theme) -> Non
     (only,) = two_lines("Donaudampfschifffahrtsgesellschaft", metrics, room)
     assert only.endswith("…")
     assert len(two_lines("Donaudampfschifffahrtsgesellschaft on the river", metrics, room)) == 1
+
+
+def test_a_chinese_title_breaks_between_any_two_signs(theme: Theme) -> None:
+    metrics = QFontMetrics(theme.text)
+    room = metrics.horizontalAdvance("天空为什么")
+    assert two_lines("天空为什么是蓝色的", metrics, room) == ("天空为什么", "是蓝色的")
+    first, second = two_lines("😀天空为什么是蓝色的？请用两句话回答。", metrics, room)
+    assert first.startswith("😀天空")
+    assert second.endswith("…")
