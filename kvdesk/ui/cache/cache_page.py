@@ -33,6 +33,7 @@ _ABOUT: Final = marked(
     "One square is one token, in its chat's colour; grey is free. "
     "The model reads up to the dashed line, the stronger grey too."
 )
+_MARGIN_PX: Final = 12
 
 
 class CachePage(QWidget):
@@ -86,6 +87,7 @@ class CachePage(QWidget):
             made.effect.dismissed.connect(self._place_undo)
             made.operations.toggled.connect(lambda is_open: self.reveal(made.operations) if is_open else None)
             made.trends.fold.toggled.connect(self._on_trends_toggled)
+            made.bar.setContentsMargins(0, 0, _MARGIN_PX, 0)
             self._pinned.insertWidget(0, made.bar)
             for i, widget in enumerate(made[1:-1]):
                 self._column.insertWidget(i, widget)
@@ -242,7 +244,7 @@ class CachePage(QWidget):
     @Slot()
     def _reserve_readout(self) -> None:
         """Height for the key of the map, and for the two lines about a cell."""
-        width, row = self.map.width(), self._theme.px(ROW_PX)
+        width, row = self.map.width() - _MARGIN_PX, self._theme.px(ROW_PX)
         key = self._legend.lines(width) * row if self._shows_all else self._about.heightForWidth(width)
         height = max(2 * row, key)
         if height != self._readout.minimumHeight():
@@ -250,9 +252,9 @@ class CachePage(QWidget):
 
     @Slot(int, int)
     def _keep_width(self, _first: int, last: int) -> None:
-        """The same width with and without a scroll bar: cells of another size would take another height, and so on."""
-        bar = self._scroll.verticalScrollBar()
-        self._column.setContentsMargins(0, 0, 12 + (0 if last else bar.sizeHint().width()), 0)
+        """The same width with a scroll bar, which is in the margin: what is below the map lines up with it."""
+        bar = self._scroll.verticalScrollBar().sizeHint().width() if last else 0
+        self._column.setContentsMargins(0, 0, max(_MARGIN_PX - bar, 0), 0)
 
     def _lay_out(self) -> None:
         lines = QWidget()
@@ -273,7 +275,7 @@ class CachePage(QWidget):
         content = QWidget()
         content.setObjectName("column")
         column = QVBoxLayout(content)
-        column.setContentsMargins(0, 0, 12, 0)
+        column.setContentsMargins(0, 0, _MARGIN_PX, 0)
         column.setSpacing(8)
         column.addWidget(self.overview, 1)
         column.addStretch(0)  # all of the room while the graphs are folded away
@@ -284,8 +286,9 @@ class CachePage(QWidget):
         scroll.setWidget(content)
         pinned = self._pinned = QVBoxLayout()
         pinned.setSpacing(8)
-        pinned.setContentsMargins(0, 0, 12, 0)
-        pinned.addWidget(self.map)
+        pinned.setContentsMargins(0, 0, 0, 0)
+        self._readout.setContentsMargins(0, 0, _MARGIN_PX, 0)
+        pinned.addWidget(self.map)  # its scroll bar is in the margin: the cells have all of the width
         pinned.addWidget(self._readout)
         around = QVBoxLayout(self)
         around.setContentsMargins(0, 0, 0, 0)

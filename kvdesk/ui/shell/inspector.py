@@ -120,6 +120,7 @@ class Inspector(QWidget):
         self._missing = label("", tone="secondary")  # in the place of a page that has nothing to show
         self._missing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._missing.setWordWrap(True)
+        self._missing.setContentsMargins(0, 0, 12, 0)
         self._stack.addWidget(self._missing)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 0, 12)
