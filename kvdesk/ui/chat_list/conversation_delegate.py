@@ -137,7 +137,7 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.setPen(Qt.PenStyle.NoPen)
         for place, branch in enumerate(index.data(BRANCHES_ROLE)[1 : 1 + _FURTHER_DOTS]):
             painter.setBrush(self._theme.branch_colour(branch_index(number, branch)))
-            painter.drawEllipse(QPointF(inner.left() + 22.5, inner.center().y() - 2 + 6 * place), 2.5, 2.5)
+            painter.drawEllipse(QPointF(inner.left() + 21.5, inner.center().y() - 1.5 + 5 * place), 2, 2)
         held = _RUNNING if index.data(RUNNING_ROLE) else ""  # how many cells is in the tip
         more = self._theme.px(_MORE_PX)
         self._paint_number(painter, rect, held, ink)

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QPushButton,
-    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
@@ -58,11 +57,10 @@ class ConnectSection(QWidget):
         self.name.setPlaceholderText(tr("As its address"))
         self.model = QComboBox()
         self.model.setEditable(True)
-        self.model.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._form = QFormLayout()
         self._form.setHorizontalSpacing(16)
         self._form.setVerticalSpacing(8)
-        self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for text, field in (
             (tr("Known servers"), self.known),
             (tr("Address"), self.url),
@@ -101,8 +99,8 @@ class ConnectSection(QWidget):
         column.setSpacing(12)
         column.addWidget(about)
         column.addLayout(self._form)
-        column.addWidget(self._sentence)
         column.addLayout(buttons)
+        column.addWidget(self._sentence)  # below: the buttons stay where one clicks
         self.known.activated.connect(self._on_chosen)
         self.url.textEdited.connect(self._on_edited)
         self.test_button.clicked.connect(self._on_test_clicked)

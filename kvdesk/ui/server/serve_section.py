@@ -102,7 +102,7 @@ class ServeSection(QWidget):
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
-        grid.setHorizontalSpacing(8)
+        grid.setSpacing(8)
         rows: tuple[tuple[str, QWidget, tuple[QWidget, ...]], ...] = (
             (tr("Address"), self._address, (self._copy_address,)),
             (tr("API key"), self.key_field, (self.copy_key, self._new_key)),
