@@ -192,6 +192,15 @@ class State:
             several = branch_of(leases, seq_id) > 0
         return tr("{title}, sequence {seq_id}").format(title=title, seq_id=seq_id) if several else title
 
+    def title_after(self, done: OperationDone, seq_id: int) -> str:
+        """Title of a sequence after an operation; that of the operation's own conversation where the sequence came with
+        it, so that no lease tells yet who has it.
+        """
+        leases, own = self.history.leases_at(done.operation), done.conversation
+        if own is not None and seq_id not in leases and all(lease.conversation != own for lease in leases.values()):
+            return self.title(own, seq_id)
+        return self.title_in(leases, seq_id)
+
     def held(self) -> list[tuple[str, int]]:
         """Title and cells of every conversation and request in the cache, with all its branches, by seq_id. A cell that
         several of them share counts for each.

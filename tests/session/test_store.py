@@ -53,6 +53,14 @@ def operation(number: int, *, emptied: bool = False) -> OperationDone:
     return OperationDone(number, 0.0, "seq_rm", "", 1.0, ONE, effect=effect, emptied=emptied)
 
 
+def test_a_sequence_that_came_with_an_operation_is_its_chats() -> None:
+    state = with_context()
+    assert state.title_after(operation(1), 0) == CONVERSATIONS[0].title, "swapped in: nothing is leased yet"
+    state.apply(cache_view())
+    assert state.title_after(operation(8), 0) == CONVERSATIONS[0].title
+    assert state.title_after(operation(8), 3) == "sequence 3", "a fork is nobody's"
+
+
 def test_the_use_of_a_context_follows_the_answer() -> None:
     state = with_context()
     assert state.apply(TextDelta(ONE, ANSWER, "a", (1,))) is Changed.NOTHING, "nothing is known of it yet"

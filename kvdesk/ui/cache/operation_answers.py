@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtWidgets import QWidget
@@ -111,10 +112,8 @@ class OperationAnswers:
             self._store.notify(said.format(title=title, what=done.note), "warning")
         if done.effect is None:
             return
-        leases = self._store.history.leases_at(done.operation)
-        self._page.instruments.effect.show_effect(
-            done, lambda seq: self._store.title_in(leases, seq), self._store.texts
-        )
+        titles = partial(self._store.title_after, done)
+        self._page.instruments.effect.show_effect(done, titles, self._store.texts)
         self._page.reveal(self._page.instruments.effect)
 
     def _show_verified(self, event: Verified) -> None:

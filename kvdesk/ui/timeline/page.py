@@ -7,6 +7,7 @@ after it, under a band that says so, until "Back to now".
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QModelIndex, Qt, Slot
@@ -375,8 +376,7 @@ class TimelinePage(QWidget):
         if done is None:
             self._effect.hide()
             return
-        leases = self._history.leases_at(number)
-        self._effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), self._state.texts)
+        self._effect.show_effect(done, partial(self._state.title_after, done), self._state.texts)
         self._effect.show_undoable(() if self.is_past else self._state.undoable)
 
     def _difference(self, number: int) -> str:
