@@ -164,7 +164,7 @@ class CompactionCard(QFrame):
     def _make_choices(self) -> QGridLayout:
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(2)
+        grid.setVerticalSpacing(6)
         grid.setColumnStretch(1, 1)
         for i, (name, about) in enumerate(_LAYOUTS.values()):
             button = QRadioButton(tr(name))
