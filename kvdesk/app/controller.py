@@ -25,7 +25,6 @@ from kvdesk.app.importing import ChatImport
 from kvdesk.app.journal_saver import JournalSaver
 from kvdesk.app.search import Search
 from kvdesk.app.servers import Servers
-from kvdesk.app.serving import Serving
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.app.state_windows import StateWindows
@@ -61,9 +60,9 @@ from kvdesk.ui.shell.main_window import MainWindow
 
 if TYPE_CHECKING:
     from kvdesk.app.first_start import FirstStart
-    from kvdesk.app.laboratory import Laboratory
     from kvdesk.app.model_downloads import ModelDownloads
     from kvdesk.app.model_library import ModelLibrary
+    from kvdesk.app.slices import SliceController
 
 FRAME_MS = 16
 
@@ -73,7 +72,8 @@ class Controller(QObject):
     what the first frame does not show.
     """
 
-    laboratory: Laboratory
+    slices: dict[str, SliceController]
+    """By the names of the window's slices."""
     models: ModelLibrary
     downloads: ModelDownloads
     first: FirstStart
@@ -110,7 +110,6 @@ class Controller(QObject):
         self.help = HelpDesk(window, worker, self.chats)
         self._silence = Silence(self, window.store, worker)
         self.servers = Servers(window, keys, settings, self.open_server)
-        self.serving = Serving(window, lambda: worker.host, settings)
         self._listeners: tuple[Callable[[Event], None], ...] = ()  # until it is furnished
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
@@ -139,18 +138,18 @@ class Controller(QObject):
             self._load(model)
 
     def furnish(self) -> None:
-        """Make the laboratory and what is about models, once: after the first frame, before the engine says anything. A
+        """Make the controllers of slices and of models, once: after the first frame, before the engine says anything. A
         file that the system opens, or the end, may come sooner.
         """
         if self._listeners:
             return
         from kvdesk.app.first_start import FirstStart
-        from kvdesk.app.laboratory import Laboratory
         from kvdesk.app.model_downloads import ModelDownloads
         from kvdesk.app.model_library import ModelLibrary
+        from kvdesk.app.slices import controllers
 
         window, embedded = self.window, self._marker.embedded
-        self.laboratory = Laboratory(window, embedded)
+        self.slices = controllers(window, self.worker, embedded)
         self.models = ModelLibrary(window, self._settings, embedded)
         self.downloads = ModelDownloads(window, self._settings)
         self.downloads.finished.connect(self.models.refresh)
@@ -158,11 +157,10 @@ class Controller(QObject):
         self._listeners = (
             self.help.apply,
             self._apply,
-            self.laboratory.apply,
+            *(one.apply for one in self.slices.values()),
             self.models.apply,
             self.first.apply,
             self.servers.apply,
-            self.serving.apply,
             self.tools.apply,
         )
         window.rooms.when_made("models", self.downloads.connect_page)
@@ -181,7 +179,7 @@ class Controller(QObject):
     def open_model(self, path: Path) -> None:
         """Load another model."""
         self.furnish()
-        self.laboratory.cancel(tr("The experiment was ended because another model was opened."))
+        self.window.commands.lab.cancel(tr("The experiment was ended because another model was opened."))
         self._load(path)
 
     def _load(self, path: Path) -> None:
@@ -209,9 +207,8 @@ class Controller(QObject):
         self._silence.close()
         for ended in (
             self.tools.close,
-            self.serving.close,
+            *(one.close for one in self.slices.values()),
             self.deletions.finish,
-            self.laboratory.close,
             self.downloads.close,
             self.models.close,
             self.imports.close,

@@ -85,8 +85,8 @@ class Laboratory(QObject, LabCommands):
     # --- intents of the page ------------------------------------------------------------------------------------------
 
     def _on_lab_made(self) -> None:
-        self._page = page = self._window.rooms.lab
-        assert page is not None
+        page: LabPage = self._window.rooms.get("lab")
+        self._page = page
         self._show_models()
         self._in_background(_questions, page.show_questions)
 

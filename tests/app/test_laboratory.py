@@ -12,7 +12,7 @@ from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
 from kvdesk.app import laboratory
-from kvdesk.app.laboratory import past_results
+from kvdesk.app.laboratory import Laboratory, past_results
 from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.ui.lab.page import LabPage
@@ -21,15 +21,21 @@ from tests.app.conftest import Rig
 TIMEOUT_MS = 60_000  # the machine may be busy; the child loads the model in about a second
 
 
+def controller(rig: Rig) -> Laboratory:
+    found = rig.controller.slices["lab"]
+    assert isinstance(found, Laboratory)
+    return found
+
+
 @pytest.fixture
 def lab(rig: Rig, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, talking_file: Path) -> LabPage:
     """The page, with a model open and the quickest question chosen."""
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
     rig.window.show()
-    rig.window.rooms.show_lab()
-    page = rig.window.rooms.lab
-    assert page is not None
-    rig.controller.laboratory.apply(ModelLoaded(ModelInfo(LocalFile(talking_file), "Tiny")))
+    rig.window.rooms.show_room("lab")
+    page = rig.window.rooms.get("lab")
+    assert isinstance(page, LabPage)
+    controller(rig).apply(ModelLoaded(ModelInfo(LocalFile(talking_file), "Tiny")))
     qtbot.waitUntil(lambda: page.question is not None, timeout=TIMEOUT_MS)
     page.choose("positions")
     qtbot.waitUntil(lambda: "of memory" in page.setup.needs, timeout=TIMEOUT_MS)
@@ -39,8 +45,8 @@ def lab(rig: Rig, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def begun(rig: Rig, lab: LabPage, qtbot: QtBot) -> psutil.Process:
     """The child of an experiment that has begun to load its model."""
     lab.setup.run_button.click()
-    qtbot.waitUntil(lambda: rig.controller.laboratory.run is not None, timeout=TIMEOUT_MS)
-    run = rig.controller.laboratory.run
+    qtbot.waitUntil(lambda: controller(rig).run is not None, timeout=TIMEOUT_MS)
+    run = controller(rig).run
     assert run is not None
     qtbot.waitUntil(lambda: run.pid is not None, timeout=TIMEOUT_MS)
     return psutil.Process(run.pid)
@@ -51,7 +57,7 @@ def test_it_runs_to_a_result_that_is_kept(
 ) -> None:
     assert "how long that takes is measured when it starts" in lab.setup.needs
     begun(rig, lab, qtbot)
-    qtbot.waitUntil(lambda: rig.controller.laboratory.run is None, timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: controller(rig).run is None, timeout=TIMEOUT_MS)
     qtbot.waitUntil(lambda: lab.past.view.count() == 1, timeout=TIMEOUT_MS)
     (kept,) = past_results("positions")
     assert kept.record.finished.result.verdict.sentence in lab.result.texts
@@ -88,7 +94,7 @@ def test_it_is_cancelled_within_a_second(rig: Rig, lab: LabPage, qtbot: QtBot) -
     child = begun(rig, lab, qtbot)
     start = time.perf_counter()
     lab.setup.cancel_button.click()
-    qtbot.waitUntil(lambda: rig.controller.laboratory.run is None, timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: controller(rig).run is None, timeout=TIMEOUT_MS)
     assert time.perf_counter() - start < 3  # one second, and what other tests beside it take
     assert not child.is_running()
     assert lab.banner.sentence == "The experiment was cancelled."
@@ -99,7 +105,7 @@ def test_another_model_ends_it(rig: Rig, lab: LabPage, qtbot: QtBot) -> None:
     child = begun(rig, lab, qtbot)
     rig.window.rooms.show_chats()
     rig.window.commands.open_model(Path("/models/other.gguf"))
-    qtbot.waitUntil(lambda: rig.controller.laboratory.run is None, timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: controller(rig).run is None, timeout=TIMEOUT_MS)
     assert not child.is_running()
     assert lab.banner.sentence == "The experiment was ended because another model was opened."
 
@@ -113,7 +119,7 @@ def test_closing_the_window_ends_it(rig: Rig, lab: LabPage, qtbot: QtBot) -> Non
 def test_a_model_that_is_none_cannot_be_run_on(rig: Rig, lab: LabPage, qtbot: QtBot, tmp_path: Path) -> None:
     file = tmp_path / "none.gguf"
     file.write_bytes(b"GGUF")
-    rig.controller.laboratory.apply(ModelLoaded(ModelInfo(LocalFile(file), "none")))
+    controller(rig).apply(ModelLoaded(ModelInfo(LocalFile(file), "none")))
     qtbot.waitUntil(lambda: "none.gguf" in lab.setup.needs, timeout=TIMEOUT_MS)
     assert not lab.setup.run_button.isEnabled()
 

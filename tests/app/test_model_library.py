@@ -107,9 +107,9 @@ def test_pages_that_are_opened_before_their_owners_are_made_are_filled(
     rig = make_rig(furnished=False)
     rig.window.show()
     rooms = rig.window.rooms
-    rooms.show_lab()
+    rooms.show_room("lab")
     rooms.show_models()
-    lab, models = rooms.lab, rooms.models
+    lab, models = rooms.get("lab"), rooms.models
     assert lab is not None
     assert models is not None
     assert (lab.question, models.rows) == (None, ())

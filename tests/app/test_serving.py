@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
+from kvdesk.app.serving import Serving
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.cache import LedgerRow
 from kvdesk.protocol.chat import TurnStarted
@@ -20,6 +21,12 @@ from kvdesk.settings import ServeSettings
 from kvdesk.store.server_key import key_file, read_key
 from kvdesk.ui.settings.page import SettingsPage
 from tests.app.conftest import Rig
+
+
+def serving(rig: Rig) -> Serving:
+    found = rig.controller.slices["serve"]
+    assert isinstance(found, Serving)
+    return found
 
 
 def opened(rig: Rig, port: int) -> SettingsPage:
@@ -54,15 +61,15 @@ def test_the_switch_serves_and_ends(rig: Rig, qtbot: QtBot, monkeypatch: pytest.
     assert chip is not None
     assert chip.accessibleName() == f"Serving 127.0.0.1:{port}"
     asked = TurnStarted(ConversationId("c"), MessageId("a"), 0, 10, 4, client="a program")
-    rig.controller.serving.apply(asked)
+    serving(rig).apply(asked)
     qtbot.waitUntil(lambda: chip.accessibleName().endswith("1 running"))
     assert section.kept.text() == "Answers that the server remembers: 2.5 of 16 MB."
-    server = rig.controller.serving.server
+    server = serving(rig).server
     assert server is not None
     assert server.config.client_share == 0.25
     section.serve.click()
     assert chip.isHidden()
-    assert rig.controller.serving.server is None
+    assert serving(rig).server is None
     with socket.socket() as again:
         assert again.connect_ex(("127.0.0.1", port)) != 0
 

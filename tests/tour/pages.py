@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.shell.inspector import LABELS
 from tests.tour.serving_steps import Condition, serving
 from tests.tour.tour import Tour
 
@@ -22,10 +21,11 @@ class Pages(Tour):
         window = self._window
         window.chat.composer.set_text(tr("Hello"))
         yield from self._picture("chat", 1.0)
-        for label in LABELS:
+        labels = window.inspector.labels
+        for label in labels:
             window.shown_settings.show_page(label)
             yield from self._picture(label.lower(), 1.2)
-        window.shown_settings.show_page(LABELS[0])
+        window.shown_settings.show_page(labels[0])
         window.inspector.cache.instruments.operations.set_open(True)
         yield from self._picture("operations")
         window.inspector.cache.instruments.operations.set_open(False)
@@ -86,8 +86,8 @@ class Pages(Tour):
         yield from self._picture("models")
         rooms.show_models(get=True)
         yield from self._picture("downloads")
-        rooms.show_lab()
-        lab = rooms.lab
+        rooms.show_room("lab")
+        lab = rooms.get("lab")
         assert lab is not None
         yield lambda: lab.question is not None
         yield from self._picture("lab", 1.0)

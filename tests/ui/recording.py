@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.session import Commands, Store
+from kvdesk.ui.shell.slices import SLICES
 from kvdesk.ui.widgets.actions import ActionSet
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
@@ -68,4 +69,4 @@ class RecordedActions(ActionSet):
 
 def kit_of(theme: Theme, store: Store) -> Kit:
     """Of a page without a window; what it asks for is recorded."""
-    return Kit(theme, store, Recorder(), RecordedActions(store))
+    return Kit(theme, store, Recorder(), RecordedActions(store), SLICES)

@@ -24,11 +24,13 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import MessageId
 from kvdesk.protocol.chat import LogLine, TextDelta, TurnEnded, TurnStarted
 from kvdesk.ui.shell.about_dialog import AboutFacts
-from kvdesk.ui.shell.inspector import LABELS
+from kvdesk.ui.shell.inspector import pages_of
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.shell.slices import SLICES
 from kvdesk.ui.widgets import announce as announcing
 from tests.ui.samples import ONE, STATS, TWO, cache_view, message, show_messages
 
+LABELS = tuple(page.label for page in pages_of(SLICES))
 PLACES = (*LABELS, "Lab", "Settings", "Parameters", "Compaction", "About", "Report", "Palette", "Tour", "Search")
 
 

@@ -63,7 +63,7 @@ class BlocksPage(QWidget):
         column.addWidget(self._problem)
         column.addWidget(self._heard)
         column.addWidget(logical)
-        self.show_view(self._view)
+        self.take(self._view)
 
     @property
     def said(self) -> str:
@@ -75,7 +75,7 @@ class BlocksPage(QWidget):
         """The numbers by their captions."""
         return {caption.text(): value.text() for caption, value in self._cells if not caption.isHidden()}
 
-    def show_view(self, view: BlockMapView) -> None:
+    def take(self, view: BlockMapView) -> None:
         """Show what is known now."""
         self._view = view
         self._show_numbers()

@@ -258,14 +258,12 @@ class ConversationList(QWidget):
         settings = IconButton(theme, "settings", tr("Settings"), tr("Settings (Ctrl+,)"))
         settings.setObjectName("settingsButton")
         settings.clicked.connect(self._kit.act("settings.open"))
-        tip = tr("Lab: questions about the cache, answered by experiments (Ctrl+Shift+L)")
-        lab = IconButton(theme, "lab", tr("Lab"), tip)
-        lab.setObjectName("labButton")
-        lab.clicked.connect(self._kit.act("view.lab"))
         head = QHBoxLayout()
         head.setSpacing(0)
         head.addWidget(label(tr("Chats"), weight="strong"), 1)
-        head.addWidget(lab)
+        for one in self._kit.slices:
+            if one.sidebar is not None:
+                head.addWidget(one.sidebar(self._kit))
         head.addWidget(settings)
         head.addWidget(new)
         return head

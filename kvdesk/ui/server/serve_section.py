@@ -5,10 +5,10 @@ their requests.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
@@ -17,6 +17,7 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.server.request_list import RequestList
 from kvdesk.ui.widgets.controls import Choice, label
+from kvdesk.ui.widgets.kit import SectionWidget
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.curl import curl_line
 from kvdesk.viewmodel.requests import RequestRow
@@ -26,16 +27,13 @@ MODEL_NAME: Final = "kvdesk"
 _INDENT_PX: Final = 22  # of sentences under a check box: as far as its words
 
 
-class ServeSection(QWidget):
-    """Shows what it is told; what is chosen (`ServeSettings`) is beside it. `requests` stands below that."""
+class ServeSection(SectionWidget):
+    """Shows what it is told; what is chosen (`ServeSettings`) is between it and `below`."""
 
-    start_clicked = Signal()
-    switched = Signal(bool)
-    """Whether programs are served now."""
-
-    def __init__(self, theme: Theme, commands: Commands) -> None:
+    def __init__(self, theme: Theme, commands: Commands, apply: Callable[[], str]) -> None:
+        """`apply`: what is edited counts; which entry is invalid."""
         super().__init__()
-        self._commands = commands
+        self._commands, self._apply = commands, apply
         self._starting = False
         self.serve = QCheckBox(tr("Serve this model to other programs"))
         self.serve.clicked.connect(self._on_serve)
@@ -64,10 +62,20 @@ class ServeSection(QWidget):
         self.program.currentIndexChanged.connect(self._show_line)
         self._n_ctx = 0
         theme.give_font(self.curl, "mono_small")
-        self.requests = RequestList(theme)
+        self.below = self.requests = RequestList(theme)
         self.kept = label("", tone="secondary")
         self.kept.setWordWrap(True)
         self.kept.hide()
+        self.words = " ".join(
+            (
+                self.serve.text(),
+                self._about.text(),
+                tr("Serve on this computer"),
+                tr("Address"),
+                tr("API key"),
+                tr("Try it"),
+            )
+        )
         self._lay_out()
         self.show_stopped()
 
@@ -125,11 +133,9 @@ class ServeSection(QWidget):
         column.addLayout(grid)
         column.addWidget(self.kept)
 
-    @property
-    def words(self) -> str:
-        """By which a search finds it."""
-        captions = (tr("Serve on this computer"), tr("Address"), tr("API key"), tr("Try it"))
-        return " ".join((self.serve.text(), self._about.text(), *captions))
+    def focus_first(self) -> None:
+        """The switch."""
+        self.serve.setFocus()
 
     # --- facts --------------------------------------------------------------------------------------------------------
 
@@ -170,7 +176,7 @@ class ServeSection(QWidget):
         self._new_key.setEnabled(not running)
         for copy in (self._copy_address, self.copy_curl):
             copy.setEnabled(running)
-        self.switched.emit(running)
+        self.locked.emit(tr("Stop serving to change these.") if running else "")
 
     @property
     def address(self) -> str:
@@ -187,7 +193,10 @@ class ServeSection(QWidget):
         if self._starting:
             self.serve.setChecked(True)
         elif on:
-            self.start_clicked.emit()
+            if problem := self._apply():
+                self.show_stopped(problem)
+            else:
+                self._commands.serving.begin()
         else:
             self._commands.serving.end()
 

@@ -1,11 +1,12 @@
 """The page of settings: one control for each field of the declared tables, with its range and description, in sections.
-Serving other programs and connecting to a server are two of them.
+Connecting to a server is one of them; slices bring more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
@@ -32,14 +33,12 @@ from kvdesk.settings import (
     ContextSettings,
     Preset,
     Sampling,
-    ServeSettings,
     Settings,
     ToolBudget,
 )
 from kvdesk.translation import tr
 from kvdesk.ui.operations.request import rebuild
 from kvdesk.ui.server.connect_section import ConnectSection
-from kvdesk.ui.server.serve_section import ServeSection
 from kvdesk.ui.settings.appearance import Appearance
 from kvdesk.ui.settings.context_bar import ContextBar
 from kvdesk.ui.settings.fields import problem_of
@@ -48,9 +47,12 @@ from kvdesk.ui.settings.rows import SettingRows, texts_of
 from kvdesk.ui.tools.servers_section import ServersSection
 from kvdesk.ui.widgets.controls import Choice, IconButton, label
 from kvdesk.ui.widgets.input_method import composes
-from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.kit import Kit, Section, SectionWidget
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.search_field import SearchField
+
+if TYPE_CHECKING:
+    from kvdesk.ui.server.serve_section import ServeSection
 
 APPLY_MS: Final = 250  # after the last keystroke
 COLUMN_PX: Final = 720  # the widest that settings are: a description is one line or two
@@ -58,10 +60,8 @@ _TABLES: Final[Mapping[str, type[BaseModel]]] = {
     "sampling": Sampling,
     "cache": CachePolicy,
     "context": ContextSettings,
-    "serve": ServeSettings,
     "tools": ToolBudget,
 }
-_AT_ONCE: Final = ("sampling", "cache", "serve", "tools")
 _FEATURES: Final = {"cache": Feature.CACHE_POLICY, "context": Feature.REBUILD}  # that the settings of a table need
 
 
@@ -83,6 +83,9 @@ class SettingsPage(QWidget):
         self._unedited: dict[str, dict[str, Any]] = {}  # by table: what its controls showed before they were edited
         self._shown_prompt = ""
         self._replaced: dict[str, BaseModel] = {}  # by table: what it was before its defaults were restored
+        self._sections = {one.section.table: one.section for one in kit.slices if one.section is not None}
+        self._tables = dict(_TABLES) | {table: section.model for table, section in self._sections.items()}
+        self._parts: dict[str, SectionWidget] = {}  # by table
         self._missing: dict[str, QLabel] = {}  # by table: why its settings cannot be changed, if they cannot
         self._rows = SettingRows(theme)
         self._rows.edited.connect(self._on_edited)
@@ -96,9 +99,6 @@ class SettingsPage(QWidget):
         self.presets = PresetBar(theme, self._as_preset)
         self.presets.chosen.connect(self._on_preset_chosen)
         self.presets.changed.connect(self._on_presets_changed)
-        self.serving = ServeSection(theme, kit.commands)
-        self.serving.switched.connect(self._on_serving_switched)
-        self.serving.start_clicked.connect(self._on_start_clicked)
         self.connecting = ConnectSection(kit.commands)
         self.tools = ServersSection(kit)
         self._fill()
@@ -206,6 +206,11 @@ class SettingsPage(QWidget):
     # --- parts --------------------------------------------------------------------------------------------------------
 
     @property
+    def serving(self) -> ServeSection:
+        """The section of serving. Raises KeyError where that is left out."""
+        return cast("ServeSection", self._parts["serve"])
+
+    @property
     def language(self) -> Choice:
         """The choice of the language of the interface. Raises KeyError where there is one alone."""
         return self._appearance.choices["language"]
@@ -223,7 +228,7 @@ class SettingsPage(QWidget):
         now = self._settings.current
         if "system_prompt" in changed and self._prompt.toPlainText() == self._shown_prompt:
             self._show_prompt(now.system_prompt)
-        for table in (table for table in _TABLES if table in changed):
+        for table in (table for table in self._tables if table in changed):
             edited = self._edited_values(table)
             self._show_table(table, getattr(now, table))
             if edited:
@@ -268,10 +273,10 @@ class SettingsPage(QWidget):
         self._show_section(self._rows.section_of("context"))
         self._scroll.setFocus()
 
-    def show_serving(self) -> None:
-        """The part about serving other programs."""
-        self._show_section(self._rows.section_of("serve"))
-        self.serving.serve.setFocus()
+    def show_part(self, table: str) -> None:
+        """The section of a slice, with this table. Raises KeyError where there is none."""
+        self._show_section(tr(self._sections[table].title))
+        self._parts[table].focus_first()
 
     def show_tools(self) -> None:
         """The part about servers of tools."""
@@ -321,18 +326,6 @@ class SettingsPage(QWidget):
         self._rows.set_enabled(table, not sentence)
         self._show_defaults()
 
-    @Slot()
-    def _on_start_clicked(self) -> None:
-        self.apply_now()
-        if problem := next(filter(None, map(problem_of, self._rows.fields("serve"))), ""):
-            self.serving.show_stopped(problem)
-        else:
-            self._kit.commands.serving.begin()
-
-    @Slot(bool)
-    def _on_serving_switched(self, on: bool) -> None:
-        self._show_missing("serve", tr("Stop serving to change these.") if on else "")
-
     # --- what counts at once ------------------------------------------------------------------------------------------
 
     @Slot()
@@ -347,7 +340,7 @@ class SettingsPage(QWidget):
         self._applying_soon.stop()
         now = self._settings.current
         changes: dict[str, Any] = {}
-        for table in _AT_ONCE:
+        for table in (table for table in self._tables if table != "context"):
             if values := self._edited_values(table):
                 changes[table] = getattr(now, table).model_copy(update=values)
                 self._unedited[table] |= values
@@ -389,11 +382,11 @@ class SettingsPage(QWidget):
         if self.sections.currentRow() < 0 or self.search.text().strip():
             return ""
         title = self.sections.currentItem().text()
-        return next((table for table in _TABLES if self._rows.section_of(table) == title), "")
+        return next((table for table in self._tables if self._rows.section_of(table) == title), "")
 
     def _show_defaults(self) -> None:
         table = self._table
-        self._defaults.setVisible(table not in ("", "serve"))
+        self._defaults.setVisible(table in _TABLES)
         self._defaults.setEnabled(not (table in self._missing and self._missing[table].text()))
         self._defaults.setText(tr("Undo") if table in self._replaced else tr("Restore defaults"))
 
@@ -402,8 +395,8 @@ class SettingsPage(QWidget):
         """Those of the section that is shown; pressed again, as it was before."""
         table = self._table
         before = self._replaced.pop(table, None)
-        shown = _TABLES[table](**self._rows.values(table))
-        self._rows.show_values(table, before if before is not None else _TABLES[table]())
+        shown = self._tables[table](**self._rows.values(table))
+        self._rows.show_values(table, before if before is not None else self._tables[table]())
         self._on_edited()
         if before is None:
             self._replaced[table] = shown
@@ -494,10 +487,8 @@ class SettingsPage(QWidget):
         self._rows.add_heading(tr("Tools"))
         self._rows.add_widget(self.tools, self.tools.words)
         self._add_table("tools")
-        self._rows.add_heading(tr("Serve on this computer"))
-        self._rows.add_widget(self.serving, self.serving.words)
-        self._add_table("serve")
-        self._rows.add_widget(self.serving.requests, self.serving.words)
+        for section in self._sections.values():
+            self._add_section(section)
         self._rows.add_heading(tr("Connect to a server"))
         self._rows.add_widget(self.connecting, self.connecting.words)
 
@@ -506,4 +497,19 @@ class SettingsPage(QWidget):
         missing.setWordWrap(True)
         missing.hide()
         self._rows.add_widget(missing)
-        self._rows.add_table(table, _TABLES[table])
+        self._rows.add_table(table, self._tables[table])
+
+    def _add_section(self, section: Section) -> None:
+        """Of a slice."""
+        table = section.table
+
+        def apply() -> str:
+            self.apply_now()
+            return next(filter(None, map(problem_of, self._rows.fields(table))), "")
+
+        part = self._parts[table] = section.make(self._kit, apply)
+        self._rows.add_heading(tr(section.title))
+        self._rows.add_widget(part, part.words)
+        self._add_table(table)
+        self._rows.add_widget(part.below, part.words)
+        part.locked.connect(partial(self._show_missing, table))

@@ -10,7 +10,7 @@ or "". Texts go through `tr`: the table is made with the window, after the langu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -22,7 +22,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.chat.parameters_button import KEYS as PARAMETERS_KEYS
 from kvdesk.ui.chat_list.chat_files import ask_for_import
 from kvdesk.ui.operations.request import ask, why_not_done
-from kvdesk.ui.shell.inspector import LABELS, shown_name
+from kvdesk.ui.shell.inspector import shown_name
 from kvdesk.ui.shell.refusals import Refusals
 from kvdesk.ui.shell.verbs import Verbs, escape
 from kvdesk.ui.shell.window import Window
@@ -57,11 +57,17 @@ def window_actions(
 
         return there(go)
 
+    of_slices = {after: one for part in window.kit.slices for after, one in part.actions(window.rooms).items()}
+
+    def group(title: str, actions: Sequence[Action]) -> ActionGroup:
+        behind = ((action, of_slices.get(action.id)) for action in actions)
+        return ActionGroup(title, tuple(action for pair in behind for action in pair if action is not None))
+
     return (
-        ActionGroup(tr("Chat"), _chat(window, verbs, helps, in_chat, why_not)),
-        ActionGroup(tr("Cache"), _cache(window, verbs, settings, there, why_not)),
-        ActionGroup(tr("View"), _view(window, settings, there)),
-        ActionGroup(tr("Application"), _program(window, verbs, helps, why_not)),
+        group(tr("Chat"), _chat(window, verbs, helps, in_chat, why_not)),
+        group(tr("Cache"), _cache(window, verbs, settings, there, why_not)),
+        group(tr("View"), _view(window, settings, there)),
+        group(tr("Application"), _program(window, verbs, helps, why_not)),
     )
 
 
@@ -266,7 +272,7 @@ def _view(window: Window, settings: WindowSettings, there: There) -> tuple[Actio
                 tr("Show the page {page} of the inspector").format(page=shown_name(label)),
                 there(partial(settings.show_page, label)),
             )
-            for label in LABELS
+            for label in window.inspector.labels
         ),
         Action("view.zoom_in", tr("Zoom in"), partial(settings.zoom, 1), "Ctrl++; Ctrl+="),
         Action("view.zoom_out", tr("Zoom out"), partial(settings.zoom, -1), "Ctrl+-"),
@@ -277,13 +283,6 @@ def _view(window: Window, settings: WindowSettings, there: There) -> tuple[Actio
         Action("view.theme_light", tr("Theme: light"), partial(settings.use_theme, ThemeChoice.LIGHT)),
         Action("view.theme_dark", tr("Theme: dark"), partial(settings.use_theme, ThemeChoice.DARK)),
         Action("view.theme_system", tr("Theme: as the system has it"), partial(settings.use_theme, ThemeChoice.SYSTEM)),
-        Action(
-            "view.lab",
-            tr("Show the laboratory, or the chats"),
-            partial(window.rooms.toggle, "lab"),
-            "Ctrl+Shift+L",
-            tr("Questions about the cache, answered by experiments"),
-        ),
     )
 
 
@@ -317,13 +316,6 @@ def _program(window: Window, verbs: Verbs, helps: WindowHelp, why_not: Refusals)
             tr("Open the embedded model"),
             window.commands.open_embedded,
             refusal=why_not.embedded,
-        ),
-        Action(
-            "app.serve",
-            tr("Serve on this computer…"),
-            lambda: rooms.show_settings().show_serving(),
-            "Ctrl+Shift+S",
-            tr("Other programs ask this model over HTTP, on this cache; you see what they reuse, and why"),
         ),
         Action(
             "app.tools",

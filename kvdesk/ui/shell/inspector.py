@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, runtime_checkable
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.features import Feature
 from kvdesk.session import Changed
@@ -18,11 +17,9 @@ from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.cache_page import CachePage
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.widgets.controls import IconButton, label
-from kvdesk.ui.widgets.kit import Kit
-from kvdesk.values import dataclass
+from kvdesk.ui.widgets.kit import Kit, Page, Slice
 
 if TYPE_CHECKING:
-    from kvdesk.ui.blocks.page import BlocksPage
     from kvdesk.ui.cache.numbers_panel import NumbersPanel
     from kvdesk.ui.cache.rulers import Rulers
     from kvdesk.ui.shell.log_panel import LogPanel
@@ -42,34 +39,10 @@ class HasRoom(Protocol):
         """The height of the pane."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of the inspector.
-
-    label       on its tab
-    needs       the feature of the back end without which it has nothing to show; None: it always has
-    make        makes its widget
-    late        made, and its modules imported, when it is first shown or has something to keep
-    replaces    the page whose place it takes where the back end has what it needs; else it has no tab
-    """
-
-    label: str
-    needs: Feature | None
-    make: Callable[[Kit], QWidget]
-    late: bool = False
-    replaces: str = ""
-
-
 def _make_graphs(kit: Kit) -> QWidget:
     from kvdesk.ui.graphs.graphs_page import GraphsPage
 
     return GraphsPage(kit.theme, kit.store.measured)
-
-
-def _make_blocks(kit: Kit) -> QWidget:
-    from kvdesk.ui.blocks.page import BlocksPage
-
-    return BlocksPage(kit.theme)
 
 
 def _make_timeline(kit: Kit) -> QWidget:
@@ -86,13 +59,18 @@ def _make_log(kit: Kit) -> QWidget:
 
 PAGES: Final = (
     Page(marked("Cache"), Feature.CACHE_VIEW, CachePage),
-    Page(marked("Blocks"), Feature.BLOCK_MAP, _make_blocks, late=True, replaces="Cache"),
     Page(marked("Graphs"), Feature.CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
     Page(marked("Timeline"), Feature.CACHE_VIEW, _make_timeline, late=True),
-    Page(marked("Log"), None, _make_log, late=True),
+    Page(marked("Log"), None, _make_log, late=True, takes=LogLine),
 )
-"""In the order of the tabs; the first is shown at first."""
-LABELS: Final = tuple(page.label for page in PAGES)
+"""In the order of the tabs; the first is shown at first. A page of a slice comes behind the one that it replaces."""
+
+
+def pages_of(slices: Iterable[Slice]) -> tuple[Page, ...]:
+    """All of them, in the order of the tabs."""
+    others = [page for one in slices for page in one.pages]
+    behind = [[other for other in others if other.replaces == page.label] for page in PAGES]
+    return tuple(one for page, beside in zip(PAGES, behind, strict=True) for one in (page, *beside))
 
 
 def shown_name(label: str) -> str:
@@ -110,7 +88,10 @@ class Inspector(QWidget):
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._kit, self._theme, self._store = kit, kit.theme, kit.store
-        self._made = [None if page.late else page.make(kit) for page in PAGES]
+        self._pages = pages_of(kit.slices)
+        self.labels = tuple(page.label for page in self._pages)
+        """Of all pages, with a tab or without."""
+        self._made = [None if page.late else page.make(kit) for page in self._pages]
         self._cache = self._page(CachePage)
         self._shows_all = False
         self._tabs = QButtonGroup(self)
@@ -134,13 +115,10 @@ class Inspector(QWidget):
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         if changed & Changed.FEATURES or isinstance(update, ModelLoaded):
             self.show_features()
-        match update:
-            case LogLine():
-                self.log.append(update)
-            case BlockMapView():
-                self.blocks.show_view(update)
-            case _:
-                pass
+        for i, page in enumerate(self._pages):
+            if page.takes is not None and isinstance(update, page.takes):
+                taker: Any = self._make(i)
+                taker.take(update)
 
     def show_features(self) -> None:
         """What the back end has is known: say what is missing where it would be."""
@@ -166,17 +144,17 @@ class Inspector(QWidget):
         self._share_room()
 
     def _show_tabs(self) -> None:
-        for i in range(len(PAGES)):
+        for i in range(len(self._pages)):
             self._tabs.button(i).setVisible(self._shows_all and self._has(i))
 
     def _has(self, index: int) -> bool:
         """Whether the page with this number has a tab: one that replaces another where it can be shown, the other one
         where nothing replaces it.
         """
-        page = PAGES[index]
+        page = self._pages[index]
         if page.replaces:
             return self._can_show(page)
-        return not any(other.replaces == page.label and self._can_show(other) for other in PAGES)
+        return not any(other.replaces == page.label and self._can_show(other) for other in self._pages)
 
     def _can_show(self, page: Page) -> bool:
         """Whether the back end has what the page needs."""
@@ -185,7 +163,7 @@ class Inspector(QWidget):
     @property
     def _first(self) -> str:
         """The page that is shown at first."""
-        return next(label for i, label in enumerate(LABELS) if self._has(i))
+        return next(label for i, label in enumerate(self.labels) if self._has(i))
 
     @property
     def shows_all(self) -> bool:
@@ -208,24 +186,17 @@ class Inspector(QWidget):
         return self._cache.instruments.rulers
 
     @property
-    def blocks(self) -> BlocksPage:
-        from kvdesk.ui.blocks.page import BlocksPage
-
-        self._make(LABELS.index("Blocks"))
-        return self._page(BlocksPage)
-
-    @property
     def timeline(self) -> TimelinePage:
         from kvdesk.ui.timeline.page import TimelinePage
 
-        self._make(LABELS.index("Timeline"))
+        self._make(self.labels.index("Timeline"))
         return self._page(TimelinePage)
 
     @property
     def log(self) -> LogPanel:
         from kvdesk.ui.shell.log_panel import LogPanel
 
-        self._make(LABELS.index("Log"))
+        self._make(self.labels.index("Log"))
         return self._page(LogPanel)
 
     @property
@@ -242,12 +213,12 @@ class Inspector(QWidget):
 
     @property
     def tab(self) -> str:
-        return LABELS[self._tabs.checkedId()]
+        return self.labels[self._tabs.checkedId()]
 
     @property
     def shows_cache(self) -> bool:
         """Whether what is shown follows the cache."""
-        return PAGES[self._tabs.checkedId()].needs is Feature.CACHE_VIEW and not self.missing
+        return self._pages[self._tabs.checkedId()].needs is Feature.CACHE_VIEW and not self.missing
 
     @property
     def missing(self) -> str:
@@ -255,11 +226,11 @@ class Inspector(QWidget):
         return self._missing.text()
 
     def show_tab(self, name: str) -> None:
-        self._tabs.button(LABELS.index(name)).click()
+        self._tabs.button(self.labels.index(name)).click()
 
     @Slot(int)
     def _on_tab(self, index: int) -> None:
-        needs = PAGES[index].needs
+        needs = self._pages[index].needs
         missing = self._store.missing(needs) if needs is not None else ""
         self._missing.setText("\n".join(filter(None, (missing, self._store.limit))) if missing else "")
         if self.missing:
@@ -270,18 +241,20 @@ class Inspector(QWidget):
                 self.repaint()
             self._make(index)
             self._stack.setCurrentIndex(index)
-        self.tab_shown.emit(LABELS[index])
+        self.tab_shown.emit(self.labels[index])
 
-    def _make(self, index: int) -> None:
-        """Make the page with this number if that has not been done."""
-        if self._made[index] is None:
-            self._made[index] = made = PAGES[index].make(self._kit)
+    def _make(self, index: int) -> QWidget:
+        """The page with this number, made if that has not been done."""
+        made = self._made[index]
+        if made is None:
+            self._made[index] = made = self._pages[index].make(self._kit)
             if (empty := self._stack.widget(index)) is not None:
                 self._stack.removeWidget(empty)
                 empty.deleteLater()
             self._stack.insertWidget(index, made)
             self._share_room()
             QTimer.singleShot(0, self, self._fit)  # when it has its fonts and its numbers
+        return made
 
     def _page(self, kind: type[PageT]) -> PageT:
         """The page of this class, which has been made."""
@@ -291,7 +264,7 @@ class Inspector(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 12, 0)
         row.setSpacing(4)
-        for i, name in enumerate(LABELS):
+        for i, name in enumerate(self.labels):
             tab = QToolButton()
             tab.setText(shown_name(name))
             tab.setCheckable(True)

@@ -85,6 +85,7 @@ def steps(window: Window) -> tuple[Step, ...]:
                 "too; F1 shows all keys."
             ),
             lambda: (named("labButton"), named("sidebarButton")),
+            can_show=lambda: "view.lab" in window.kit.actions,
         ),
     )
 

@@ -93,7 +93,7 @@ class LogPanel(QWidget):
         self._on_timer()
         return self._text.toPlainText()
 
-    def append(self, line: LogLine) -> None:
+    def take(self, line: LogLine) -> None:
         self._lines.append(line)
         if len(self._lines) > _MAX_LINES:
             drop = len(self._lines) - _MAX_LINES // 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -25,6 +26,7 @@ from kvdesk.ui.shell.numbers import Numbers
 from kvdesk.ui.shell.panes import Panes
 from kvdesk.ui.shell.rooms import Rooms
 from kvdesk.ui.shell.selection_links import SelectionLinks
+from kvdesk.ui.shell.slices import SLICES
 from kvdesk.ui.shell.status_bar import StatusBar
 from kvdesk.ui.shell.unsaved_strip import UnsavedStrip
 from kvdesk.ui.shell.verbs import Verbs
@@ -36,7 +38,7 @@ from kvdesk.ui.widgets.actions import ActionSet
 from kvdesk.ui.widgets.controls import Rule
 from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.icons import application_icon
-from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.kit import Kit, Slice
 from kvdesk.ui.widgets.reading_order import focus_next
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.typing import is_menu_key, is_typing, open_menu_of
@@ -48,7 +50,13 @@ class MainWindow(Window):
     `verbs`, `shown_settings` and `chat_parameters` do what takes several parts; `help` shows the actions of `kit`.
     """
 
-    def __init__(self, app: QApplication, store: Store | None = None, commands: Commands | None = None) -> None:
+    def __init__(
+        self,
+        app: QApplication,
+        store: Store | None = None,
+        commands: Commands | None = None,
+        slices: Sequence[Slice] = SLICES,
+    ) -> None:
         super().__init__()
         store = store or Store()
         self.setWindowTitle("kvdesk")
@@ -61,7 +69,7 @@ class MainWindow(Window):
         theme = Theme(app, self, settings.theme, unstyled=True)
         theme.set_size(settings.zoom, settings.font_px)
         QApplication.sendEvent(self, QEvent(QEvent.Type.ApplicationFontChange))  # Qt does so in its event loop only
-        self.kit = kit = Kit(theme, store, commands or Commands(), ActionSet(self, store.notify))
+        self.kit = kit = Kit(theme, store, commands or Commands(), ActionSet(self, store.notify), tuple(slices))
         self.conversations, self.chat, self.inspector = ConversationList(kit), ChatPane(kit), Inspector(kit)
         self.activity, self.unsaved = ActivityStrip(theme, store, kit.commands), UnsavedStrip(kit)
         self.status = StatusBar(kit)
@@ -130,8 +138,7 @@ class MainWindow(Window):
 
     @Slot()
     def _tell_watched(self) -> None:
-        settings = self.rooms.settings if self.rooms.shown == "settings" else None
-        serves = settings is not None and settings.serving.serve.isChecked()  # what is kept for programs is shown there
+        serves = self.rooms.shown == "settings" and bool(self.store.served.address)  # what programs keep is shown there
         shown = self.isVisible() and not self.isMinimized() and (self.rooms.shows_chats or serves)
         watched = shown and (serves or (not self.inspector.isHidden() and self.inspector.shows_cache))
         if watched != self._watched and (shown or self._watched):

@@ -1,4 +1,4 @@
-"""The rooms of the window: the conversations with their cache, the laboratory, the models, and the settings.
+"""The rooms of the window: the conversations with their cache, the models, the settings, and those of its slices.
 
 To add one: a line in `ROOMS`, with what makes its widget. `Rooms.show_room(name)` shows it; for keys and menus an
 action of `action_table` does.
@@ -7,26 +7,16 @@ action of `action_table` does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from kvdesk.ui.widgets.kit import Kit
-from kvdesk.values import dataclass
+from kvdesk.ui.widgets.kit import Kit, Room
 
 if TYPE_CHECKING:
-    from kvdesk.ui.lab.page import LabPage
     from kvdesk.ui.models.page import ModelsPage
     from kvdesk.ui.settings.page import SettingsPage
-
-RoomT = TypeVar("RoomT", bound=QWidget)
-
-
-def _make_lab(kit: Kit) -> LabPage:
-    from kvdesk.ui.lab.page import LabPage
-
-    return LabPage(kit)
 
 
 def _make_models(kit: Kit) -> ModelsPage:
@@ -41,23 +31,7 @@ def _make_settings(kit: Kit) -> SettingsPage:
     return SettingsPage(kit)
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """Something in the place of the conversations.
-
-    make    makes its widget, when it is first shown: importing the laboratory's plots takes 0.4 s
-    first   the part of it where the keys go when it is shown
-    leave   Esc: whether a question of the room was answered with no, so that it stays; None: Esc does nothing, since
-            a result that one reads is not to be lost by a key that closes other things
-    """
-
-    make: Callable[[Kit], QWidget]
-    first: Callable[[Any], QWidget]
-    leave: Callable[[Any], bool] | None = lambda _: False
-
-
 ROOMS: Final = {
-    "lab": Room(_make_lab, lambda page: page.list, leave=None),
     "models": Room(_make_models, lambda page: page.view, lambda page: page.leave()),
     "settings": Room(_make_settings, lambda page: page.sections),
 }
@@ -74,12 +48,14 @@ class Rooms(QStackedWidget):
         super().__init__()
         self._kit = kit
         self._made: dict[str, Any] = {}
+        self._rooms = dict(ROOMS)
+        for one in kit.slices:
+            self._rooms |= one.rooms
         self.addWidget(chats)
 
-    @property
-    def lab(self) -> LabPage | None:
-        """None until it was shown."""
-        return self._made.get("lab")
+    def get(self, name: str) -> Any:
+        """The widget of a room; None until it was shown."""
+        return self._made.get(name)
 
     @property
     def models(self) -> ModelsPage | None:
@@ -90,6 +66,11 @@ class Rooms(QStackedWidget):
     def settings(self) -> SettingsPage | None:
         """None until it was shown."""
         return self._made.get("settings")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all rooms but the conversations."""
+        return tuple(self._rooms)
 
     @property
     def shown(self) -> str:
@@ -110,7 +91,7 @@ class Rooms(QStackedWidget):
     def show_room(self, name: str) -> QWidget:
         """Show a room, its first part with the keys unless it is shown already."""
         if name not in self._made:
-            self._made[name] = ROOMS[name].make(self._kit)
+            self._made[name] = self._rooms[name].make(self._kit)
             self.addWidget(self._made[name])
             self.made.emit(name)
         page: QWidget = self._made[name]
@@ -119,9 +100,6 @@ class Rooms(QStackedWidget):
             self.focus_first()
             self.switched.emit()
         return page
-
-    def show_lab(self) -> None:
-        self.show_room("lab")
 
     def show_models(self, *, get: bool = False) -> None:
         """`get`: where they are downloaded."""
@@ -136,6 +114,10 @@ class Rooms(QStackedWidget):
         assert self.settings is not None
         return self.settings
 
+    def show_section(self, table: str) -> None:
+        """The section of the settings with this table."""
+        self.show_settings().show_part(table)
+
     def when_made(self, name: str, hear: Callable[[], object]) -> None:
         """Call it when a room is made, or at once where it is already."""
         if name in self._made:
@@ -145,12 +127,12 @@ class Rooms(QStackedWidget):
     def focus_first(self) -> None:
         """Where one begins in a room other than the conversations."""
         if name := self.shown:
-            ROOMS[name].first(self._made[name]).setFocus()
+            self._rooms[name].first(self._made[name]).setFocus()
 
     @Slot()
     def leave(self) -> None:
         """Esc."""
-        leave = ROOMS[self.shown].leave if self.shown else None
+        leave = self._rooms[self.shown].leave if self.shown else None
         if leave is not None and not leave(self._made[self.shown]):
             self.show_chats()
 

@@ -1,4 +1,4 @@
-"""The one line at the bottom: threads, speed, K/V bytes, who is served, and how far the map can be trusted."""
+"""The one line at the bottom: threads, speed, K/V bytes, and how far the map can be trusted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
-from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, NumberLabel, label, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.readout import kv_used_bytes, megabytes, totals, verification_line
 
@@ -42,16 +42,8 @@ class StatusBar(QWidget):
         row.setSpacing(16)
         for widget in (self._threads, self._speed, self._bytes, self._types):
             row.addWidget(widget)
-        self._serving = ElidedButton()
-        self._serving.setObjectName("servingChip")
-        for name, value in (("chip", True), ("scale", "tiny")):
-            self._serving.setProperty(name, value)
-        self._serving.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._serving.setAccessibleDescription(tr("Opens “Serve on this computer”"))
-        self._serving.clicked.connect(kit.act("app.serve"))
-        self._serving.setText(tr("Serve on this computer"))
-        self._serving.hide()
-        row.insertWidget(0, self._serving)  # where it stays, whatever the engine says
+        for i, make in enumerate(one.status for one in kit.slices if one.status is not None):
+            row.insertWidget(i, make(kit))  # where it stays, whatever the engine says
         row.addWidget(self._trust, 1)
         self._save = _action(tr("Save report…"), tr("Saves the differences between the map and the engine as JSON"))
         self._save.clicked.connect(self._on_save_clicked)
@@ -92,8 +84,6 @@ class StatusBar(QWidget):
             self._save.setVisible(store.view.has_report)
             self._verification = store.view.snapshot.verification
             self._show_trust()
-        if changed & Changed.SERVED:
-            self._show_served()
         if store.dead:  # nothing can be compared with it
             self._audit.setEnabled(False)
             self._save.setEnabled(False)
@@ -152,22 +142,6 @@ class StatusBar(QWidget):
             set_tone(self._trust, "secondary")
         self._trust.setText(view)
         self._audit.setToolTip(audit or _audit_tip())
-
-    def _show_served(self) -> None:
-        """Where other programs are served, and how many of their requests run."""
-        address, n_running = self._store.served
-        self._serving.setVisible(bool(address))
-        if not address:
-            return
-        where = address.removeprefix("http://").removesuffix("/v1")
-        if n_running:
-            said = tr("Serving {address} · {n} running").format(address=where, n=f"{n_running:,}")
-        else:
-            said = tr("Serving {address}").format(address=where)
-        self._serving.setText(said)
-        self._serving.setToolTip(
-            tr("Other programs use this model at {address}. Click for their requests.").format(address=address)
-        )
 
     def _show_threads(self, n: int) -> None:
         """How many threads decode now: they follow the load of the machine."""

@@ -53,7 +53,9 @@ class WindowHelp(QObject):
         if self._palette is None:
             from kvdesk.ui.shell.command_palette import CommandPalette
 
-            settings = setting_actions(lambda words: self._window.rooms.show_settings().search_for(words))
+            settings = setting_actions(
+                lambda words: self._window.rooms.show_settings().search_for(words), self._window.kit.slices
+            )
             self._palette = CommandPalette(
                 self._window, self._window.theme, self._actions, self._widget_keys(), settings
             )

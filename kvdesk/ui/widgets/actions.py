@@ -100,6 +100,9 @@ class ActionSet(QObject):
         """The action with this id. Raises KeyError."""
         return self._by_id[name]
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_id
+
     def run(self, name: str) -> None:
         """Do it, or say why not. Raises KeyError where there is no action with this id."""
         self._run(self._by_id[name])
@@ -114,7 +117,8 @@ class ActionSet(QObject):
             if not name:
                 menu.addSeparator()
                 continue
-            action = self._by_id[name]
+            if (action := self._by_id.get(name)) is None:
+                continue  # of a slice that is left out
             why = action.refusal()
             line = menu.addAction(f"{action.label}\t{action.shown_keys}".rstrip(), partial(self._run, action))
             line.setEnabled(not why)

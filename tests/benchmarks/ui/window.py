@@ -117,7 +117,7 @@ class _DrivenWindow(QObject):
         """
         self.window.commands.new_chat()
         if on_lab:
-            self.window.rooms.show_lab()
+            self.window.rooms.show_room("lab")
         self.settle(0.1)  # a person types for longer
         conversation = self.controller.selected
         assert conversation is not None

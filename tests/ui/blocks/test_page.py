@@ -34,7 +34,7 @@ def page(theme: Theme, qtbot: QtBot) -> BlocksPage:
     qtbot.addWidget(page)
     page.resize(420, 500)
     page.show()
-    page.show_view(view())
+    page.take(view())
     return page
 
 
@@ -49,9 +49,9 @@ def test_numbers_and_what_is_known(page: BlocksPage) -> None:
         "Requests": "2 + 0",
     }
     assert page.said == "Known since message 0; 2 messages heard."
-    page.show_view(view(n_missed=3))
+    page.take(view(n_missed=3))
     assert "3 were missed" in page.said
-    page.show_view(BlockMapView(address="tcp://h:5557"))
+    page.take(BlockMapView(address="tcp://h:5557"))
     assert "Nothing was heard so far at tcp://h:5557" in page.said
     assert "From cache" not in page.numbers
 
@@ -97,9 +97,9 @@ def test_a_block_is_described_by_mouse_and_keys(page: BlocksPage, qtbot: QtBot) 
     qtbot.keyClick(blocks, Qt.Key.Key_End)
     qtbot.keyClick(blocks, Qt.Key.Key_Right)
     assert blocks.chosen == 5
-    page.show_view(view())
+    page.take(view())
     assert blocks.chosen == 5, "the same block"
-    page.show_view(BlockMapView())
+    page.take(BlockMapView())
     assert blocks.chosen == -1
 
 

@@ -335,7 +335,7 @@ def test_the_laboratory_takes_the_place_of_the_conversations(
 
 
 def test_keys_of_the_conversations_show_them(window: MainWindow) -> None:
-    window.rooms.show_lab()
+    window.rooms.show_room("lab")
     action = next(action for action in window.actions() if action.shortcut().toString() == "Ctrl+K")
     action.trigger()
     assert window.rooms.shown != "lab"

@@ -98,7 +98,7 @@ def test_a_notice_moves_nothing(window: MainWindow, qtbot: QtBot) -> None:
     inspector.hide()
     qtbot.waitUntil(lambda: inside(window.chat.messages))
     assert strip.geometry().bottom() < window.chat.composer.mapTo(centre, QPoint()).y()
-    window.rooms.show_lab()
+    window.rooms.show_room("lab")
     assert inside(window.rooms)
     window.rooms.show_chats()
     window.action_set.run("chat.escape")

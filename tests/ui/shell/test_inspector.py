@@ -8,8 +8,8 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.features import Feature
 from kvdesk.ui.shell import inspector
-from kvdesk.ui.shell.inspector import PAGES, Inspector, Page
-from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.shell.inspector import PAGES, Inspector
+from kvdesk.ui.widgets.kit import Kit, Page
 
 
 def test_one_line_makes_a_page_with_its_tab(kit: Kit, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,9 +19,7 @@ def test_one_line_makes_a_page_with_its_tab(kit: Kit, qtbot: QtBot, monkeypatch:
         made.append(QLabel(f"{len(kit.store.conversations)} conversations"))
         return made[-1]
 
-    pages = (*PAGES, Page("Chats", None, make, late=True))
-    monkeypatch.setattr(inspector, "PAGES", pages)
-    monkeypatch.setattr(inspector, "LABELS", tuple(page.label for page in pages))
+    monkeypatch.setattr(inspector, "PAGES", (*PAGES, Page("Chats", None, make, late=True)))
     shown = Inspector(kit)
     qtbot.addWidget(shown)
     shown.show_all(True)
@@ -37,6 +35,6 @@ def test_one_line_makes_a_page_with_its_tab(kit: Kit, qtbot: QtBot, monkeypatch:
 def test_pages_without_a_cache_need_none(kit: Kit, qtbot: QtBot) -> None:
     shown = Inspector(kit)
     qtbot.addWidget(shown)
-    for page in (page for page in PAGES if not page.replaces):
+    for page in PAGES:
         shown.show_tab(page.label)
         assert shown.shows_cache is (page.needs is Feature.CACHE_VIEW)

@@ -29,7 +29,7 @@ def panel(theme: Theme, qtbot: QtBot) -> LogPanel:
     panel.resize(400, 300)
     panel.show()
     for line in LINES:
-        panel.append(line)
+        panel.take(line)
     return panel
 
 
@@ -45,8 +45,8 @@ def test_levels_and_text_filter_the_lines(panel: LogPanel, qtbot: QtBot) -> None
     qtbot.keyClick(panel.level_choice, Qt.Key.Key_Home)
     qtbot.keyClicks(panel.filter_field, "LLAMA_")
     assert panel.text.splitlines() == [line.text for line in LINES[1:]]
-    panel.append(LogLine("info", "nothing of it"))
-    panel.append(LogLine("info", "llama_more"))
+    panel.take(LogLine("info", "nothing of it"))
+    panel.take(LogLine("info", "llama_more"))
     assert panel.text.splitlines()[-1] == "llama_more"
     assert len(panel.lines) == 6
 

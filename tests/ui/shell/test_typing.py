@@ -48,6 +48,6 @@ def test_a_field_keeps_what_is_typed_into_it(window: MainWindow, qtbot: QtBot) -
     search.setFocus()
     qtbot.keyClicks(search, "sea")
     assert (search.text(), window.chat.composer.text) == ("sea", "")
-    window.rooms.show_lab()
+    window.rooms.show_room("lab")
     qtbot.keyClicks(window, "x")
     assert window.chat.composer.text == "", "only where the chats are"

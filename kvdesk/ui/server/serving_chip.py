@@ -1,0 +1,41 @@
+"""In the status line: where other programs are served, and how many of their requests run."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import ElidedButton
+from kvdesk.ui.widgets.kit import Kit
+
+
+class ServingChip(ElidedButton):
+    """Hidden while nobody is served."""
+
+    def __init__(self, kit: Kit) -> None:
+        super().__init__()
+        self._store = kit.store
+        self.setObjectName("servingChip")
+        self.setProperty("chip", True)
+        self.setProperty("scale", "tiny")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAccessibleDescription(tr("Opens “Serve on this computer”"))
+        self.clicked.connect(kit.act("app.serve"))
+        self.setText(tr("Serve on this computer"))
+        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self._on_changed(Changed.SERVED, None)
+
+    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
+        if not changed & Changed.SERVED:
+            return
+        address, n_running = self._store.served
+        self.setVisible(bool(address))
+        if not address:
+            return
+        where = address.removeprefix("http://").removesuffix("/v1")
+        said = tr("Serving {address} · {n} running") if n_running else tr("Serving {address}")
+        self.setText(said.format(address=where, n=f"{n_running:,}"))
+        tip = tr("Other programs use this model at {address}. Click for their requests.")
+        self.setToolTip(tip.format(address=address))

@@ -1,0 +1,16 @@
+"""The parts that a build can do without. Without its line a slice has no room, page, section, action, menu entry or
+controller, and its modules are not imported."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kvdesk.ui.blocks.slice import BLOCKS
+from kvdesk.ui.lab.slice import LAB
+from kvdesk.ui.server.slice import SERVE
+
+SLICES: Final = (
+    LAB,
+    SERVE,
+    BLOCKS,
+)

@@ -1,0 +1,85 @@
+"""Each slice can be left out by one line: a window without it starts, has nothing of it, and all of the others."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from kvdesk.ui.shell.slices import SLICES
+
+OWN = {
+    "lab": {
+        "actions": ["view.lab"],
+        "menu": ["view.lab"],
+        "rooms": ["lab"],
+        "widgets": ["labButton"],
+        "modules": ["kvdesk.ui.lab.page", "kvdesk.app.laboratory"],
+    },
+    "serve": {
+        "actions": ["app.serve"],
+        "menu": ["app.serve"],
+        "sections": ["Serve on this computer"],
+        "widgets": ["servingChip"],
+        "modules": ["kvdesk.ui.server.serve_section", "kvdesk.app.serving", "kvdesk.viewmodel.requests"],
+    },
+    "blocks": {
+        "actions": ["view.blocks"],
+        "pages": ["Blocks"],
+        "modules": ["kvdesk.ui.blocks.page", "kvdesk.viewmodel.block_readout"],
+    },
+}
+"""What each brings into the window when everything in it was opened."""
+START = """
+import json, os, sys
+from PySide6.QtCore import QObject
+from kvdesk.app import application
+from kvdesk.protocol.blocks import BlockMapView
+from kvdesk.ui.shell.slices import SLICES
+from tests.backends.scripted import ScriptedBackend
+
+given = tuple(one for one in SLICES if one.name != sys.argv[1])
+make = application.MainWindow
+application.MainWindow = lambda *parts: make(*parts, slices=given)
+parts = application.build(None, ScriptedBackend)
+window = parts.window
+window.show()
+parts.controller.furnish()
+window.store.apply(BlockMapView())
+for name in window.rooms.names:
+    window.rooms.show_room(name)
+window.rooms.show_chats()
+for label in window.inspector.labels:
+    window.shown_settings.show_page(label)
+window.help.palette.open()
+titles = {action.label: action.id for group in window.kit.actions.groups for action in group.actions}
+sections = window.rooms.show_settings().sections
+found = {
+    "actions": list(titles.values()),
+    "menu": [titles.get(line.text().partition("\\t")[0]) for line in window.help.menu().actions()],
+    "rooms": window.rooms.names,
+    "sections": [sections.item(n).text() for n in range(sections.count())],
+    "pages": window.inspector.labels,
+    "widgets": [one.objectName() for one in window.findChildren(QObject) if one.objectName()],
+    "modules": list(sys.modules),
+}
+parts.controller.shut_down()
+print(json.dumps(found), flush=True)
+os._exit(0)  # nothing is taken down in order here
+"""
+
+
+def test_every_slice_is_looked_for() -> None:
+    assert [one.name for one in SLICES] == list(OWN)
+
+
+@pytest.mark.parametrize("left_out", OWN)
+def test_a_window_without_a_slice_has_all_but_that(left_out: str) -> None:
+    done = subprocess.run([sys.executable, "-c", START, left_out], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    for name, own in OWN.items():
+        for kind, what in own.items():
+            assert [one for one in what if one in found[kind]] == ([] if name == left_out else what), kind
