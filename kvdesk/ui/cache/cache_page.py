@@ -18,7 +18,7 @@ from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.operation_answers import OperationAnswers
 from kvdesk.ui.cache.overview import Overview
 from kvdesk.ui.map.cell_map import CellMapView
-from kvdesk.ui.map.legend import ROW_PX, Legend
+from kvdesk.ui.map.legend import CellLegend
 from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets.controls import ElidedLabel, label
 from kvdesk.ui.widgets.kit import Kit
@@ -29,6 +29,7 @@ from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
 if TYPE_CHECKING:
     from kvdesk.ui.cache.instruments import Instruments
 
+_ROW_PX: Final = 18
 _ABOUT: Final = marked(
     "One square is one token, in its chat's colour; grey is free. "
     "The model reads up to the dashed line, the stronger grey too."
@@ -51,7 +52,7 @@ class CachePage(QWidget):
         self.map.show_token_texts(store.texts)
         self.overview = Overview(kit)
         self._shows_all = False
-        self._legend = Legend(theme)
+        self._legend = CellLegend(theme)
         self.map.key_changed.connect(self._on_key_changed)
         self._first, self._second = ElidedLabel(), ElidedLabel()
         theme.give_font(self._first, "mono_small")
@@ -244,8 +245,8 @@ class CachePage(QWidget):
     @Slot()
     def _reserve_readout(self) -> None:
         """Height for the key of the map, and for the two lines about a cell."""
-        width, row = self.map.width() - _MARGIN_PX, self._theme.px(ROW_PX)
-        key = self._legend.lines(width) * row if self._shows_all else self._about.heightForWidth(width)
+        width, row = self.map.width() - _MARGIN_PX, self._theme.px(_ROW_PX)
+        key = (self._legend if self._shows_all else self._about).heightForWidth(width)
         height = max(2 * row, key)
         if height != self._readout.minimumHeight():
             self._readout.setFixedHeight(height)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
@@ -12,7 +11,8 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QVBoxLa
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.colours import Colours
-from kvdesk.ui.widgets.controls import NumberLabel, label, set_tone
+from kvdesk.ui.widgets.controls import NumberLabel, set_tone
+from kvdesk.ui.widgets.legend import Legend, ink
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.context_parts import ContextParts
 from kvdesk.viewmodel.palette import mix
@@ -46,9 +46,7 @@ class ContextMeter(QWidget):
         self._number = NumberLabel()
         self._number.setProperty("scale", "small")
         self._number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._legend = label("", tone="secondary", scale="small", rich=True)
-        self._legend.setTextFormat(Qt.TextFormat.RichText)
-        self._legend.setWordWrap(True)
+        self._legend = Legend()
         self._legend.hide()
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
@@ -104,9 +102,7 @@ class ContextMeter(QWidget):
             self._legend.hide()
             return
         found = named_parts(parts, self._theme.colours)
-        words = ((escape(name).replace(" ", "&nbsp;"), n, ink) for name, n, ink in found)
-        pieces = (f'<span style="color:{ink}">■</span>&nbsp;{name}&nbsp;{n:,}' for name, n, ink in words)
-        self._legend.setText(" &nbsp; ".join(pieces))
+        self._legend.show_entries((ink(colour), f"{name} {n:,}") for name, n, colour in found)
         self._legend.setAccessibleName(", ".join(f"{name}: {n:,}" for name, n, _ in found))
         self._legend.show()
 
@@ -156,8 +152,8 @@ def _paint_parts(painter: QPainter, box: QRectF, parts: list[_Part], is_reserved
     """Side by side over the box, as wide as each is of all; what is reserved is hatched."""
     total = max(1, sum(n for _, n, _ in parts))
     left = box.left()
-    for name, n, ink in parts:
+    for name, n, colour in parts:
         width = box.width() * n / total
         style = Qt.BrushStyle.Dense5Pattern if is_reserved(name) else Qt.BrushStyle.SolidPattern
-        painter.fillRect(QRectF(left, box.top(), width, box.height()), QBrush(QColor(ink), style))
+        painter.fillRect(QRectF(left, box.top(), width, box.height()), QBrush(QColor(colour), style))
         left += width

@@ -9,7 +9,7 @@ from kvdesk.protocol.cache import CacheView
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import N_STEPS, ColourBy, Scene, scales_of
 from kvdesk.ui.map.frame import make_frame, strips_of
-from kvdesk.ui.map.legend import Legend
+from kvdesk.ui.map.legend import CellLegend
 from kvdesk.ui.map.legend_entries import MapLegend, key_of
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.palette import branch_index
@@ -41,11 +41,11 @@ def test_the_key_names_what_the_map_can_show() -> None:
 
 @pytest.mark.parametrize("mode", list(ColourBy))
 def test_every_mode_fits_into_three_lines_of_a_narrow_pane(mode: ColourBy, theme: Theme, qtbot: QtBot) -> None:
-    legend = Legend(theme)
+    legend = CellLegend(theme)
     qtbot.addWidget(legend)
-    legend.resize(336, legend.sizeHint().height())
     legend.show_key(key(mode, cache_view()))
-    assert legend.lines(336) <= 3
+    legend.resize(336, legend.heightForWidth(336))
+    assert legend.height() < 4 * legend.fontMetrics().lineSpacing()
     assert mode.value.lower() in legend.accessibleDescription()
     picture = legend.grab().toImage()
     inks = {
