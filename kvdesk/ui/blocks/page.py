@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QWidget
 
 from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.translation import tr
 from kvdesk.ui.blocks.block_map import BlockMapWidget
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.block_readout import BlockColour, heard, numbers, tiers
@@ -50,19 +51,10 @@ class BlocksPage(QWidget):
         )
         for text in (self._heard, self._problem, logical):
             text.setWordWrap(True)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.colour)
-        row.addWidget(self._legend, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 12, 0)
-        column.setSpacing(8)
-        column.addLayout(self._grid)
-        column.addLayout(row)
-        column.addWidget(scroll, 1)
-        column.addWidget(self._problem)
-        column.addWidget(self._heard)
-        column.addWidget(logical)
+        row = boxes.row(self.colour, (self._legend, 1), spacing=8)
+        boxes.column(
+            self._grid, row, (scroll, 1), self._problem, self._heard, logical, on=self, margins=(0, 0, 12, 0), spacing=8
+        )
         self.take(self._view)
 
     @property

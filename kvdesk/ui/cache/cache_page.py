@@ -20,6 +20,7 @@ from kvdesk.ui.cache.overview import Overview
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.legend import CellLegend
 from kvdesk.ui.map.legend_entries import MapLegend
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, label
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
@@ -259,11 +260,7 @@ class CachePage(QWidget):
 
     def _lay_out(self) -> None:
         lines = QWidget()
-        pair = QVBoxLayout(lines)
-        pair.setContentsMargins(0, 0, 0, 0)
-        pair.setSpacing(0)
-        pair.addWidget(self._first)
-        pair.addWidget(self._second)
+        boxes.column(self._first, self._second, on=lines, margins=0, spacing=0)
         self._readout = QStackedWidget()
         about = self._about = label(tr(_ABOUT), tone="secondary", scale="small")
         about.setWordWrap(True)
@@ -275,10 +272,7 @@ class CachePage(QWidget):
         self._readout.addWidget(lines)
         content = QWidget()
         content.setObjectName("column")
-        column = QVBoxLayout(content)
-        column.setContentsMargins(0, 0, _MARGIN_PX, 0)
-        column.setSpacing(8)
-        column.addWidget(self.overview, 1)
+        column = boxes.column((self.overview, 1), on=content, margins=(0, 0, _MARGIN_PX, 0), spacing=8)
         column.addStretch(0)  # all of the room while the graphs are folded away
         self._column = column
         scroll = self._scroll = ScrollColumn()
@@ -291,11 +285,7 @@ class CachePage(QWidget):
         self._readout.setContentsMargins(0, 0, _MARGIN_PX, 0)
         pinned.addWidget(self.map)  # its scroll bar is in the margin: the cells have all of the width
         pinned.addWidget(self._readout)
-        around = QVBoxLayout(self)
-        around.setContentsMargins(0, 0, 0, 0)
-        around.setSpacing(8)
-        around.addLayout(pinned)
-        around.addWidget(scroll, 1)
+        boxes.column(pinned, (scroll, 1), on=self, margins=0, spacing=8)
 
 
 def _button(text: str, tip: str) -> QPushButton:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout
+from PySide6.QtWidgets import QGridLayout
 
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
 
@@ -24,10 +25,9 @@ class Figure:
 
     def add_to(self, grid: QGridLayout, row: int, column: int) -> None:
         """The caption in this row, the number in the next."""
-        line = QHBoxLayout()
-        line.setSpacing(6)
-        line.addWidget(self._value, 0, Qt.AlignmentFlag.AlignBaseline)
-        line.addWidget(self._unit, 1, Qt.AlignmentFlag.AlignBaseline)
+        line = boxes.row(
+            (self._value, 0, Qt.AlignmentFlag.AlignBaseline), (self._unit, 1, Qt.AlignmentFlag.AlignBaseline), spacing=6
+        )
         grid.addWidget(self._caption, row, column, Qt.AlignmentFlag.AlignBottom)  # all of the width: it wraps
         grid.addLayout(line, row + 1, column)
         grid.setColumnStretch(column, 1)

@@ -7,12 +7,13 @@ from typing import Final
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from kvdesk.protocol.cache import CacheView
 from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.figure import Figure
 from kvdesk.ui.cache.metric_table import MetricTable
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
@@ -50,9 +51,7 @@ class NumbersPanel(QWidget):
         self._tables: list[MetricTable] = []
         self._sections: list[Collapsible] = []
         groups = QWidget()
-        inner = QVBoxLayout(groups)
-        inner.setContentsMargins(0, 0, 0, 0)
-        inner.setSpacing(4)
+        inner = boxes.column(on=groups, margins=0, spacing=4)
         for group in metric_groups(self._measured, None, {}):
             table = MetricTable(theme)
             section = Collapsible(theme, group.title, _indented(table), opened=group.title in map(tr, _OPENED))
@@ -62,11 +61,7 @@ class NumbersPanel(QWidget):
             inner.addWidget(section)
         self.all_section = Collapsible(theme, tr("All numbers"), groups)
         self.all_section.toggled.connect(self.refresh)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(self._make_headline())
-        column.addWidget(self.all_section)
+        boxes.column(self._make_headline(), self.all_section, on=self, margins=0, spacing=4)
 
     @property
     def sections(self) -> tuple[Collapsible, ...]:
@@ -126,8 +121,5 @@ class NumbersPanel(QWidget):
 
 def _indented(table: MetricTable) -> QWidget:
     box = QWidget()
-    column = QHBoxLayout(box)
-    column.setContentsMargins(20, 0, 0, 4)
-    column.addWidget(table, 1)
-    column.addStretch(0)
+    boxes.row((table, 1), boxes.Stretch(), on=box, margins=(20, 0, 0, 4))
     return box

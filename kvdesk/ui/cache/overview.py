@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget
 
 from kvdesk.chat import TurnStats
 from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.figure import Figure
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cell_metrics import GAPS, READ, USED
@@ -54,14 +55,16 @@ class Overview(QWidget):
         self.all_button.clicked.connect(kit.act("view.instruments"))
         about = label(tr("Operations, positions, graphs, timeline, log"), tone="secondary", scale="small")
         about.setWordWrap(True)
-        rows = QVBoxLayout(self)
-        rows.setContentsMargins(0, 8, 0, 0)
-        rows.setSpacing(8)
-        rows.addLayout(grid)
-        rows.addSpacing(8)
-        rows.addWidget(self.all_button, 0, Qt.AlignmentFlag.AlignLeft)
-        rows.addWidget(about)
-        rows.addStretch(1)
+        boxes.column(
+            grid,
+            boxes.Gap(8),
+            (self.all_button, 0, Qt.AlignmentFlag.AlignLeft),
+            about,
+            boxes.Stretch(1),
+            on=self,
+            margins=(0, 8, 0, 0),
+            spacing=8,
+        )
 
     @property
     def texts(self) -> dict[str, str]:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPolygonF
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.ruler_row import runs
@@ -116,15 +117,8 @@ class RefusedNote(QFrame):
         close = IconButton(theme, "close", tr("Dismiss this refused batch"))
         close.clicked.connect(lambda: self.dismissed.emit(event.seq_id))
         self.close_button = close
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(self._sentence, 1)
-        top.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 4, 4)
-        column.setSpacing(0)
-        column.addLayout(top)
-        column.addWidget(self.scale)
+        top = boxes.row((self._sentence, 1), (close, 0, Qt.AlignmentFlag.AlignTop), spacing=8)
+        boxes.column(top, self.scale, on=self, margins=(12, 8, 4, 4), spacing=0)
         self.seen: tuple[int, int, int] | None = None  # the sequence as it was refused
 
     @property

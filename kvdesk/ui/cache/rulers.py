@@ -7,11 +7,12 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPolygonF
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.refused_note import RefusedNote
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.ruler_row import RulerRow
@@ -34,10 +35,7 @@ class Rulers(QWidget):
         self._notes: dict[int, RefusedNote] = {}
         self._arranged: list[QWidget] = []
         self._heading = _Heading(theme)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(0)
-        self._column.addWidget(self._heading)
+        self._column = boxes.column(self._heading, on=self, margins=0, spacing=0)
         self.setAccessibleName(tr("Positions of each conversation"))
 
     @property

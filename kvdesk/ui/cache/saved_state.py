@@ -10,19 +10,18 @@ from typing import Any, Final
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
     QLabel,
     QPushButton,
     QScrollArea,
     QSplitter,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
 from kvdesk.state_files import report
 from kvdesk.state_files.found import Answer, Numbers, StateFile
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
@@ -55,14 +54,9 @@ class SavedStateView(QWidget):
         self.other_button = QPushButton(tr("Compare with…"))
         self.other_button.setToolTip(tr("Tokens, cells and numbers of K and V beside those of another file"))
         self.other_button.clicked.connect(self.other_wanted)
-        head = QHBoxLayout()
-        head.addWidget(self.verdict, 1)
-        head.addWidget(self.other_button)
-        head.addWidget(self.model_button)
+        head = boxes.row((self.verdict, 1), self.other_button, self.model_button)
         above = QWidget()
-        words = QVBoxLayout(above)
-        words.setContentsMargins(0, 0, 12, 8)
-        words.setSpacing(8)
+        words = boxes.column(on=above, margins=(0, 0, 12, 8), spacing=8)
         for widget in (self.reasons, self.difference, self.about):
             words.addWidget(widget)
         words.addStretch(1)
@@ -77,10 +71,7 @@ class SavedStateView(QWidget):
         for part in (scrolled, self.layers, self.tokens):
             both.addWidget(part)
         both.setSizes([200, 360, 240])
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(head)
-        column.addWidget(both, 1)
+        boxes.column(head, (both, 1), on=self, margins=0)
 
     def show_answer(self, answer: Answer) -> None:
         """The first file, and what was asked of it."""

@@ -47,6 +47,7 @@ from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.messages.find_bar import FindBar
 from kvdesk.ui.messages.message_edit import attachable_files, is_for_window
 from kvdesk.ui.messages.pinned_bar import PinnedBar
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
 from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.kit import Kit
@@ -110,19 +111,13 @@ class ChatPane(QWidget):
 
     def _lay_out(self) -> None:
         below = self._below = QWidget()
-        stack = QVBoxLayout(below)
-        stack.setContentsMargins(0, 0, 0, 0)
-        stack.setSpacing(8)
+        stack = boxes.column(on=below, margins=0, spacing=8)
         self._no_chat = label(tr(NO_TOKENIZER), tone="secondary")  # in the composer's place
         self._no_chat.setWordWrap(True)
         self._no_chat.setContentsMargins(12, 8, 12, 16)
         for widget in (self._banner, self.queue, self._composer, self._no_chat):
             stack.addWidget(widget)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.header)
-        column.addWidget(self._progress)
+        column = boxes.column(self.header, self._progress, on=self, margins=0, spacing=0)
         over = QVBoxLayout()  # over the messages
         over.setContentsMargins(12, 0, 12, 0)
         over.addWidget(self.branch_tree)

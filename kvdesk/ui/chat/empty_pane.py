@@ -6,12 +6,13 @@ from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.model import ModelInfo
 from kvdesk.translation import tr
 from kvdesk.ui.chat.offer_card import OfferCard
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.icons import application_icon, bubble_icon
 from kvdesk.ui.widgets.kit import Kit
@@ -53,9 +54,7 @@ class EmptyPane(ScrollColumn):
         self._has_tour = True
         self.offer = OfferCard(kit)
         inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        column = boxes.column(on=inside, margins=0, spacing=8)
         for part in (self.icon, self._first, self._second, self.toy):
             column.addWidget(part)
         column.addSpacing(4)
@@ -180,9 +179,7 @@ class StarterCard(QPushButton):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAccessibleName(tr(starter.title))
         self.setAccessibleDescription(tr(starter.about))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 8, 16, 8)
-        column.setSpacing(0)
+        column = boxes.column(on=self, margins=(16, 8, 16, 8), spacing=0)
         self._about = label(tr(starter.about), tone="secondary", scale="small")
         for text in (label(tr(starter.title), weight="strong"), self._about):
             text.setWordWrap(True)

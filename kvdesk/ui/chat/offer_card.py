@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QPushButton
 
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.kit import Kit
 
@@ -36,18 +37,8 @@ class OfferCard(QFrame):
         self.others = QPushButton(tr("Other models…"))
         self.others.setProperty("quiet", True)
         self.others.clicked.connect(kit.act("model.get"))
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.button)
-        row.addWidget(self.others)
-        row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(4)
-        column.addWidget(self._title)
-        column.addWidget(self._facts)
-        column.addSpacing(4)
-        column.addLayout(row)
+        row = boxes.row(self.button, self.others, boxes.Stretch(1), spacing=8)
+        boxes.column(self._title, self._facts, boxes.Gap(4), row, on=self, margins=(16, 12, 16, 12), spacing=4)
         self.hide()
 
     @property

@@ -7,12 +7,13 @@ from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QRadioButton, QWidget
 
 from kvdesk.policies.overflow import POLICIES, policy_of
 from kvdesk.protocol.operations import Capability
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 
 _WIDTH: Final = 400
@@ -30,10 +31,12 @@ class OverflowChoice(QFrame):
         self._anchor = anchor
         self.setProperty("card", "ask")
         self.setFixedWidth(_WIDTH)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(4)
-        column.addWidget(label(tr("When the context of this conversation is full"), weight="strong"))
+        column = boxes.column(
+            label(tr("When the context of this conversation is full"), weight="strong"),
+            on=self,
+            margins=(12, 12, 12, 12),
+            spacing=4,
+        )
         self._buttons: dict[Overflow, QRadioButton] = {}
         self._reasons = {}
         for policy in POLICIES:

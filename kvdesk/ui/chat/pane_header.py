@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QBoxLayout, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QBoxLayout, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.chat.model_chip import ModelChip
 from kvdesk.ui.chat.overflow_choice import OverflowChoice
 from kvdesk.ui.chat.parameters_button import ParametersButton
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.kit import Kit
 
@@ -60,11 +61,9 @@ class PaneHeader(QWidget):
         self._names.setSpacing(8)
         self._names.addWidget(self._title, 1)
         self._names.addWidget(self.model, 0, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 8, 12, 8)
-        row.setSpacing(8)
-        row.addWidget(sidebar, 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(self._names, 1)
+        row = boxes.row(
+            (sidebar, 0, Qt.AlignmentFlag.AlignTop), (self._names, 1), on=self, margins=(12, 8, 12, 8), spacing=8
+        )
         for icon in (self._branches, self.tools, self.parameters, inspector, self._more):
             row.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
         for button in self.findChildren(QAbstractButton):

@@ -8,7 +8,7 @@ from typing import Final
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, Qt, Slot
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QStackedWidget, QWidget
 
 from kvdesk.chat import Conversation
 from kvdesk.protocol import calls
@@ -23,6 +23,7 @@ from kvdesk.ui.chat_list.conversation_view import ConversationView
 from kvdesk.ui.chat_list.folder_field import FolderField
 from kvdesk.ui.chat_list.search_results import SearchResults
 from kvdesk.ui.operations.menus import fill_menu
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
@@ -76,14 +77,16 @@ class ConversationList(QWidget):
         self.archive.setProperty("quiet", True)
         self.archive.setProperty("scale", "small")
         self.archive.clicked.connect(self._on_archive_clicked)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 8, 8)
-        column.setSpacing(8)
-        column.addLayout(self._make_head(theme))
-        column.addWidget(self._search)
-        column.addWidget(self._stack, 1)
-        column.addWidget(self.undo)
-        column.addWidget(self.archive)
+        boxes.column(
+            self._make_head(theme),
+            self._search,
+            (self._stack, 1),
+            self.undo,
+            self.archive,
+            on=self,
+            margins=(12, 8, 8, 8),
+            spacing=8,
+        )
         self.destroyed.connect(kit.store.listen(self._on_changed))
         self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
         self.show_all()
@@ -258,9 +261,7 @@ class ConversationList(QWidget):
         settings = IconButton(theme, "settings", tr("Settings"), tr("Settings (Ctrl+,)"))
         settings.setObjectName("settingsButton")
         settings.clicked.connect(self._kit.act("settings.open"))
-        head = QHBoxLayout()
-        head.setSpacing(0)
-        head.addWidget(label(tr("Chats"), weight="strong"), 1)
+        head = boxes.row((label(tr("Chats"), weight="strong"), 1), spacing=0)
         for one in self._kit.slices:
             if one.sidebar is not None:
                 head.addWidget(one.sidebar(self._kit))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QWidget
 
 from kvdesk.chat import ConversationId
 from kvdesk.session import Commands
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.input_method import composes
 
@@ -44,12 +45,7 @@ class FolderField(QFrame):
             button.setProperty("scale", "small")
             row.addWidget(button)
         row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(8)
-        column.addWidget(what)
-        column.addWidget(self.edit)
-        column.addLayout(row)
+        boxes.column(what, self.edit, row, on=self, margins=(8, 8, 8, 8), spacing=8)
         self.hide()
 
     def ask(self, conversation: ConversationId, title: str) -> None:

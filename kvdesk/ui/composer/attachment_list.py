@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QWidget
 
 from kvdesk.attachments.encodings import CODECS
 from kvdesk.chat import Attachment
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attachment_facts import attachment_facts
@@ -42,9 +43,7 @@ class AttachmentList(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         holder = QWidget()
         holder.setObjectName("column")
-        self._column = QVBoxLayout(holder)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(0)
+        self._column = boxes.column(on=holder, margins=0, spacing=0)
         self.setWidget(holder)
         self.hide()
 
@@ -156,9 +155,7 @@ class AttachmentList(QScrollArea):
     def _line(self, text: str) -> tuple[QWidget, QHBoxLayout]:
         row = QWidget()
         row.setFixedHeight(self._theme.px(_ROW_PX))
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
+        layout = boxes.row(on=row, margins=0, spacing=8)
         icon = QLabel()
         icon.setPixmap(self._theme.icon("file", self._theme.colours.secondary).pixmap(16, 16))
         layout.addWidget(icon)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from kvdesk.chat import Attachment, attachment_as_read
 from kvdesk.protocol.chat import ContextUse, TurnPreview
@@ -15,6 +15,7 @@ from kvdesk.ui.composer.attachment_list import AttachmentList
 from kvdesk.ui.composer.context_meter import ContextMeter
 from kvdesk.ui.messages.message_edit import MessageEdit
 from kvdesk.ui.messages.room_help import RoomHelp, room_words, select_excess
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.context_parts import DraftEstimate, parts_of_preview
@@ -66,20 +67,11 @@ class Composer(QFrame):
         self._attach.clicked.connect(kit.act("chat.attach"))
         self.attachments = AttachmentList(theme)
         self.meter = ContextMeter(theme)
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self._hint, 1)
-        row.addWidget(self._send)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 8, 8)
-        column.setSpacing(4)
+        row = boxes.row((self._hint, 1), self._send, margins=0, spacing=4)
+        column = boxes.column(on=self, margins=(12, 8, 8, 8), spacing=4)
         self._help = RoomHelp(kit, self._shorten)
         column.addWidget(self.attachments)
-        field = QHBoxLayout()
-        field.setSpacing(4)
-        field.addWidget(self._attach, 0, Qt.AlignmentFlag.AlignBottom)
-        field.addWidget(self._edit, 1)
+        field = boxes.row((self._attach, 0, Qt.AlignmentFlag.AlignBottom), (self._edit, 1), spacing=4)
         column.addLayout(field)
         column.addWidget(self._help)
         column.addWidget(self.meter)

@@ -7,9 +7,10 @@ from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPaintEvent
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.colours import Colours
 from kvdesk.ui.widgets.controls import NumberLabel, set_tone
 from kvdesk.ui.widgets.legend import Legend, ink
@@ -48,16 +49,8 @@ class ContextMeter(QWidget):
         self._number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._legend = Legend()
         self._legend.hide()
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addWidget(self.bar, 1)
-        row.addWidget(self._number)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 4, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self._legend)
+        row = boxes.row((self.bar, 1), self._number, margins=0, spacing=8)
+        boxes.column(row, self._legend, on=self, margins=(0, 0, 4, 0), spacing=4)
         theme.changed.connect(self._show_legend)
         self.hide()
 

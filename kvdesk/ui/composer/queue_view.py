@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QWidget
 
 from kvdesk.chat import ConversationId, QueuedMessage
 from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
 from kvdesk.translation import marked, tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.ui.widgets.kit import Kit
 
@@ -50,13 +51,8 @@ class QueueView(QFrame):
         self.send_button.setProperty("link", "true")
         self.send_button.setProperty("scale", "small")
         self.send_button.clicked.connect(lambda: kit.commands.release_queue(self._conversation))
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(self._state, 1)
-        head.addWidget(self.send_button)
-        self._rows = QVBoxLayout()
-        self._rows.setContentsMargins(0, 0, 0, 0)
-        self._rows.setSpacing(0)
+        head = boxes.row((self._state, 1), self.send_button, spacing=8)
+        self._rows = boxes.column(margins=0, spacing=0)
         holder = QWidget()
         holder.setObjectName("column")
         holder.setLayout(self._rows)
@@ -64,11 +60,7 @@ class QueueView(QFrame):
         self._scroll.setWidgetResizable(True)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setWidget(holder)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 4, 8, 4)
-        column.setSpacing(0)
-        column.addLayout(head)
-        column.addWidget(self._scroll)
+        boxes.column(head, self._scroll, on=self, margins=(12, 4, 8, 4), spacing=0)
         self.hide()
 
     @property
@@ -139,10 +131,7 @@ class QueueView(QFrame):
         cancel = IconButton(self._theme, "close", tr("Cancel this queued message"), tip)
         edit.clicked.connect(lambda: self.edit_clicked.emit(index, text))
         cancel.clicked.connect(lambda: self._on_cancelled(index, text))
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(line, 1)
+        layout = boxes.row((line, 1), on=row, margins=0, spacing=0)
         for button in (up, down, edit, cancel):
             layout.addWidget(button)
         return row

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph import WORD_PX, Captions, Drawing, readings
 from kvdesk.ui.graphs.time_axis import TimeAxis, clock_text
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.pace import Pace
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
@@ -38,11 +39,7 @@ class Graph(QWidget):
         self._axis = axis
         self._drawn: tuple[object, ...] = ()  # all that the curves were drawn of
         self.captions = Captions(theme, plot.spec)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(self.captions)
-        column.addWidget(plot, 1)
+        boxes.column(self.captions, (plot, 1), on=self, margins=0, spacing=0)
 
     def set_colours(self) -> None:
         """The look has changed."""
@@ -112,9 +109,7 @@ class GraphStack(QWidget):
         self._next = QTimer(self, interval=_NEXT_MS)
         self._next.timeout.connect(self._draw_next)
         self._note = ""
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = boxes.column(on=self, margins=0, spacing=0)
         self.graphs = [Graph(theme, plot, self.axis) for plot in plots]
         for graph in self.graphs:
             graph.plot.hovered.connect(self._on_hovered)

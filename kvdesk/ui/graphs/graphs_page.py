@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,6 +21,7 @@ from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.graphs.picture import write_csv, write_png, write_svg
 from kvdesk.ui.graphs.span_graph import SpanGraph
 from kvdesk.ui.graphs.time_graph import TimePlot
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import ElidedLabel, label, set_tone
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
@@ -58,23 +58,20 @@ class GraphsPage(QWidget):
         self.stack.read.connect(self._show_note)
         self._content = QWidget()
         self._content.setObjectName("column")
-        inner = QVBoxLayout(self._content)
-        inner.setContentsMargins(0, 0, 12, 0)
-        inner.setSpacing(8)
-        inner.addWidget(self.stack, 7)
-        inner.addWidget(self.spans, 1)
-        inner.addWidget(_centred(tr("cells that attention reads (n_kv)")))
+        boxes.column(
+            (self.stack, 7),
+            (self.spans, 1),
+            _centred(tr("cells that attention reads (n_kv)")),
+            on=self._content,
+            margins=(0, 0, 12, 0),
+            spacing=8,
+        )
         scroll = ScrollColumn()
         scroll.setAccessibleName(tr("Every graph"))
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setWidget(self._content)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(self._make_tools())
-        line = QHBoxLayout()
-        line.setContentsMargins(0, 0, 12, 0)
-        line.addWidget(self._note)
+        column = boxes.column(self._make_tools(), on=self, margins=0, spacing=4)
+        line = boxes.row(self._note, margins=(0, 0, 12, 0))
         column.addLayout(line)
         column.addWidget(scroll, 1)
         self._on_moved()
@@ -103,9 +100,7 @@ class GraphsPage(QWidget):
         write()
 
     def _make_tools(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 12, 0)
-        row.setSpacing(4)
+        row = boxes.row(margins=(0, 0, 12, 0), spacing=4)
         self.window_buttons = QButtonGroup(self)
         for i, (name, seconds) in enumerate(_WINDOWS):
             what = tr("Show everything") if seconds is None else tr("Show the last {time}").format(time=tr(name))

@@ -8,12 +8,13 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QColor, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import marked, tr
 from kvdesk.ui.graphs.graph import TICKS_PX, Captions, ink_of
 from kvdesk.ui.graphs.graph_stack import INTERVAL_MS
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graph_spec import Curve, GraphSpec
@@ -42,11 +43,7 @@ class SpanGraph(QWidget):
         self.plot.addItem(self.dots)
         self.plot.addItem(self.line)
         self.plot.hovered.connect(self._on_hovered)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(self.captions)
-        column.addWidget(self.plot, 1)
+        boxes.column(self.captions, (self.plot, 1), on=self, margins=0, spacing=0)
         self._timer = QTimer(self)
         self._timer.setInterval(2 * INTERVAL_MS)
         self._timer.timeout.connect(self._on_timer)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph_stack import GraphStack
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import ElidedLabel
 from kvdesk.ui.widgets.kit import Kit
@@ -32,15 +33,10 @@ class Trends(QWidget):
         less.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         less.clicked.connect(kit.act("view.instruments"))
         body = QWidget()
-        self._rows = QVBoxLayout(body)
-        self._rows.setContentsMargins(0, 4, 0, 0)
-        self._rows.setSpacing(0)
-        self._rows.addWidget(self._note)
+        self._rows = boxes.column(self._note, on=body, margins=(0, 4, 0, 0), spacing=0)
         self.fold = Collapsible(self._theme, tr("Last two minutes"), body, less)
         self.fold.toggled.connect(self._make_stack)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.fold)
+        boxes.column(self.fold, on=self, margins=0)
 
     def draw_due(self) -> None:
         """As `GraphStack.draw_due`."""

@@ -11,12 +11,13 @@ from typing import Final
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.protocol import experiment as values
 from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph import text_ink
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
@@ -49,17 +50,8 @@ class CurvePlot(QWidget):
         self.plot.setMinimumHeight(HEIGHT_PX)
         self.plot.getAxis("left").setWidth(LEFT_PX)
         self.plot.getAxis("bottom").setTicks(None)
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(self._title, 1)
-        head.addWidget(self._unit)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(head)
-        column.addWidget(self.plot, 1)
-        column.addWidget(self._below)
-        column.addWidget(self._names)
+        head = boxes.row((self._title, 1), self._unit, spacing=8)
+        boxes.column(head, (self.plot, 1), self._below, self._names, on=self, margins=0, spacing=4)
         theme.changed.connect(self._draw)
 
     @property

@@ -26,6 +26,7 @@ from kvdesk.ui.lab.past_list import PastList
 from kvdesk.ui.lab.result_view import ResultView
 from kvdesk.ui.lab.run_view import RunView
 from kvdesk.ui.lab.setup import Setup
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Banner, IconButton, Rule, label
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
@@ -70,9 +71,7 @@ class LabPage(QWidget):
             split.addWidget(part)
             split.setStretchFactor(place, stretch)
         split.setSizes([QUESTIONS_PX, SETUP_PX, 720])
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(split)
+        boxes.column(split, on=self, margins=0)
 
     @property
     def question(self) -> Question | None:
@@ -169,10 +168,7 @@ class LabPage(QWidget):
                 entry.show_running(runs)
 
     def _make_left(self, back: QWidget) -> QWidget:
-        head = QHBoxLayout()
-        head.setSpacing(4)
-        head.addWidget(back)
-        head.addWidget(label(tr("Lab"), weight="strong"), 1)
+        head = boxes.row(back, (label(tr("Lab"), weight="strong"), 1), spacing=4)
         part, column = _part(16)
         column.setContentsMargins(8, 12, 0, 8)
         column.addLayout(head)
@@ -262,12 +258,7 @@ class _Entry(QWidget):
         top.addWidget(self._running)
         text = _wrapped("secondary")
         text.setText(question.question)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 6, 8, 6)
-        column.setSpacing(2)
-        column.addLayout(top)
-        column.addWidget(text)
-        column.addStretch()
+        boxes.column(top, text, boxes.Stretch(), on=self, margins=(8, 6, 8, 6), spacing=2)
 
     def show_running(self, running: bool) -> None:
         self._running.setVisible(running)
@@ -275,9 +266,7 @@ class _Entry(QWidget):
 
 def _part(margin: int) -> tuple[QWidget, QVBoxLayout]:
     part = QWidget()
-    column = QVBoxLayout(part)
-    column.setContentsMargins(margin, margin, margin, margin)
-    column.setSpacing(8)
+    column = boxes.column(on=part, margins=(margin, margin, margin, margin), spacing=8)
     return part, column
 
 

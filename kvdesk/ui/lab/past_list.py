@@ -8,11 +8,12 @@ from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
 from kvdesk.protocol.experiment import Parameter
 from kvdesk.session import Commands
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import PastResult, result_names
@@ -46,12 +47,8 @@ class PastList(QWidget):
         delete.activated.connect(self._on_delete)
         self._hint = label("", tone="secondary", scale="small")
         self._hint.setWordWrap(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        head = QHBoxLayout()
-        head.addWidget(label(tr("Results"), weight="strong"), 1)
-        head.addWidget(self._delete)
+        column = boxes.column(on=self, margins=0, spacing=4)
+        head = boxes.row((label(tr("Results"), weight="strong"), 1), self._delete)
         column.addLayout(head)
         column.addWidget(self._hint)
         column.addWidget(self.view)

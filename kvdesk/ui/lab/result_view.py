@@ -13,6 +13,7 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.lab.tables import ResultTable
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import (
@@ -111,9 +112,7 @@ class ResultView(QScrollArea):
         """An empty page in place of the one that is shown."""
         page = QWidget()
         page.setObjectName("column")
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 12, 12)
-        column.setSpacing(_BETWEEN)
+        column = boxes.column(on=page, margins=(0, 0, 12, 12), spacing=_BETWEEN)
         self.setWidget(page)
         return column
 
@@ -142,9 +141,7 @@ class ResultView(QScrollArea):
         card.setProperty("card", "effect")
         text = _prose(sentence, weight="strong")
         text.setProperty("scale", "large")
-        row = QHBoxLayout(card)
-        row.setContentsMargins(16, 12, 16, 12)
-        row.addWidget(text)
+        boxes.row(text, on=card, margins=(16, 12, 16, 12))
         return card
 
     def _add_table(self, page: QVBoxLayout, table: Table) -> None:

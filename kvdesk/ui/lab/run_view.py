@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, QTimer, Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.protocol.experiment import ExperimentEvent, Plot, Progress, Sample, Started
 from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.translation import tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.map.small_map import SmallMap
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, NumberLabel, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
@@ -60,23 +61,11 @@ class RunView(QWidget):
         self._drawing = Throttle(self, _DRAW_MS, self._draw, share=_SHARE)
         self._clock = QTimer(self, interval=500)
         self._clock.timeout.connect(self._tell_time)
-        head = QHBoxLayout()
-        head.setSpacing(12)
-        head.addWidget(self._what, 1)
-        head.addWidget(self._step)
-        head.addWidget(self._time)
-        choice = QHBoxLayout()
-        choice.addWidget(self._takes, 1)
-        choice.addWidget(self._series)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(head)
-        column.addWidget(self._bar)
-        column.addLayout(choice)
-        column.addWidget(self._plot, 1)
-        column.addWidget(self._cells_title)
-        column.addWidget(self._map)
+        head = boxes.row((self._what, 1), self._step, self._time, spacing=12)
+        choice = boxes.row((self._takes, 1), self._series)
+        boxes.column(
+            head, self._bar, choice, (self._plot, 1), self._cells_title, self._map, on=self, margins=0, spacing=8
+        )
 
     @property
     def curves(self) -> LiveCurves:

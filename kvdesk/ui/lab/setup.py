@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,6 +21,7 @@ from kvdesk.protocol.experiment import Parameter, Request
 from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.lab.source_choice import OTHER, SourceChoice
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.controls import Choice, label, plain_tip, set_tone, wheel_scrolls
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
@@ -97,19 +97,21 @@ class Setup(QWidget):
         self._needs.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._asking.timeout.connect(self._ask)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(label(tr("Parameters"), weight="strong"))
-        column.addLayout(forms)
-        column.addLayout(self._grid)
-        column.addWidget(label(tr("Model"), weight="strong"))
-        column.addWidget(self._model)
-        column.addWidget(self._text_title)
-        column.addWidget(self._text)
-        column.addWidget(self._journal_title)
-        column.addWidget(self._journal)
-        column.addWidget(self._needs)
+        boxes.column(
+            label(tr("Parameters"), weight="strong"),
+            forms,
+            self._grid,
+            label(tr("Model"), weight="strong"),
+            self._model,
+            self._text_title,
+            self._text,
+            self._journal_title,
+            self._journal,
+            self._needs,
+            on=self,
+            margins=0,
+            spacing=8,
+        )
 
     @property
     def needs(self) -> str:

@@ -6,9 +6,10 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.protocol.experiment import Table
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.grid import Grid
 from kvdesk.ui.widgets.theme import Theme
@@ -25,11 +26,7 @@ class ResultTable(QWidget):
         self._view = _Cells(theme, _ROW_PX)
         self._view.setAccessibleName(table.title)
         self._view.show_table(table)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(label(table.title, weight="strong"))
-        column.addWidget(self._view)
+        boxes.column(label(table.title, weight="strong"), self._view, on=self, margins=0, spacing=4)
 
     @property
     def cells(self) -> tuple[tuple[str, ...], ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from kvdesk.cache.pages import PAGE_SIZES
 from kvdesk.translation import tr
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label
 
 
@@ -36,22 +37,14 @@ class MapBar(QWidget):
         self._pages = label("", tone="secondary", scale="small")
         self._pages.setWordWrap(True)
         self._pages.hide()
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        row.addWidget(self.mode)
-        row.addWidget(self.page_size)
-        row.addStretch(1)
+        row = boxes.row(self.mode, self.page_size, boxes.Stretch(1), spacing=4)
         for text, name, keys, slot in (
             ("−", tr("Zoom out"), "-", cells.zoom_out),
             ("+", tr("Zoom in"), "+", cells.zoom_in),
             (tr("Fit"), tr("Show all cells"), "0", cells.reset_zoom),
         ):
             row.addWidget(_button(text, name, keys, slot))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self._pages)
+        boxes.column(row, self._pages, on=self, margins=0, spacing=4)
         cells.pages_told.connect(self._on_pages_told)
 
     @property

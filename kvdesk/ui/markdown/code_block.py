@@ -8,11 +8,12 @@ from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QSyntaxHighlighter, QTextCharFormat, QWheelEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.segments import Segment
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.direction import keep_left_to_right
@@ -42,17 +43,8 @@ class CodeBlock(QFrame):
         self._view = _CodeView()
         self._view.setAccessibleName(tr("Code"))
         self._colouring = _Colouring(self._view)
-        head = QHBoxLayout()
-        head.setContentsMargins(12, 4, 4, 0)
-        head.addWidget(self._language, 1)
-        head.addWidget(self._save)
-        head.addWidget(self._copy)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 4)
-        column.setSpacing(0)
-        column.addLayout(head)
-        column.addWidget(self._view)
-        column.addWidget(self._problem)
+        head = boxes.row((self._language, 1), self._save, self._copy, margins=(12, 4, 4, 0))
+        boxes.column(head, self._view, self._problem, on=self, margins=(0, 0, 0, 4), spacing=0)
         theme.changed.connect(self._on_look_changed)
         self._view.setFont(theme.mono)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QScrollArea, QWidget
 
 from kvdesk.library.download_queue import Download, State
 from kvdesk.session import Commands
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, ThinProgress, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import progress_text
@@ -100,9 +101,7 @@ class DownloadRows(QScrollArea):
         inside = QWidget()
         inside.setProperty("pane", "panel")
         inside.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._column = QVBoxLayout(inside)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(0)
+        self._column = boxes.column(on=inside, margins=0, spacing=0)
         self.setWidget(inside)
         self.hide()
 

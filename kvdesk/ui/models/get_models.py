@@ -8,12 +8,10 @@ from typing import Final
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QFontMetrics, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLineEdit,
     QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,6 +20,7 @@ from kvdesk.library.hub import Repo
 from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.models.download_rows import DownloadRows
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Banner, label, plain_tip
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.search_field import clearable
@@ -66,24 +65,11 @@ class GetModels(QWidget):
         self.download.setProperty("primary", True)
         self.download.clicked.connect(self._on_download)
         self.downloads = DownloadRows(theme, commands)
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(self.search, 1)
-        head.addWidget(find)
-        head.addWidget(self._access_button)
-        foot = QHBoxLayout()
-        foot.setSpacing(8)
-        foot.addWidget(self._said, 1)
-        foot.addWidget(self.download)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(head)
-        column.addWidget(self._make_access())
-        column.addWidget(self.banner)
-        column.addWidget(self.tree, 1)
-        column.addLayout(foot)
-        column.addWidget(self.downloads)
+        head = boxes.row((self.search, 1), find, self._access_button, spacing=8)
+        foot = boxes.row((self._said, 1), self.download, spacing=8)
+        boxes.column(
+            head, self._make_access(), self.banner, (self.tree, 1), foot, self.downloads, on=self, margins=0, spacing=8
+        )
         self._show_choice()
 
     @property
@@ -198,9 +184,7 @@ class GetModels(QWidget):
         for field in (self._endpoint, self._token):
             field.returnPressed.connect(self._on_keep)
         self._access = QWidget()
-        line = QHBoxLayout(self._access)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(8)
+        line = boxes.row(on=self._access, margins=0, spacing=8)
         for part in (self._endpoint, self._token):
             line.addWidget(part, 1)
         line.addWidget(keep)

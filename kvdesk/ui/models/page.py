@@ -18,13 +18,13 @@ from PySide6.QtWidgets import (
     QStackedWidget,
     QTableView,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from kvdesk.translation import tr
 from kvdesk.ui.models.get_models import GetModels
 from kvdesk.ui.models.table import ModelTable, SortedModels
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Banner, IconButton, label
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import SearchField
@@ -112,20 +112,11 @@ class ModelsPage(QWidget):
         self._asked: ModelRow | None = None
         self.get_models = GetModels(theme, kit.commands)
         here = QWidget()
-        there = QVBoxLayout(here)
-        there.setContentsMargins(0, 0, 0, 0)
-        there.setSpacing(8)
-        there.addWidget(self.banner)
-        there.addWidget(self.view, 1)
-        there.addLayout(self._make_foot())
+        boxes.column(self.banner, (self.view, 1), self._make_foot(), on=here, margins=0, spacing=8)
         self._parts = QStackedWidget()
         self._parts.addWidget(here)
         self._parts.addWidget(self.get_models)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 10, 12, 12)
-        column.setSpacing(8)
-        column.addLayout(self._make_head(theme))
-        column.addWidget(self._parts, 1)
+        boxes.column(self._make_head(theme), (self._parts, 1), on=self, margins=(12, 10, 12, 12), spacing=8)
         self._end_question()
         self._show_choice()
 
@@ -229,23 +220,20 @@ class ModelsPage(QWidget):
         self._here_button.clicked.connect(lambda: self.show_part(get=False))
         self._get_button.clicked.connect(lambda: self.show_part(get=True))
         self._of_here = (self.filter, refresh, file)
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(back)
-        head.addWidget(label(tr("Models"), scale="large"))
-        head.addWidget(self._here_button)
-        head.addWidget(self._get_button)
-        head.addStretch(1)
-        head.addWidget(self.filter)
-        head.addWidget(refresh)
-        head.addWidget(file)
-        return head
+        return boxes.row(
+            back,
+            label(tr("Models"), scale="large"),
+            self._here_button,
+            self._get_button,
+            boxes.Stretch(1),
+            self.filter,
+            refresh,
+            file,
+            spacing=8,
+        )
 
     def _make_foot(self) -> QHBoxLayout:
-        foot = QHBoxLayout()
-        foot.setSpacing(8)
-        foot.addWidget(self._said, 1)
-        foot.addWidget(self._question, 1)
+        foot = boxes.row((self._said, 1), (self._question, 1), spacing=8)
         for button in (self._no, self._yes, self._delete, self._favourite, self._open):
             foot.addWidget(button)
         return foot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QHBoxLayout, QPushButton, QRadioButton, QVBoxLayout
+from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QPushButton, QRadioButton
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.protocol.operations import Compact, CompactionPreview, PreviewCompaction
@@ -13,6 +13,7 @@ from kvdesk.session.operation_specs import COMPACT, Chosen, refusal
 from kvdesk.session.state import State
 from kvdesk.translation import marked, tr
 from kvdesk.ui.map.small_map import SmallMap
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cell_metrics import HIGH_WATER, READ
@@ -53,17 +54,11 @@ class CompactionCard(QFrame):
         self.cancel_button = QPushButton(tr("Cancel"))
         self.cancel_button.setToolTip(tr("Everything stays as it is"))
         self.cancel_button.clicked.connect(self.refuse)
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(label(tr("Compact the cache"), weight="strong", scale="small"), 1)
+        head = boxes.row((label(tr("Compact the cache"), weight="strong", scale="small"), 1), spacing=8)
         for button in (self.cancel_button, self.compact_button):
             button.setProperty("scale", "small")
             head.addWidget(button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 12)
-        column.setSpacing(6)
-        column.addLayout(head)
-        column.addLayout(self._make_choices())
+        column = boxes.column(head, self._make_choices(), on=self, margins=(12, 8, 12, 12), spacing=6)
         after = label(tr("After"), tone="secondary", scale="small")
         for widget in (self._remark, self._figures, after, self._after, self._pieces, self._call):
             column.addWidget(widget)

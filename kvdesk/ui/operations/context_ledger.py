@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QTimer, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel
 
 from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
 from kvdesk.session.commands import Commands
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
 from kvdesk.viewmodel.readout import megabytes, seconds
 
@@ -53,16 +54,8 @@ class ContextLedger(QFrame):
             grid.addWidget(value, row, column + 1)
         grid.setColumnStretch(1, 1)
         grid.setColumnStretch(3, 1)
-        choice = QHBoxLayout()
-        choice.setSpacing(8)
-        choice.addWidget(label(tr("Conversations in the cache"), scale="small"))
-        choice.addWidget(self._keep, 1)
-        column_ = QVBoxLayout(self)
-        column_.setContentsMargins(12, 8, 12, 8)
-        column_.setSpacing(8)
-        column_.addLayout(grid)
-        column_.addLayout(choice)
-        column_.addWidget(self._cost)
+        choice = boxes.row(label(tr("Conversations in the cache"), scale="small"), (self._keep, 1), spacing=8)
+        boxes.column(grid, choice, self._cost, on=self, margins=(12, 8, 12, 8), spacing=8)
         self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._asking.timeout.connect(self._on_asking)
 

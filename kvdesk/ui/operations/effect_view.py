@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QWidget
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone, SpeedSample
 from kvdesk.protocol.operations import Undo
 from kvdesk.session import Commands
 from kvdesk.translation import marked, tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, plain_tip, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
@@ -52,11 +53,7 @@ class EffectView(QFrame):
         close.clicked.connect(self._on_dismissed)
         if not closable:
             close.hide()
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(self._title, 1)
-        head.addWidget(self.undo_button)
-        head.addWidget(close)
+        head = boxes.row((self._title, 1), self.undo_button, close, spacing=8)
         self._call = label("", family="mono")
         self._call.setWordWrap(True)
         self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -87,15 +84,17 @@ class EffectView(QFrame):
         self._words = label("", scale="small")
         self._words.setWordWrap(True)
         self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        column_ = QVBoxLayout(self)
-        column_.setContentsMargins(12, 8, 8, 12)
-        column_.setSpacing(4)
-        column_.addLayout(head)
-        column_.addWidget(self._call)
-        column_.addWidget(self._took)
-        column_.addWidget(self._figures)
-        column_.addWidget(self._table)
-        column_.addWidget(self._words)
+        boxes.column(
+            head,
+            self._call,
+            self._took,
+            self._figures,
+            self._table,
+            self._words,
+            on=self,
+            margins=(12, 8, 8, 12),
+            spacing=4,
+        )
         self.hide()
 
     @property

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import ContextPreview, PreviewContext
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.ui.operations.request import rebuild
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.kit import Kit
 
@@ -58,9 +59,7 @@ class RebuildQuestion(QFrame):
             button.clicked.connect(partial(self._on_clicked, keep))
             buttons.addWidget(button, place // 2, place % 2)
             self._buttons[keep] = button
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(6)
+        column = boxes.column(on=self, margins=(12, 8, 12, 8), spacing=6)
         for widget in (self._what, self._call, self._cost):
             column.addWidget(widget)
         column.addLayout(buttons)

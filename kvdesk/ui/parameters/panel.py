@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QStackedWidget,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,6 +26,7 @@ from kvdesk.ui.parameters.sampling_page import SamplingPage
 from kvdesk.ui.parameters.template_page import TemplatePage
 from kvdesk.ui.parameters.words import cost, template_prompt
 from kvdesk.ui.settings.preset_bar import PresetBar
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
@@ -79,16 +79,18 @@ class ParametersPanel(QWidget):
         self._cost.setWordWrap(True)
         self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._asking.timeout.connect(self._ask)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 12)
-        column.setSpacing(8)
-        column.addLayout(self._make_head())
-        column.addWidget(self._title)
-        column.addWidget(self.presets)
-        column.addLayout(self._make_tabs())
-        column.addWidget(self._pages, 1)
-        column.addWidget(self._make_cost())
-        column.addLayout(self._make_buttons())
+        boxes.column(
+            self._make_head(),
+            self._title,
+            self.presets,
+            self._make_tabs(),
+            (self._pages, 1),
+            self._make_cost(),
+            self._make_buttons(),
+            on=self,
+            margins=(12, 8, 12, 12),
+            spacing=8,
+        )
         theme.changed.connect(self._fit)
         self._fit()
 
@@ -244,11 +246,7 @@ class ParametersPanel(QWidget):
     def _make_head(self) -> QHBoxLayout:
         close = IconButton(self._theme, "close", tr("Hide the parameters"), tr("Hide the parameters (Ctrl+J)"))
         close.clicked.connect(self._kit.act("chat.parameters"))
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(label(tr("Parameters"), weight="strong"), 1)
-        row.addWidget(close)
-        return row
+        return boxes.row((label(tr("Parameters"), weight="strong"), 1), close, spacing=8)
 
     def _make_tabs(self) -> QHBoxLayout:
         row = QHBoxLayout()
@@ -276,9 +274,7 @@ class ParametersPanel(QWidget):
         card = QFrame()
         card.setProperty("card", "effect")
         card.setAccessibleName(tr("What this costs in the cache"))
-        inner = QVBoxLayout(card)
-        inner.setContentsMargins(12, 8, 12, 8)
-        inner.addWidget(self._cost)
+        boxes.column(self._cost, on=card, margins=(12, 8, 12, 8))
         return card
 
     def _make_buttons(self) -> QHBoxLayout:
@@ -288,12 +284,7 @@ class ParametersPanel(QWidget):
         self.defaults_button = QPushButton(tr("As in a new chat"))
         self.defaults_button.setToolTip(tr("System prompt and sampling of the settings, template of the model"))
         self.defaults_button.clicked.connect(self._on_defaults_clicked)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.defaults_button)
-        row.addStretch(1)
-        row.addWidget(self.apply_button)
-        return row
+        return boxes.row(self.defaults_button, boxes.Stretch(1), self.apply_button, spacing=8)
 
 
 def _no_prompt() -> str:

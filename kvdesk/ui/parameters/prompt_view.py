@@ -7,10 +7,11 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, Slot
 from PySide6.QtGui import QColor, QFont, QHelpEvent, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QToolTip, QWidget
 
 from kvdesk.protocol.prompt import PromptPreview, PromptToken
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.palette import mix
@@ -42,13 +43,7 @@ class PromptView(QWidget):
             key.setProperty("scale", "small")
             keys.addWidget(key)
         keys.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(self._counts)
-        column.addLayout(keys)
-        column.addWidget(self.text_edit, 1)
-        column.addWidget(self._under_caret)
+        boxes.column(self._counts, keys, (self.text_edit, 1), self._under_caret, on=self, margins=0, spacing=4)
         theme.changed.connect(self._on_look_changed)
         self._on_look_changed()
 

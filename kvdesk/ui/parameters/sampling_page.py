@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.settings import Sampling
 from kvdesk.translation import tr
 from kvdesk.ui.settings.rows import SettingRows
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
@@ -32,18 +33,10 @@ class SamplingPage(QWidget):
         self.rows.edited.connect(self.edited)
         content = QWidget()
         content.setObjectName("column")
-        inner = QVBoxLayout(content)
-        inner.setContentsMargins(0, 0, 12, 0)
-        inner.addWidget(self.rows)
-        inner.addStretch(1)
+        boxes.column(self.rows, boxes.Stretch(1), on=content, margins=(0, 0, 12, 0))
         scroll = ScrollColumn()
         scroll.setWidget(content)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(self.own_box)
-        column.addWidget(about)
-        column.addWidget(scroll, 1)
+        boxes.column(self.own_box, about, (scroll, 1), on=self, margins=0, spacing=4)
         self.set_sampling(None)
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QSplitter, QWidget
 
 from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.prompt_view import PromptView
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
@@ -40,26 +41,20 @@ class TemplatePage(QWidget):
         head = QHBoxLayout()
         head.addWidget(self.own_box, 1)
         upper, lower = QWidget(), QWidget()
-        above = QVBoxLayout(upper)
-        above.setContentsMargins(0, 0, 0, 4)
-        above.setSpacing(8)
-        above.addWidget(self._missing)
-        above.addLayout(head)
-        above.addWidget(self.edit, 1)
-        above.addWidget(self._problem)
-        below = QVBoxLayout(lower)
-        below.setContentsMargins(0, 8, 0, 0)
-        below.setSpacing(4)
-        below.addWidget(label(tr("The prompt of this chat"), weight="strong"))
-        below.addWidget(self.prompt, 1)
+        boxes.column(self._missing, head, (self.edit, 1), self._problem, on=upper, margins=(0, 0, 0, 4), spacing=8)
+        boxes.column(
+            label(tr("The prompt of this chat"), weight="strong"),
+            (self.prompt, 1),
+            on=lower,
+            margins=(0, 8, 0, 0),
+            spacing=4,
+        )
         halves = QSplitter(Qt.Orientation.Vertical)
         halves.setChildrenCollapsible(False)
         halves.addWidget(upper)
         halves.addWidget(lower)
         halves.setSizes([200, 300])
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(halves)
+        boxes.column(halves, on=self, margins=0)
         self._show_text()
         self.show_missing("")
 

@@ -11,10 +11,8 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
-    QHBoxLayout,
     QLineEdit,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -23,6 +21,7 @@ from kvdesk.protocol.servers import ServerFound, is_readable_on_the_way, server_
 from kvdesk.session import Commands
 from kvdesk.settings import KnownServer
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
 
 
@@ -88,19 +87,10 @@ class ConnectSection(QWidget):
         self.test_button = QPushButton(tr("Test"))
         self.connect_button = QPushButton(tr("Connect"))
         self.connect_button.setProperty("primary", True)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addWidget(self.forget_button)
-        buttons.addStretch(1)
+        buttons = boxes.row(self.forget_button, boxes.Stretch(1), spacing=8)
         for button in (self.test_button, self.connect_button):
             buttons.addWidget(button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 8)
-        column.setSpacing(12)
-        column.addWidget(about)
-        column.addLayout(self._form)
-        column.addLayout(buttons)
-        column.addWidget(self._sentence)  # below: the buttons stay where one clicks
+        boxes.column(about, self._form, buttons, self._sentence, on=self, margins=(0, 0, 0, 8), spacing=12)
         self.known.activated.connect(self._on_chosen)
         self.url.textEdited.connect(self._on_edited)
         self.test_button.clicked.connect(self._on_test_clicked)

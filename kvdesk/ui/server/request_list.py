@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Slot
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from kvdesk.chat import MessageId
 from kvdesk.translation import marked, tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.palette import request_index
@@ -137,14 +138,16 @@ class RequestList(QWidget):
         self._why.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._why.setMinimumHeight(theme.px(72))
         self.table.setMinimumHeight(theme.px(180))
-        parts = QVBoxLayout(self)
-        parts.setContentsMargins(0, 12, 0, 0)
-        parts.setSpacing(8)
-        parts.addWidget(label(tr("Requests of other programs"), weight="strong"))
-        parts.addWidget(self.score)
-        parts.addWidget(self.table, 1)
-        parts.addWidget(self._why_title)
-        parts.addWidget(self._why)
+        boxes.column(
+            label(tr("Requests of other programs"), weight="strong"),
+            self.score,
+            (self.table, 1),
+            self._why_title,
+            self._why,
+            on=self,
+            margins=(0, 12, 0, 0),
+            spacing=8,
+        )
         self.show_rows(())
 
     @property

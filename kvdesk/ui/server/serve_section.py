@@ -10,12 +10,13 @@ from typing import Final
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QPushButton, QWidget
 
 from kvdesk.agents import AGENTS, Place
 from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.server.request_list import RequestList
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label
 from kvdesk.ui.widgets.kit import SectionWidget
 from kvdesk.ui.widgets.theme import Theme
@@ -123,15 +124,17 @@ class ServeSection(SectionWidget):
             grid.addWidget(field, i, 1)
             for j, button in enumerate(buttons):
                 grid.addWidget(button, i, 2 + j)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 8)
-        column.setSpacing(4)
-        column.addWidget(self.serve)
-        column.addWidget(self._about)
-        column.addWidget(self._status)
-        column.addSpacing(8)
-        column.addLayout(grid)
-        column.addWidget(self.kept)
+        boxes.column(
+            self.serve,
+            self._about,
+            self._status,
+            boxes.Gap(8),
+            grid,
+            self.kept,
+            on=self,
+            margins=(0, 0, 0, 8),
+            spacing=4,
+        )
 
     def focus_first(self) -> None:
         """The switch."""

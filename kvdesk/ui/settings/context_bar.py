@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QPushButton
 
 from kvdesk.session.commands import Commands
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 from kvdesk.ui.operations.context_ledger import ContextLedger
 from kvdesk.ui.settings.rows import texts_of
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 
 
@@ -34,17 +35,10 @@ class ContextBar(QFrame):
         self.apply.setProperty("primary", True)
         self.apply.clicked.connect(self.apply_clicked)
         self.revert.clicked.connect(self.revert_clicked)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addWidget(self._problem, 1)
+        buttons = boxes.row((self._problem, 1), spacing=8)
         for button in (self.revert, self.apply):
             buttons.addWidget(button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addWidget(self._what)
-        column.addWidget(self.ledger)
-        column.addLayout(buttons)
+        boxes.column(self._what, self.ledger, buttons, on=self, margins=0, spacing=8)
         self.hide()
 
     @property

@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QPlainTextEdit,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -45,6 +44,7 @@ from kvdesk.ui.settings.fields import problem_of
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows, texts_of
 from kvdesk.ui.tools.servers_section import ServersSection
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, IconButton, label
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit, Section, SectionWidget
@@ -132,19 +132,18 @@ class SettingsPage(QWidget):
         self.sections.currentRowChanged.connect(self._on_section_chosen)
         self.sections.itemClicked.connect(lambda item: self._on_section_chosen(self.sections.row(item)))
         self._column = QWidget()
-        inner = QVBoxLayout(self._column)
-        inner.setContentsMargins(0, 4, 0, 16)
-        inner.addWidget(self._rows)
-        inner.addWidget(self._nothing)
-        inner.addSpacing(8)
-        inner.addWidget(self._defaults, 0, Qt.AlignmentFlag.AlignLeft)
-        inner.addStretch(1)
+        boxes.column(
+            self._rows,
+            self._nothing,
+            boxes.Gap(8),
+            (self._defaults, 0, Qt.AlignmentFlag.AlignLeft),
+            boxes.Stretch(1),
+            on=self._column,
+            margins=(0, 4, 0, 16),
+        )
         content = QWidget()
         content.setObjectName("column")
-        wide = QHBoxLayout(content)
-        wide.setContentsMargins(24, 0, 24, 0)
-        wide.addWidget(self._column, 1)
-        wide.addStretch(0)
+        boxes.row((self._column, 1), boxes.Stretch(), on=content, margins=(24, 0, 24, 0))
         scroll = self._scroll = ScrollColumn()
         scroll.setAccessibleName(tr("Settings"))
         scroll.setWidget(content)
@@ -152,34 +151,22 @@ class SettingsPage(QWidget):
         below.setContentsMargins(24, 12, 36, 12)  # beside the scroll bar of what is over it
         below.addWidget(self.bar, 1)
         below.addStretch(0)
-        right = QVBoxLayout()
-        right.setSpacing(0)
-        right.addWidget(scroll, 1)
-        right.addLayout(below)
-        side = QVBoxLayout()
-        side.setContentsMargins(12, 0, 0, 12)
-        side.addWidget(self.sections)
-        beside = QHBoxLayout()
-        beside.setSpacing(0)
-        beside.addLayout(side)
-        beside.addLayout(right, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(self._make_head())
-        column.addLayout(beside, 1)
+        right = boxes.column((scroll, 1), below, spacing=0)
+        side = boxes.column(self.sections, margins=(12, 0, 0, 12))
+        beside = boxes.row(side, (right, 1), spacing=0)
+        boxes.column(self._make_head(), (beside, 1), on=self, margins=0, spacing=0)
 
     def _make_head(self) -> QHBoxLayout:
         back = IconButton(self._theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Esc)"))
         back.clicked.connect(self._kit.act("chat.write"))
-        head = QHBoxLayout()
-        head.setContentsMargins(12, 10, 12, 12)
-        head.setSpacing(8)
-        head.addWidget(back)
-        head.addWidget(label(tr("Settings"), scale="large"))
-        head.addStretch()
-        head.addWidget(self.search)
-        return head
+        return boxes.row(
+            back,
+            label(tr("Settings"), scale="large"),
+            boxes.Stretch(),
+            self.search,
+            margins=(12, 10, 12, 12),
+            spacing=8,
+        )
 
     @Slot()
     def _fit(self) -> None:

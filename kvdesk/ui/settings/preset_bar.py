@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QWidget
 
 from kvdesk.errors import UserError
 from kvdesk.paths import open_regular
 from kvdesk.settings import Preset, Sampling
 from kvdesk.settings import preset as presets
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, IconButton, label
 from kvdesk.ui.widgets.theme import Theme
@@ -53,16 +54,8 @@ class PresetBar(QWidget):
         self.sentence = label("", tone="secondary", scale="small")
         self.sentence.setWordWrap(True)
         self.sentence.hide()
-        line = QHBoxLayout()
-        line.setSpacing(8)
-        line.addWidget(self.choice, 1)
-        line.addWidget(self.save_button)
-        line.addWidget(self.more_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 4)
-        column.setSpacing(4)
-        column.addLayout(line)
-        column.addWidget(self.sentence)
+        line = boxes.row((self.choice, 1), self.save_button, self.more_button, spacing=8)
+        boxes.column(line, self.sentence, on=self, margins=(0, 0, 0, 4), spacing=4)
 
     @property
     def current(self) -> Preset | None:

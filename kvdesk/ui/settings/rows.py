@@ -17,6 +17,7 @@ from kvdesk.settings import llama_name
 from kvdesk.translation import tr
 from kvdesk.ui.settings.fields import bounds, control_of, is_wide, problem_of, set_value, value_of
 from kvdesk.ui.settings.groups import groups_of
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label
 from kvdesk.ui.widgets.number_fields import WholeField
@@ -67,17 +68,9 @@ class SettingRow(QWidget):
         self.problem = label("", tone="danger", scale="small")
         self.problem.setWordWrap(True)
         self.problem.hide()
-        words = QVBoxLayout()
-        words.setSpacing(0)
-        words.addLayout(names)
-        words.addWidget(described)
-        words.addWidget(self.problem)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 4)
-        column.setSpacing(4)
-        line = QHBoxLayout()
-        line.setSpacing(16)
-        line.addLayout(words, 1)
+        words = boxes.column(names, described, self.problem, spacing=0)
+        column = boxes.column(on=self, margins=(0, 4, 0, 4), spacing=4)
+        line = boxes.row((words, 1), spacing=16)
         column.addLayout(line)
         control.setProperty("bare", isinstance(control, QCheckBox))
         if is_wide(control):
@@ -149,9 +142,7 @@ class SettingRows(QWidget):
         self._fields: dict[tuple[str, str], SettingRow] = {}
         self._filtered = False
         self._alone: int | None = None  # the section that is shown
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(20)
+        self._column = boxes.column(on=self, margins=0, spacing=20)
         self._sections: list[_Section] = []
         self.edited.connect(self._show_states)
 
@@ -208,9 +199,7 @@ class SettingRows(QWidget):
 
     def _add_section(self, title: str) -> _Section:
         box = QWidget()
-        column = QVBoxLayout(box)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
+        column = boxes.column(on=box, margins=0, spacing=4)
         self._column.addWidget(box)
         self._sections.append(_Section(title, box, column))
         return self._sections[-1]
@@ -243,9 +232,7 @@ class SettingRows(QWidget):
                     self._last.column.addWidget(row)
                 continue
             content = QWidget()
-            inner = QVBoxLayout(content)
-            inner.setContentsMargins(20, 0, 0, 8)
-            inner.setSpacing(4)
+            inner = boxes.column(on=content, margins=(20, 0, 0, 8), spacing=4)
             for row in rows:
                 inner.addWidget(row)
             group.box = Collapsible(self._theme, title, content)

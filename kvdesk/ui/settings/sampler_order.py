@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from kvdesk.settings import SamplerName
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton
 from kvdesk.ui.widgets.theme import Theme
 
@@ -30,14 +31,8 @@ class SamplerOrder(QWidget):
         self.down = IconButton(theme, "chevron-down", tr("Move down"), tr("Move down (Alt+Down)"))
         self.up.clicked.connect(self._on_up_clicked)
         self.down.clicked.connect(self._on_down_clicked)
-        buttons = QVBoxLayout()
-        buttons.addWidget(self.up)
-        buttons.addWidget(self.down)
-        buttons.addStretch(1)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self.list, 1)
-        line.addLayout(buttons)
+        buttons = boxes.column(self.up, self.down, boxes.Stretch(1))
+        boxes.row((self.list, 1), buttons, on=self, margins=0)
         self.setFocusProxy(self.list)
         self.set_value(tuple(SamplerName))
         theme.changed.connect(self._fit)

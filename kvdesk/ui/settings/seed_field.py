@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.settings import RANDOM_SEED
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import wheel_scrolls
 from kvdesk.ui.widgets.number_fields import RealField
 
@@ -21,9 +22,7 @@ class SeedField(QWidget):
         self.random = QCheckBox(tr("Random"))
         self.number = RealField(0, RANDOM_SEED - 1, decimals=0)
         self.number.setAccessibleName(tr("Seed"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
+        column = boxes.column(on=self, margins=0, spacing=4)
         column.addWidget(self.random, alignment=Qt.AlignmentFlag.AlignRight)
         column.addWidget(wheel_scrolls(self.number))
         self.random.toggled.connect(self._on_random_toggled)

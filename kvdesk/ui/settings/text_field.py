@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from PySide6.QtCore import QTimer, Signal, Slot
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from kvdesk.errors import UserError
 from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.grammar.state import checked
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
@@ -47,11 +48,7 @@ class TextField(QWidget):
         self._sentence = label("", tone="danger", scale="small")
         self._sentence.setWordWrap(True)
         self._sentence.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(self.edit)
-        column.addWidget(self._sentence)
+        boxes.column(self.edit, self._sentence, on=self, margins=0, spacing=4)
         self.setFocusProxy(self.edit)
         self._look = QTimer(self)
         self._look.setSingleShot(True)

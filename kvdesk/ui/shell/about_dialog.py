@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialogButtonBox, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
 
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.dialog import Dialog, facts
@@ -52,14 +53,8 @@ class AboutDialog(Dialog):
         icon.setAccessibleName("kvdesk")
         what = label(tr("Chat with GGUF models on a laptop, and see what the KV cache is doing."), tone="secondary")
         what.setWordWrap(True)
-        names = QVBoxLayout()
-        names.addWidget(label("kvdesk", scale="large"))
-        names.addWidget(what)
-        head = QHBoxLayout()
-        head.setSpacing(16)
-        head.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
-        head.addLayout(names, 1)
-        return head
+        names = boxes.column(label("kvdesk", scale="large"), what)
+        return boxes.row((icon, 0, Qt.AlignmentFlag.AlignTop), (names, 1), spacing=16)
 
     @property
     def versions_text(self) -> str:

@@ -7,12 +7,13 @@ from typing import Final, cast
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from kvdesk.protocol.chat import Working
 from kvdesk.session import Changed, Commands, Store
 from kvdesk.session.changed import Notice, Update
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import IconButton, ThinProgress, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
@@ -34,10 +35,7 @@ class ActivityStrip(QWidget):
         self._work = _Work()
         self._work.cancel.clicked.connect(self._on_cancel_clicked)
         self._results: list[_Result] = []  # the newest last
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(8)
-        self._column.addWidget(self._work)
+        self._column = boxes.column(self._work, on=self, margins=0, spacing=8)
         self.hide()
 
     @property
@@ -151,15 +149,8 @@ class _Work(QFrame):
         self._words.setWordWrap(True)
         self.cancel = QPushButton(tr("Cancel"))
         self.cancel.setProperty("scale", "small")
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self._words, 1)
-        row.addWidget(self.cancel)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 8, 8)
-        column.setSpacing(6)
-        column.addLayout(row)
-        column.addWidget(self._bar)
+        row = boxes.row((self._words, 1), self.cancel, spacing=8)
+        boxes.column(row, self._bar, on=self, margins=(12, 8, 8, 8), spacing=6)
         self.hide()
 
     @property
@@ -205,12 +196,14 @@ class _Result(QFrame):
         self.show_button.setVisible(bool(file))
         self.close_button = IconButton(theme, "close", tr("Dismiss this message"))
         self.close_button.clicked.connect(self.dismissed)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 8, 8, 8)
-        row.setSpacing(8)
-        row.addWidget(words, 1)
-        row.addWidget(self.show_button, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+        boxes.row(
+            (words, 1),
+            (self.show_button, 0, Qt.AlignmentFlag.AlignTop),
+            (self.close_button, 0, Qt.AlignmentFlag.AlignTop),
+            on=self,
+            margins=(12, 8, 8, 8),
+            spacing=8,
+        )
         self._leaving = QTimer(self, singleShot=True)
         self._leaving.timeout.connect(self.left)
         if tone in ("", "good"):

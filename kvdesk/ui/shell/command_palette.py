@@ -7,10 +7,11 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QFrame, QLineEdit, QListView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QListView, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.shell.action_list import ActionDelegate, ActionModel, nothing_found, rows_of
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.actions import Action, ActionGroup, ActionSet
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import label
@@ -70,9 +71,7 @@ class CommandPalette(QFrame):
         self._none = label("", tone="secondary")
         self._none.setContentsMargins(12, 8, 12, 8)
         self._none.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(8)
+        column = boxes.column(on=self, margins=(8, 8, 8, 8), spacing=8)
         for part in (self.edit, self._none):
             column.addWidget(part)
         column.addWidget(self._list, 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkab
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QWidget
 
 from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.features import Feature
@@ -16,6 +16,7 @@ from kvdesk.session.changed import Update
 from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.cache_page import CachePage
 from kvdesk.ui.map.cell_map import CellMapView
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.kit import Kit, Page, Slice
 
@@ -103,11 +104,7 @@ class Inspector(QWidget):
         self._missing.setWordWrap(True)
         self._missing.setContentsMargins(0, 0, 12, 0)
         self._stack.addWidget(self._missing)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 0, 12)
-        column.setSpacing(8)
-        column.addLayout(self._make_tabs())
-        column.addWidget(self._stack, 1)
+        boxes.column(self._make_tabs(), (self._stack, 1), on=self, margins=(12, 8, 0, 12), spacing=8)
         self._show_all(False)
         self._theme.changed.connect(self._fit)
         self.destroyed.connect(kit.store.listen(self._on_changed))
@@ -261,9 +258,7 @@ class Inspector(QWidget):
         return next(page for page in self._made if isinstance(page, kind))
 
     def _make_tabs(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 12, 0)
-        row.setSpacing(4)
+        row = boxes.row(margins=(0, 0, 12, 0), spacing=4)
         for i, name in enumerate(self.labels):
             tab = QToolButton()
             tab.setText(shown_name(name))

@@ -10,10 +10,11 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, SignalInstance, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.shell.window import Window
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
@@ -118,18 +119,11 @@ class Introduction(QFrame):
         self.leave_button.clicked.connect(self.leave)
         self.back_button.clicked.connect(lambda: self._go(-1))
         self.next_button.clicked.connect(lambda: self._go(1))
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self._count, 1)
+        row = boxes.row((self._count, 1), spacing=8)
         for button in (self.leave_button, self.back_button, self.next_button):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus in the message box
             row.addWidget(button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
-        column.setSpacing(8)
-        column.addWidget(self._title)
-        column.addWidget(self._text)
-        column.addLayout(row)
+        boxes.column(self._title, self._text, row, on=self, margins=(16, 12, 16, 12), spacing=8)
         self._following = QTimer(self, interval=_FOLLOW_MS)
         self._following.timeout.connect(self._place)
         for n, step in enumerate(self._steps):

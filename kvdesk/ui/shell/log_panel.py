@@ -7,11 +7,12 @@ from typing import Final
 
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QPushButton, QWidget
 
 from kvdesk.folding import fold
 from kvdesk.protocol.chat import LogLine
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
@@ -68,12 +69,7 @@ class LogPanel(QWidget):
                 layout.addWidget(part, 1 if part in (self.filter_field, self._said) else 0)
         for button in (copy, save):
             button.setProperty("scale", "small")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 12, 0)
-        column.setSpacing(8)
-        column.addLayout(above)
-        column.addWidget(self._text, 1)
-        column.addLayout(below)
+        boxes.column(above, (self._text, 1), below, on=self, margins=(0, 0, 12, 0), spacing=8)
         self._timer = QTimer(self)
         self._timer.setInterval(_INTERVAL_MS)
         self._timer.timeout.connect(self._on_timer)

@@ -8,7 +8,7 @@ from typing import cast
 
 from PySide6.QtCore import QEvent, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from kvdesk.session import Changed, Commands, Store
 from kvdesk.session.changed import Update
@@ -34,6 +34,7 @@ from kvdesk.ui.shell.window import Window
 from kvdesk.ui.shell.window_help import WindowHelp
 from kvdesk.ui.shell.window_place import WindowPlacement
 from kvdesk.ui.shell.window_settings import WindowSettings
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.actions import ActionSet
 from kvdesk.ui.widgets.controls import Rule
 from kvdesk.ui.widgets.floating import Floating
@@ -103,13 +104,7 @@ class MainWindow(Window):
 
     def _lay_out(self) -> None:
         centre = QWidget()
-        column = QVBoxLayout(centre)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.rooms, 1)
-        column.addWidget(Rule())
-        column.addWidget(self.unsaved)
-        column.addWidget(self.status)
+        boxes.column((self.rooms, 1), Rule(), self.unsaved, self.status, on=centre, margins=0, spacing=0)
         over = self.rooms, self.inspector, self.chat.messages
         self._floating = Floating(self.activity, centre, over, self._under_notices)
         self.rooms.switched.connect(self._floating.place)

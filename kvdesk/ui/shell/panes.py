@@ -8,11 +8,12 @@ from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.inspector import Inspector
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import FRAME
 from kvdesk.ui.widgets.kit import Kit
 
@@ -43,9 +44,7 @@ class Panes(QSplitter):
         self._parameters: QWidget | None = None
         self._shows_parameters = False
         self._side = QWidget()
-        self._beside = QHBoxLayout(self._side)
-        self._beside.setContentsMargins(0, 0, 0, 0)
-        self._beside.addWidget(inspector)
+        self._beside = boxes.row(inspector, on=self._side, margins=0)
         self.setHandleWidth(1)
         self.setChildrenCollapsible(False)
         for place, (pane, stretch) in enumerate(((sidebar, 0), (chat, 1), (self._side, 0))):

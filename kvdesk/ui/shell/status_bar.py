@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QToolButton, QWidget
 
 from kvdesk.cache.snapshot import Verification
 from kvdesk.protocol import calls
@@ -13,6 +13,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, set_tone
 from kvdesk.ui.widgets.kit import Kit
@@ -37,9 +38,7 @@ class StatusBar(QWidget):
         self._trust.setProperty("scale", "small")
         self._trust.setProperty("tone", "secondary")
         self._trust.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 4, 12, 4)
-        row.setSpacing(16)
+        row = boxes.row(on=self, margins=(12, 4, 12, 4), spacing=16)
         for widget in (self._threads, self._speed, self._bytes, self._types):
             row.addWidget(widget)
         for i, make in enumerate(one.status for one in kit.slices if one.status is not None):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QMessageBox, QPushButton, QWidget
 
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import label
@@ -28,11 +29,13 @@ class UnsavedStrip(QFrame):
         self.save_button = QPushButton(tr("Save elsewhere…"))
         self.save_button.setToolTip(tr("Writes these chats as Markdown, on another disk"))
         self.save_button.clicked.connect(self._on_save_clicked)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 8, 12, 8)
-        row.setSpacing(12)
-        row.addWidget(self._sentence, 1)
-        row.addWidget(self.save_button, 0, Qt.AlignmentFlag.AlignTop)
+        boxes.row(
+            (self._sentence, 1),
+            (self.save_button, 0, Qt.AlignmentFlag.AlignTop),
+            on=self,
+            margins=(12, 8, 12, 8),
+            spacing=12,
+        )
         self.hide()
 
     @property

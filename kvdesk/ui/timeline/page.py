@@ -16,14 +16,12 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QFrame,
-    QHBoxLayout,
     QHeaderView,
     QPushButton,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -40,6 +38,7 @@ from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE, TimelineDelegate, TimelineHead, TimelineModel
 from kvdesk.ui.timeline.rows import Shown
 from kvdesk.ui.timeline.scrubber import Scrubber
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label
 from kvdesk.ui.widgets.theme import Theme
@@ -450,20 +449,11 @@ class TimelinePage(QWidget):
         return view
 
     def _lay_out(self) -> None:
-        band = QHBoxLayout(self._band)
-        band.setContentsMargins(12, 4, 4, 4)
-        band.addWidget(self._band_text, 1)
-        band.addWidget(self._now)
-        tools = QHBoxLayout()
-        tools.setSpacing(8)
-        tools.addWidget(self._filter)
-        tools.addWidget(self._count, 1)
-        tools.addWidget(self._export)
+        boxes.row((self._band_text, 1), self._now, on=self._band, margins=(12, 4, 4, 4))
+        tools = boxes.row(self._filter, (self._count, 1), self._export, spacing=8)
         details = QWidget()
         details.setObjectName("column")
-        inner = QVBoxLayout(details)
-        inner.setContentsMargins(0, 0, 8, 0)
-        inner.setSpacing(4)
+        inner = boxes.column(on=details, margins=(0, 0, 8, 0), spacing=4)
         for widget in (self._what, self._call, self._about, self._effect):
             inner.addWidget(widget)
         inner.addStretch(1)
@@ -473,18 +463,17 @@ class TimelinePage(QWidget):
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(details)
         scroll.setMinimumHeight(40)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 12, 0)
-        column.setSpacing(8)
-        column.addWidget(self._state_line)
-        column.addWidget(self._map)
-        column.addWidget(self._scrubber)
-        column.addWidget(self._which, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addLayout(tools)
-        listed = QVBoxLayout()
-        listed.setSpacing(0)
-        listed.addWidget(TimelineHead(self._theme, self._model, self.view))
-        listed.addWidget(self.view, 1)
+        column = boxes.column(
+            self._state_line,
+            self._map,
+            self._scrubber,
+            (self._which, 0, Qt.AlignmentFlag.AlignLeft),
+            tools,
+            on=self,
+            margins=(0, 0, 12, 0),
+            spacing=8,
+        )
+        listed = boxes.column(TimelineHead(self._theme, self._model, self.view), (self.view, 1), spacing=0)
         column.addLayout(listed, 3)
         column.addWidget(scroll, 2)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QSlider, QWidget
+from PySide6.QtWidgets import QSlider, QWidget
 
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, IconButton
 from kvdesk.ui.widgets.theme import Theme
 
@@ -45,9 +46,7 @@ class Scrubber(QWidget):
             self._speed.addItem(f"{speed * 1000 // _TICK_MS:,} /s", speed)
         self._timer = QTimer(self, interval=_TICK_MS)
         self._timer.timeout.connect(self._on_timer)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
+        row = boxes.row(on=self, margins=0, spacing=4)
         for widget in (self._first, self._back, self._play, self._forward, self._last):
             row.addWidget(widget)
         row.addWidget(self.slider, 1)

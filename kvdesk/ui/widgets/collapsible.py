@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -26,13 +27,8 @@ class Collapsible(QWidget):
         self.button.setChecked(opened)
         self.button.setCursor(Qt.CursorShape.PointingHandCursor)
         self.button.toggled.connect(self._on_toggled)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        line = QHBoxLayout()
-        line.setSpacing(8)
-        line.addWidget(self.button)
-        line.addStretch(1)
+        column = boxes.column(on=self, margins=0, spacing=0)
+        line = boxes.row(self.button, boxes.Stretch(1), spacing=8)
         for widget in beside:
             line.addWidget(widget)
         column.addLayout(line)

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QProgressBar,
@@ -22,11 +21,11 @@ from PySide6.QtWidgets import (
     QStyleOptionComboBox,
     QToolButton,
     QToolTip,
-    QVBoxLayout,
     QWidget,
 )
 
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.direction import drawing_flags
 from kvdesk.ui.widgets.theme import Theme
@@ -302,19 +301,14 @@ class Banner(QFrame):
         self._more.toggled.connect(self._on_more_toggled)
         close = IconButton(theme, "close", tr("Dismiss this message"))
         close.clicked.connect(self._on_close_clicked)
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        top.addWidget(self._sentence, 1)
-        top.addWidget(self._more, 0, Qt.AlignmentFlag.AlignTop)
-        top.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 8, 8)
-        column.setSpacing(4)
-        column.addLayout(top)
-        column.addWidget(self._detail)
-        self._doors = QHBoxLayout()
-        self._doors.setSpacing(8)
-        self._doors.addStretch(1)
+        top = boxes.row(
+            (self._sentence, 1),
+            (self._more, 0, Qt.AlignmentFlag.AlignTop),
+            (close, 0, Qt.AlignmentFlag.AlignTop),
+            spacing=8,
+        )
+        column = boxes.column(top, self._detail, on=self, margins=(12, 8, 8, 8), spacing=4)
+        self._doors = boxes.row(boxes.Stretch(1), spacing=8)
         column.addLayout(self._doors)
         self._buttons: list[QPushButton] = []
         self.hide()

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QPushButton, QWidget
 
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import fit_to_screen, label
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
@@ -26,20 +27,16 @@ class Dialog(QDialog):
         self.setWindowTitle(title)
         inside = QWidget()
         inside.setObjectName("column")
-        self.column = QVBoxLayout(inside)
-        self.column.setContentsMargins(DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, 8)
-        self.column.setSpacing(8)
+        self.column = boxes.column(
+            on=inside, margins=(DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, 8), spacing=8
+        )
         scroll = ScrollColumn()
         scroll.setAccessibleName(title)
         scroll.setWidget(inside)
         self.buttons = QDialogButtonBox()
         self.buttons.setContentsMargins(DIALOG_MARGIN_PX, 8, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX)
         self.buttons.rejected.connect(self.reject)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(scroll, 1)
-        whole.addWidget(self.buttons)
+        boxes.column((scroll, 1), self.buttons, on=self, margins=0, spacing=0)
 
     def add_primary(self, text: str) -> QPushButton:
         """The button for what the dialog is there for."""

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Final
 
 from PySide6.QtCore import QBuffer, QIODevice, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QImage, QResizeEvent
+from PySide6.QtGui import QImage, QImageWriter, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from kvdesk.ui.widgets.controls import label
@@ -80,6 +80,6 @@ def swatch(image: QImage, width: int, height: int) -> str:
     """A picture in so many pixels of the text."""
     data = QBuffer()
     data.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(data, "PNG")
+    QImageWriter(data, b"PNG").write(image)
     png = data.data().toBase64().toStdString()
     return f'<img src="data:image/png;base64,{png}" width="{width}" height="{height}" style="vertical-align:middle">'

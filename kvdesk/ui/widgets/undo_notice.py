@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QTimer, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton
+from PySide6.QtWidgets import QFrame, QPushButton
 
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.ui.widgets.theme import Theme
@@ -30,11 +31,7 @@ class UndoNotice(QFrame):
         self.button.setProperty("scale", "small")
         self.button.setToolTip(tr("Bring it back where it stood (Ctrl+Z)"))
         self.button.clicked.connect(self._on_undo_clicked)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(8, 6, 6, 6)
-        row.setSpacing(8)
-        row.addWidget(self._text, 1)
-        row.addWidget(self.button)
+        row = boxes.row((self._text, 1), self.button, on=self, margins=(8, 6, 6, 6), spacing=8)
         self._leaving = QTimer(self, singleShot=True, interval=shown_ms)
         self._leaving.timeout.connect(self._on_leaving)
         if shown_ms:

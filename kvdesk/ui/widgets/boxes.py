@@ -1,0 +1,71 @@
+"""Rows and columns of widgets, each in one call."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+
+Margins = tuple[int, int, int, int]
+
+
+class Gap(NamedTuple):
+    """So many pixels between two items."""
+
+    px: int
+
+
+class Stretch(NamedTuple):
+    """The room that is left, by its share of it."""
+
+    share: int = 0
+
+
+Thing = QWidget | QLayout
+Item = Thing | tuple[Thing, int] | tuple[Thing, int, Qt.AlignmentFlag] | Gap | Stretch
+"""A widget or a layout, alone, with its stretch, or with stretch and alignment."""
+BoxT = TypeVar("BoxT", bound=QBoxLayout)
+
+
+def row(
+    *items: Item, on: QWidget | None = None, margins: Margins | int | None = None, spacing: int | None = None
+) -> QHBoxLayout:
+    """From the beginning of a line on. `on`: the widget that is laid out. What is not given is as the style has it."""
+    return _filled(QHBoxLayout() if on is None else QHBoxLayout(on), items, margins, spacing)
+
+
+def column(
+    *items: Item, on: QWidget | None = None, margins: Margins | int | None = None, spacing: int | None = None
+) -> QVBoxLayout:
+    """From above. As `row`."""
+    return _filled(QVBoxLayout() if on is None else QVBoxLayout(on), items, margins, spacing)
+
+
+def _filled(box: BoxT, items: tuple[Item, ...], margins: Margins | int | None, spacing: int | None) -> BoxT:
+    if margins is not None:
+        box.setContentsMargins(*((margins,) * 4 if isinstance(margins, int) else margins))
+    if spacing is not None:
+        box.setSpacing(spacing)
+    for item in items:
+        match item:
+            case Gap():
+                box.addSpacing(item.px)
+            case Stretch():
+                box.addStretch(item.share)
+            case (thing, stretch):
+                _add(box, thing, stretch)
+            case (thing, stretch, alignment):
+                _add(box, thing, stretch, alignment)
+            case _:
+                _add(box, item)
+    return box
+
+
+def _add(box: QBoxLayout, thing: Thing, stretch: int = 0, alignment: Qt.AlignmentFlag | None = None) -> None:
+    if isinstance(thing, QLayout):
+        box.addLayout(thing, stretch)
+    elif alignment is None:
+        box.addWidget(thing, stretch)
+    else:
+        box.addWidget(thing, stretch, alignment)
