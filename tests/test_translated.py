@@ -43,6 +43,7 @@ SHOWN: Final[dict[str, tuple[int, ...]]] = {
     "drawText": EVERY,
     "elidedText": (0,),
     "QPushButton": (0,),
+    "push_button": (0,),
     "QCheckBox": (0,),
     "QRadioButton": (0,),
     "QLabel": (0,),

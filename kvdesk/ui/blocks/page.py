@@ -34,8 +34,7 @@ class BlocksPage(QWidget):
         for by in BlockColour:
             self.colour.addItem(tr("By {property}").format(property=tr(by.value)), by)
         self.colour.currentIndexChanged.connect(self._on_colour)
-        self._legend = label("", tone="secondary", scale="small")
-        self._legend.setWordWrap(True)
+        self._legend = label("", tone="secondary", scale="small", wrap=True)
         self.map = BlockMapWidget(theme)
         scroll = QScrollArea()
         scroll.setWidget(self.map)

@@ -21,7 +21,7 @@ from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.legend import CellLegend
 from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import ElidedLabel, label
+from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.viewmodel.readout import positions_of, totals
@@ -289,7 +289,4 @@ class CachePage(QWidget):
 
 
 def _button(text: str, tip: str) -> QPushButton:
-    button = QPushButton(text)
-    button.setToolTip(tip)
-    button.setProperty("scale", "small")
-    return button
+    return push_button(text, tip=tip, scale="small")

@@ -14,8 +14,7 @@ class Figure:
     """`tip` says what is counted. Not a widget itself: figures side by side have their captions on one line."""
 
     def __init__(self, theme: Theme, caption: str, tip: str) -> None:
-        self._caption = label(caption, tone="secondary", scale="small")
-        self._caption.setWordWrap(True)
+        self._caption = label(caption, tone="secondary", scale="small", wrap=True)
         self._value = NumberLabel("–")
         theme.give_font(self._value, "mono")
         self._unit = label("", tone="secondary", scale="small")

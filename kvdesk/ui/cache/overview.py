@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from kvdesk.chat import TurnStats
 from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.figure import Figure
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cell_metrics import GAPS, READ, USED
 from kvdesk.viewmodel.readout import Totals
@@ -49,12 +49,10 @@ class Overview(QWidget):
         grid.setRowMinimumHeight(2, 12)
         for i, figure in enumerate(self._figures):
             figure.add_to(grid, i // 2 * 3, i % 2)  # caption, number, space
-        self.all_button = QPushButton(tr(SHOW_ALL))
-        self.all_button.setProperty("scale", "small")
-        self.all_button.setToolTip(f"{tr(SHOW_ALL)} (Ctrl+Shift+I)")
-        self.all_button.clicked.connect(kit.act("view.instruments"))
-        about = label(tr("Operations, positions, graphs, timeline, log"), tone="secondary", scale="small")
-        about.setWordWrap(True)
+        self.all_button = push_button(
+            tr(SHOW_ALL), scale="small", tip=f"{tr(SHOW_ALL)} (Ctrl+Shift+I)", clicked=kit.act("view.instruments")
+        )
+        about = label(tr("Operations, positions, graphs, timeline, log"), tone="secondary", scale="small", wrap=True)
         boxes.column(
             grid,
             boxes.Gap(8),

@@ -11,7 +11,6 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QLabel,
-    QPushButton,
     QScrollArea,
     QSplitter,
     QTableView,
@@ -22,7 +21,7 @@ from kvdesk.state_files import report
 from kvdesk.state_files.found import Answer, Numbers, StateFile
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label, set_tone
+from kvdesk.ui.widgets.controls import label, push_button, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
 
@@ -48,12 +47,16 @@ class SavedStateView(QWidget):
         self.difference = _text()
         self.layers = _Table(theme, tr("Layers"))
         self.tokens = _Table(theme, tr("Tokens"))
-        self.model_button = QPushButton(tr("Restore into a model…"))
-        self.model_button.setToolTip(tr("Would llama.cpp take this file into a context of that model, or why not"))
-        self.model_button.clicked.connect(self.model_wanted)
-        self.other_button = QPushButton(tr("Compare with…"))
-        self.other_button.setToolTip(tr("Tokens, cells and numbers of K and V beside those of another file"))
-        self.other_button.clicked.connect(self.other_wanted)
+        self.model_button = push_button(
+            tr("Restore into a model…"),
+            tip=tr("Would llama.cpp take this file into a context of that model, or why not"),
+            clicked=self.model_wanted,
+        )
+        self.other_button = push_button(
+            tr("Compare with…"),
+            tip=tr("Tokens, cells and numbers of K and V beside those of another file"),
+            clicked=self.other_wanted,
+        )
         head = boxes.row((self.verdict, 1), self.other_button, self.model_button)
         above = QWidget()
         words = boxes.column(on=above, margins=(0, 0, 12, 8), spacing=8)
@@ -163,8 +166,7 @@ class _Rows(QAbstractTableModel):
 
 
 def _text() -> QLabel:
-    shown = label("")
-    shown.setWordWrap(True)
+    shown = label("", wrap=True)
     shown.setTextFormat(Qt.TextFormat.PlainText)
     shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return shown

@@ -13,7 +13,7 @@ from kvdesk.protocol.model import ModelInfo
 from kvdesk.translation import tr
 from kvdesk.ui.chat.offer_card import OfferCard
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.icons import application_icon, bubble_icon
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
@@ -41,16 +41,11 @@ class EmptyPane(ScrollColumn):
         for text in (self.icon, self._first, self._second, self.toy):
             text.setAlignment(Qt.AlignmentFlag.AlignCenter)
             text.setWordWrap(True)
-        self._open = QPushButton(tr("Open a model…"))
-        self._open.setProperty("primary", True)
-        self._open.clicked.connect(kit.act("model.open"))
+        self._open = push_button(tr("Open a model…"), primary=True, clicked=kit.act("model.open"))
         self.cards = tuple(StarterCard(starter) for starter in STARTERS)
         for card in self.cards:
             card.clicked.connect(lambda _checked=False, name=card.starter.name: self._begin(name))
-        self.tour = QPushButton(tr("Take the tour"))
-        self.tour.setProperty("quiet", True)
-        self.tour.setProperty("scale", "small")
-        self.tour.clicked.connect(kit.act("help.tour"))
+        self.tour = push_button(tr("Take the tour"), quiet=True, scale="small", clicked=kit.act("help.tour"))
         self._has_tour = True
         self.offer = OfferCard(kit)
         inside = QWidget()

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QFrame, QPushButton
+from PySide6.QtWidgets import QFrame
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
 
 if TYPE_CHECKING:
@@ -31,12 +31,8 @@ class OfferCard(QFrame):
         self._facts = label("", tone="secondary", scale="small")
         for text in (self._title, self._facts):
             text.setWordWrap(True)
-        self.button = QPushButton(tr("Download"))
-        self.button.setProperty("primary", True)
-        self.button.clicked.connect(self._on_clicked)
-        self.others = QPushButton(tr("Other models…"))
-        self.others.setProperty("quiet", True)
-        self.others.clicked.connect(kit.act("model.get"))
+        self.button = push_button(tr("Download"), primary=True, clicked=self._on_clicked)
+        self.others = push_button(tr("Other models…"), quiet=True, clicked=kit.act("model.get"))
         row = boxes.row(self.button, self.others, boxes.Stretch(1), spacing=8)
         boxes.column(self._title, self._facts, boxes.Gap(4), row, on=self, margins=(16, 12, 16, 12), spacing=4)
         self.hide()

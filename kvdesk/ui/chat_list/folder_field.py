@@ -27,8 +27,7 @@ class FolderField(QFrame):
         self.setProperty("card", "ask")
         self.conversation = ConversationId("")
         """For which a folder is asked for."""
-        what = label(tr("New folder for this chat"), tone="secondary", scale="small")
-        what.setWordWrap(True)
+        what = label(tr("New folder for this chat"), tone="secondary", scale="small", wrap=True)
         self.edit = QLineEdit()
         self.edit.setMaxLength(_LONGEST)
         self.edit.setPlaceholderText(tr("Name of the folder"))

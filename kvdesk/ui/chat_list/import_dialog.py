@@ -26,8 +26,7 @@ class ImportDialog(Dialog):
         self._ended = False
         self.facts: dict[str, str] = {}
         """What is shown of the file, by name."""
-        title = label(name, weight="strong")
-        title.setWordWrap(True)
+        title = label(name, weight="strong", wrap=True)
         self._sentence = sentence("")
         self._progress = ThinProgress(tr("Progress of the import"))
         self.copies = QCheckBox(tr("Import once more what is here already, as copies"))

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
     QMenu,
-    QPushButton,
     QToolButton,
     QWidget,
 )
@@ -23,7 +22,7 @@ from kvdesk.ui.graphs.span_graph import SpanGraph
 from kvdesk.ui.graphs.time_graph import TimePlot
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
-from kvdesk.ui.widgets.controls import ElidedLabel, label, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button, set_tone
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.measurements import Measurements
@@ -117,10 +116,12 @@ class GraphsPage(QWidget):
         row.addSpacing(8)
         row.addWidget(self.follow_button)
         row.addStretch(1)
-        self._export = QPushButton(tr("Export"))
-        self._export.setProperty("scale", "small")
-        self._export.setAccessibleName(tr("Export the graphs"))
-        self._export.setToolTip(tr("Write the graphs as a picture, or every series as a table"))
+        self._export = push_button(
+            tr("Export"),
+            scale="small",
+            name=tr("Export the graphs"),
+            tip=tr("Write the graphs as a picture, or every series as a table"),
+        )
         menu = QMenu(self._export)
         for kind, what in (
             ("png", tr("Picture (PNG)…")),

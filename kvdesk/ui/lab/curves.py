@@ -40,8 +40,7 @@ class CurvePlot(QWidget):
         self._order: list[str] = []
         self._title = label("", weight="strong")
         self._unit = label("", tone="secondary", scale="small")
-        self._below = label("", tone="secondary", scale="small")
-        self._below.setWordWrap(True)
+        self._below = label("", tone="secondary", scale="small", wrap=True)
         self._below.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._names = label("", scale="small", rich=True)
         self._names.setTextFormat(Qt.TextFormat.RichText)

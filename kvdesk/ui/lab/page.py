@@ -252,8 +252,7 @@ class _Entry(QWidget):
         self._running.hide()
         top = QHBoxLayout()
         top.setSpacing(8)
-        title = label(question.title)
-        title.setWordWrap(True)
+        title = label(question.title, wrap=True)
         top.addWidget(title, 1)
         top.addWidget(self._running)
         text = _wrapped("secondary")
@@ -271,6 +270,4 @@ def _part(margin: int) -> tuple[QWidget, QVBoxLayout]:
 
 
 def _wrapped(tone: str) -> QLabel:
-    made = label("", tone=tone, scale="small" if tone else "")
-    made.setWordWrap(True)
-    return made
+    return label("", tone=tone, scale="small" if tone else "", wrap=True)

@@ -14,7 +14,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.lab.tables import ResultTable
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import (
     PastResult,
@@ -128,10 +128,12 @@ class ResultView(QScrollArea):
         facts = label(text, tone="secondary", scale="small")
         facts.setWordWrap(True)
         row.addWidget(facts, 1)
-        button = QPushButton(tr("Open the report"))
-        button.setProperty("scale", "small")
-        button.setToolTip(tr("Open the page with plots, samples and machine in the browser"))
-        button.clicked.connect(lambda: self._commands.lab.open_report(past))
+        button = push_button(
+            tr("Open the report"),
+            scale="small",
+            tip=tr("Open the page with plots, samples and machine in the browser"),
+            clicked=lambda: self._commands.lab.open_report(past),
+        )
         row.addWidget(button)
         return row
 
@@ -150,7 +152,6 @@ class ResultView(QScrollArea):
 
 
 def _prose(text: str, *, tone: str = "secondary", weight: str = "") -> QLabel:
-    made = label(text, tone="" if weight else tone, weight=weight)
-    made.setWordWrap(True)
+    made = label(text, tone="" if weight else tone, weight=weight, wrap=True)
     made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return made

@@ -47,8 +47,7 @@ class RunView(QWidget):
         for number in (self._step, self._time):
             theme.give_font(number, "mono_small")
         self._bar = ThinProgress(tr("Progress of the experiment"))
-        self._takes = label("", tone="secondary", scale="small")
-        self._takes.setWordWrap(True)
+        self._takes = label("", tone="secondary", scale="small", wrap=True)
         self._series = Choice()
         self._series.setProperty("scale", "small")
         self._series.setAccessibleName(tr("Series that are drawn"))

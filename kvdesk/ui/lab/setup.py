@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QGridLayout,
     QHBoxLayout,
-    QPushButton,
     QSizePolicy,
     QToolButton,
     QWidget,
@@ -23,7 +22,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.lab.source_choice import OTHER, SourceChoice
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
-from kvdesk.ui.widgets.controls import Choice, label, plain_tip, set_tone, wheel_scrolls
+from kvdesk.ui.widgets.controls import Choice, label, plain_tip, push_button, set_tone, wheel_scrolls
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
 
@@ -45,12 +44,12 @@ class Setup(QWidget):
         self._busy = ""  # the title of the experiment that runs
         self._can: bool | None = None  # whether what the parameters need is there; None: not known yet
         self._wants = False  # Run was clicked before that was known
-        self.run_button = QPushButton(tr("Run"))
-        self.run_button.setProperty("primary", True)
-        self.run_button.clicked.connect(self._on_run)
-        self.cancel_button = QPushButton(tr("Cancel"))
-        self.cancel_button.setToolTip(tr("End the experiment's process at once; its samples are lost"))
-        self.cancel_button.clicked.connect(self._on_cancel_clicked)
+        self.run_button = push_button(tr("Run"), primary=True, clicked=self._on_run)
+        self.cancel_button = push_button(
+            tr("Cancel"),
+            tip=tr("End the experiment's process at once; its samples are lost"),
+            clicked=self._on_cancel_clicked,
+        )
         self.cancel_button.hide()
         self._forms = QButtonGroup(self)
         forms = QHBoxLayout()
@@ -92,8 +91,7 @@ class Setup(QWidget):
         self._journal_title = label(tr("History"), weight="strong")
         self._text.changed.connect(self._ask)
         self._journal.changed.connect(self._ask)
-        self._needs = label("", tone="secondary", scale="small")
-        self._needs.setWordWrap(True)
+        self._needs = label("", tone="secondary", scale="small", wrap=True)
         self._needs.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._asking.timeout.connect(self._ask)
@@ -137,8 +135,9 @@ class Setup(QWidget):
         for n, parameter in enumerate(question.parameters):
             field = self._fields[parameter.key] = _field(parameter)
             name = label(tr(parameter.title))
-            hint = label(f"{tr(parameter.description)} · {_range(parameter)}", tone="secondary", scale="small")
-            hint.setWordWrap(True)
+            hint = label(
+                f"{tr(parameter.description)} · {_range(parameter)}", tone="secondary", scale="small", wrap=True
+            )
             hint.setContentsMargins(0, 0, 0, _HINT_GAP_PX)
             name.setBuddy(field)
             self._grid.addWidget(name, 2 * n, 0)

@@ -34,8 +34,7 @@ class MapBar(QWidget):
         self.page_size.setToolTip(tr("Tokens to a page of the simulated allocator"))
         self.page_size.currentIndexChanged.connect(self._on_page_size)
         self.page_size.hide()
-        self._pages = label("", tone="secondary", scale="small")
-        self._pages.setWordWrap(True)
+        self._pages = label("", tone="secondary", scale="small", wrap=True)
         self._pages.hide()
         row = boxes.row(self.mode, self.page_size, boxes.Stretch(1), spacing=4)
         for text, name, keys, slot in (

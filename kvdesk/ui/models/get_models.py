@@ -21,7 +21,7 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.models.download_rows import DownloadRows
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Banner, label, plain_tip
+from kvdesk.ui.widgets.controls import Banner, label, plain_tip, push_button
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.search_field import clearable
 from kvdesk.ui.widgets.theme import Theme
@@ -51,19 +51,15 @@ class GetModels(QWidget):
         self.search.returnPressed.connect(self._on_search)
         self.search.textChanged.connect(self._on_text)
         composes(self.search)
-        find = QPushButton(tr("Search"))
-        find.clicked.connect(self._on_search)
-        self._access_button = QPushButton(tr("Access…"))
-        self._access_button.setProperty("quiet", True)
-        self._access_button.setToolTip(tr("Address of the hub or of a mirror, and your token"))
+        find = push_button(tr("Search"), clicked=self._on_search)
+        self._access_button = push_button(
+            tr("Access…"), quiet=True, tip=tr("Address of the hub or of a mirror, and your token")
+        )
         self._access_button.setCheckable(True)
         self._access_button.toggled.connect(self._on_access_toggled)
         self.tree = self._make_tree()
-        self._said = label("", tone="secondary", scale="small")
-        self._said.setWordWrap(True)
-        self.download = QPushButton(tr("Download"))
-        self.download.setProperty("primary", True)
-        self.download.clicked.connect(self._on_download)
+        self._said = label("", tone="secondary", scale="small", wrap=True)
+        self.download = push_button(tr("Download"), primary=True, clicked=self._on_download)
         self.downloads = DownloadRows(theme, commands)
         head = boxes.row((self.search, 1), find, self._access_button, spacing=8)
         foot = boxes.row((self._said, 1), self.download, spacing=8)

@@ -25,7 +25,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.models.get_models import GetModels
 from kvdesk.ui.models.table import ModelTable, SortedModels
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Banner, IconButton, label
+from kvdesk.ui.widgets.controls import Banner, IconButton, label, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.theme import Theme
@@ -94,18 +94,13 @@ class ModelsPage(QWidget):
         self.filter.setMaximumWidth(240)
         self.filter.textChanged.connect(self._on_filter)
         self.view = self._make_view(theme)
-        self._said = label("", tone="secondary", scale="small")
-        self._said.setWordWrap(True)
-        self._open = QPushButton(tr("Open"))
-        self._open.setProperty("primary", True)
-        self._open.clicked.connect(self._on_open)
+        self._said = label("", tone="secondary", scale="small", wrap=True)
+        self._open = push_button(tr("Open"), primary=True, clicked=self._on_open)
         self._favourite = QPushButton(tr("Favourite"))
         self._favourite.setCheckable(True)
         self._favourite.clicked.connect(self._on_favourite)
-        self._delete = QPushButton(tr("Delete…"))
-        self._delete.clicked.connect(self._on_delete)
-        self._question = label("")
-        self._question.setWordWrap(True)
+        self._delete = push_button(tr("Delete…"), clicked=self._on_delete)
+        self._question = label("", wrap=True)
         self._yes, self._no = QPushButton(tr("Delete the file")), QPushButton(tr("Keep it"))
         self._yes.clicked.connect(self._on_yes)
         self._no.clicked.connect(self._end_question)
@@ -205,10 +200,8 @@ class ModelsPage(QWidget):
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         back = IconButton(theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Esc)"))
         back.clicked.connect(self._kit.act("chat.write"))
-        refresh = QPushButton(tr("Look again"))
-        refresh.clicked.connect(self._on_refresh)
-        file = QPushButton(tr("Open a file…"))
-        file.clicked.connect(self._kit.act("model.open"))
+        refresh = push_button(tr("Look again"), clicked=self._on_refresh)
+        file = push_button(tr("Open a file…"), clicked=self._kit.act("model.open"))
         self._here_button, self._get_button = QToolButton(), QToolButton()
         choice = QButtonGroup(self)
         for button, caption in ((self._here_button, tr("On this computer")), (self._get_button, tr("Get models"))):

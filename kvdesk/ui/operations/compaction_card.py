@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QPushButton, QRadioButton
+from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QRadioButton
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.protocol.operations import Compact, CompactionPreview, PreviewCompaction
@@ -14,7 +14,7 @@ from kvdesk.session.state import State
 from kvdesk.translation import marked, tr
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label, set_tone
+from kvdesk.ui.widgets.controls import label, push_button, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cell_metrics import HIGH_WATER, READ
 
@@ -48,12 +48,8 @@ class CompactionCard(QFrame):
         self._pieces = label("", tone="secondary", scale="small")
         for words in (self._call, self._figures, self._remark, self._pieces):
             words.setWordWrap(True)
-        self.compact_button = QPushButton(tr("Compact"))
-        self.compact_button.setProperty("primary", True)
-        self.compact_button.clicked.connect(self._on_compact_clicked)
-        self.cancel_button = QPushButton(tr("Cancel"))
-        self.cancel_button.setToolTip(tr("Everything stays as it is"))
-        self.cancel_button.clicked.connect(self.refuse)
+        self.compact_button = push_button(tr("Compact"), primary=True, clicked=self._on_compact_clicked)
+        self.cancel_button = push_button(tr("Cancel"), tip=tr("Everything stays as it is"), clicked=self.refuse)
         head = boxes.row((label(tr("Compact the cache"), weight="strong", scale="small"), 1), spacing=8)
         for button in (self.cancel_button, self.compact_button):
             button.setProperty("scale", "small")
@@ -167,8 +163,7 @@ class CompactionCard(QFrame):
             button.setAccessibleDescription(tr(about))
             button.setChecked(i == 0)
             self._layouts.addButton(button, i)
-            what = label(tr(about), tone="secondary", scale="small")
-            what.setWordWrap(True)
+            what = label(tr(about), tone="secondary", scale="small", wrap=True)
             for column, widget in enumerate((button, what)):
                 grid.addWidget(widget, i, column, Qt.AlignmentFlag.AlignTop)
         self._layouts.idToggled.connect(self._on_layout_toggled)

@@ -41,8 +41,7 @@ class ContextLedger(QFrame):
         for keep, words in _KEEPS.items():
             self._keep.addItem(tr(words), keep)
         self._keep.currentIndexChanged.connect(self._show_cost)
-        self._cost = label("", tone="secondary", scale="small")
-        self._cost.setWordWrap(True)
+        self._cost = label("", tone="secondary", scale="small", wrap=True)
         grid = QGridLayout()
         grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(4)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone, SpeedSample
@@ -18,7 +18,7 @@ from kvdesk.protocol.operations import Undo
 from kvdesk.session import Commands
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, plain_tip, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, plain_tip, push_button, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 from kvdesk.viewmodel.effect_text import EffectRow, Titles, effect_rows, figures, remarks, took
@@ -43,19 +43,18 @@ class EffectView(QFrame):
         self._since: list[tuple[int, float]] | None = None  # decode samples after the operation
         self._title = label(tr("What did that do?"), weight="strong", scale="small")
         self._took = label("", tone="secondary", scale="small")
-        self.undo_button = QPushButton(tr("Undo"))
-        self.undo_button.setProperty("scale", "small")
-        self.undo_button.setToolTip(
-            tr("Puts the whole cache back as it was before this operation") + f"\n{calls.state_set()}"
+        self.undo_button = push_button(
+            tr("Undo"),
+            scale="small",
+            tip=tr("Puts the whole cache back as it was before this operation") + f"\n{calls.state_set()}",
+            clicked=self._on_undo_clicked,
         )
-        self.undo_button.clicked.connect(self._on_undo_clicked)
         close = IconButton(theme, "close", tr("Dismiss this comparison"))
         close.clicked.connect(self._on_dismissed)
         if not closable:
             close.hide()
         head = boxes.row((self._title, 1), self.undo_button, close, spacing=8)
-        self._call = label("", family="mono")
-        self._call.setWordWrap(True)
+        self._call = label("", family="mono", wrap=True)
         self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._values: dict[str, tuple[QLabel, QLabel]] = {}
         grid = QGridLayout()
@@ -65,8 +64,7 @@ class EffectView(QFrame):
         for column, name in enumerate(_NAMES):
             before, after = label("", tone="secondary", family="mono"), label("", family="mono")
             self._values[name] = before, after
-            caption = label(tr(name), tone="secondary", scale="small")
-            caption.setWordWrap(True)
+            caption = label(tr(name), tone="secondary", scale="small", wrap=True)
             for row, widget in enumerate((caption, before, after)):
                 grid.addWidget(widget, row, column)
             grid.setColumnStretch(column, 1)
@@ -81,8 +79,7 @@ class EffectView(QFrame):
             self._table_grid.setColumnStretch(column, stretch)
         self._figures = QWidget()
         self._figures.setLayout(grid)
-        self._words = label("", scale="small")
-        self._words.setWordWrap(True)
+        self._words = label("", scale="small", wrap=True)
         self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         boxes.column(
             head,

@@ -14,7 +14,7 @@ from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.ui.operations.request import rebuild
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
 
 _NAMED: Final = 3  # conversations; the others are counted
@@ -53,10 +53,7 @@ class RebuildQuestion(QFrame):
         for place, (keep, text, tip) in enumerate(
             (*_CHOICES, ("", marked("Cancel"), marked("Everything stays as it is")))
         ):
-            button = QPushButton(tr(text))
-            button.setProperty("scale", "small")
-            button.setToolTip(tr(tip))
-            button.clicked.connect(partial(self._on_clicked, keep))
+            button = push_button(tr(text), scale="small", tip=tr(tip), clicked=partial(self._on_clicked, keep))
             buttons.addWidget(button, place // 2, place % 2)
             self._buttons[keep] = button
         column = boxes.column(on=self, margins=(12, 8, 12, 8), spacing=6)

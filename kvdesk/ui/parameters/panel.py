@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
-    QPushButton,
     QStackedWidget,
     QToolButton,
     QWidget,
@@ -27,7 +26,7 @@ from kvdesk.ui.parameters.template_page import TemplatePage
 from kvdesk.ui.parameters.words import cost, template_prompt
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, push_button, set_tone
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.values import replace
@@ -75,8 +74,7 @@ class ParametersPanel(QWidget):
         self.presets.changed.connect(lambda presets: settings.change(presets=presets))
         self._tabs = QButtonGroup(self)
         self._pages = QStackedWidget()
-        self._cost = label("")
-        self._cost.setWordWrap(True)
+        self._cost = label("", wrap=True)
         self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._asking.timeout.connect(self._ask)
         boxes.column(
@@ -278,12 +276,12 @@ class ParametersPanel(QWidget):
         return card
 
     def _make_buttons(self) -> QHBoxLayout:
-        self.apply_button = QPushButton(tr("Apply"))
-        self.apply_button.setProperty("primary", True)
-        self.apply_button.clicked.connect(self._on_apply_clicked)
-        self.defaults_button = QPushButton(tr("As in a new chat"))
-        self.defaults_button.setToolTip(tr("System prompt and sampling of the settings, template of the model"))
-        self.defaults_button.clicked.connect(self._on_defaults_clicked)
+        self.apply_button = push_button(tr("Apply"), primary=True, clicked=self._on_apply_clicked)
+        self.defaults_button = push_button(
+            tr("As in a new chat"),
+            tip=tr("System prompt and sampling of the settings, template of the model"),
+            clicked=self._on_defaults_clicked,
+        )
         return boxes.row(self.defaults_button, boxes.Stretch(1), self.apply_button, spacing=8)
 
 

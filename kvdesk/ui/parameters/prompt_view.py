@@ -28,8 +28,7 @@ class PromptView(QWidget):
         self._theme = theme
         self._preview: PromptPreview | None = None
         self._starts: list[int] = []  # of each shown token, in the document
-        self._counts = label("", tone="secondary", scale="small")
-        self._counts.setWordWrap(True)
+        self._counts = label("", tone="secondary", scale="small", wrap=True)
         self.text_edit = _TokenText(self)
         theme.give_font(self.text_edit, "mono_small")
         self.text_edit.cursorPositionChanged.connect(self._on_caret_moved)

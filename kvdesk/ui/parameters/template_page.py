@@ -23,13 +23,11 @@ class TemplatePage(QWidget):
         super().__init__()
         self._models = ""  # the model's own template
         self._kept = ""  # what was written, while the model's is shown
-        self._missing = label("", tone="secondary")
-        self._missing.setWordWrap(True)
+        self._missing = label("", tone="secondary", wrap=True)
         self.own_box = QCheckBox(tr("Own template for this chat"))
         self.own_box.setAccessibleDescription(tr("A Jinja text in the place of the model's chat template"))
         self.own_box.toggled.connect(self._on_own_toggled)
-        self._problem = label("", tone="danger")
-        self._problem.setWordWrap(True)
+        self._problem = label("", tone="danger", wrap=True)
         self.edit = QPlainTextEdit()
         self.edit.setProperty("boxed", True)
         theme.give_font(self.edit, "mono_small")

@@ -22,7 +22,7 @@ from kvdesk.session import Commands
 from kvdesk.settings import KnownServer
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.controls import Choice, label, push_button, set_tone
 
 
 class ConnectSection(QWidget):
@@ -80,13 +80,11 @@ class ConnectSection(QWidget):
         for field in (self.url, self.key, self.name):
             field.returnPressed.connect(self._on_connect_clicked)
             field.textEdited.connect(self._on_typed)
-        self._sentence = label("")
-        self._sentence.setWordWrap(True)
+        self._sentence = label("", wrap=True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.forget_button = QPushButton(tr("Remove from the list"))
         self.test_button = QPushButton(tr("Test"))
-        self.connect_button = QPushButton(tr("Connect"))
-        self.connect_button.setProperty("primary", True)
+        self.connect_button = push_button(tr("Connect"), primary=True)
         buttons = boxes.row(self.forget_button, boxes.Stretch(1), spacing=8)
         for button in (self.test_button, self.connect_button):
             buttons.addWidget(button)

@@ -125,12 +125,10 @@ class RequestList(QWidget):
         theme.give_font(self.table, "small")
         theme.give_font(header, "small")
         self.table.selectionModel().currentRowChanged.connect(self._on_row)
-        self.score = label("", tone="secondary", scale="small")
-        self.score.setWordWrap(True)
+        self.score = label("", tone="secondary", scale="small", wrap=True)
         self.score.setAccessibleName(tr("What the cache spared all requests, and what it missed"))
         self._why_title = label(tr("Why?"), weight="strong")
-        self._why = label("", tone="secondary")
-        self._why.setWordWrap(True)
+        self._why = label("", tone="secondary", wrap=True)
         self._why.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )

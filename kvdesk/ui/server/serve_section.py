@@ -17,7 +17,7 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.server.request_list import RequestList
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label
+from kvdesk.ui.widgets.controls import Choice, label, push_button
 from kvdesk.ui.widgets.kit import SectionWidget
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.curl import curl_line
@@ -42,18 +42,17 @@ class ServeSection(SectionWidget):
             tr("Other programs ask this model over HTTP, on this cache; you see what they reuse, and why"),
             tone="secondary",
             scale="small",
+            wrap=True,
         )
-        self._about.setWordWrap(True)
         self._about.setContentsMargins(theme.px(_INDENT_PX), 0, 0, 0)
-        self._status = label("", tone="secondary")
-        self._status.setWordWrap(True)
+        self._status = label("", tone="secondary", wrap=True)
         self._status.setContentsMargins(theme.px(_INDENT_PX), 0, 0, 0)
         self._address, self._copy_address = self._field(tr("Address"), tr("Copy the address"))
         self.key_field, self.copy_key = self._field(tr("API key"), tr("Copy the API key"))
         self.key_field.setEchoMode(QLineEdit.EchoMode.Password)
-        self._new_key = QPushButton(tr("New key"))
-        self._new_key.setToolTip(tr("Programs that have the old one are refused from then on"))
-        self._new_key.clicked.connect(self._on_new_key)
+        self._new_key = push_button(
+            tr("New key"), tip=tr("Programs that have the old one are refused from then on"), clicked=self._on_new_key
+        )
         self.curl, self.copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
         self.curl.setToolTip(tr("Paste it into a terminal: it asks this model, with settings that keep the cache warm"))
         self.program = Choice()
@@ -64,8 +63,7 @@ class ServeSection(SectionWidget):
         self._n_ctx = 0
         theme.give_font(self.curl, "mono_small")
         self.below = self.requests = RequestList(theme)
-        self.kept = label("", tone="secondary")
-        self.kept.setWordWrap(True)
+        self.kept = label("", tone="secondary", wrap=True)
         self.kept.hide()
         self.words = " ".join(
             (
@@ -85,9 +83,9 @@ class ServeSection(SectionWidget):
         field.setReadOnly(True)
         field.setAccessibleName(name)
         field.setPlaceholderText(tr("Shown while serving"))
-        copy = QPushButton(tr("Copy"))
-        copy.setAccessibleName(copies)
-        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._copied(field)))
+        copy = push_button(
+            tr("Copy"), name=copies, clicked=lambda: QGuiApplication.clipboard().setText(self._copied(field))
+        )
         return field, copy
 
     def _copied(self, field: QLineEdit) -> str:

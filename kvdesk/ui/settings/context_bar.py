@@ -26,10 +26,8 @@ class ContextBar(QFrame):
     def __init__(self, commands: Commands) -> None:
         super().__init__()
         self.setAccessibleName(tr("The context is made again with these settings"))
-        self._what = label("", weight="strong")
-        self._what.setWordWrap(True)
-        self._problem = label("", tone="danger", scale="small")
-        self._problem.setWordWrap(True)
+        self._what = label("", weight="strong", wrap=True)
+        self._problem = label("", tone="danger", scale="small", wrap=True)
         self.ledger = ContextLedger(commands)
         self.revert, self.apply = QPushButton(tr("Revert")), QPushButton(tr("Apply and rebuild"))
         self.apply.setProperty("primary", True)

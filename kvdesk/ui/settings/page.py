@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QListWidget,
     QPlainTextEdit,
-    QPushButton,
     QWidget,
 )
 
@@ -45,7 +44,7 @@ from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows, texts_of
 from kvdesk.ui.tools.servers_section import ServersSection
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, IconButton, label
+from kvdesk.ui.widgets.controls import Choice, IconButton, label, push_button
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit, Section, SectionWidget
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
@@ -107,8 +106,7 @@ class SettingsPage(QWidget):
         composes(self._prompt)
         self._nothing = label(tr("No setting has these words."), tone="secondary")
         self._nothing.hide()
-        self._defaults = QPushButton(tr("Restore defaults"))
-        self._defaults.clicked.connect(self._on_defaults_clicked)
+        self._defaults = push_button(tr("Restore defaults"), clicked=self._on_defaults_clicked)
         self.bar = ContextBar(kit.commands)
         self.bar.apply_clicked.connect(self._on_apply_clicked)
         self.bar.revert_clicked.connect(self._on_revert_clicked)

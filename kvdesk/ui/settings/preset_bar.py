@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from kvdesk.errors import UserError
 from kvdesk.paths import open_regular
@@ -15,7 +15,7 @@ from kvdesk.settings import preset as presets
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
-from kvdesk.ui.widgets.controls import Choice, IconButton, label
+from kvdesk.ui.widgets.controls import Choice, IconButton, label, push_button
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -37,8 +37,7 @@ class PresetBar(QWidget):
         self.choice.setAccessibleName(tr("Preset"))
         self.choice.setToolTip(tr("A preset sets all samplers at once, and the system prompt where it has one"))
         self.choice.activated.connect(self._on_activated)
-        self.save_button = QPushButton(tr("Save as preset…"))
-        self.save_button.clicked.connect(self._on_save_clicked)
+        self.save_button = push_button(tr("Save as preset…"), clicked=self._on_save_clicked)
         self.more_button = IconButton(theme, "more", tr("More about presets"))
         self.more_button.clicked.connect(self._on_more_clicked)
         self.menu = QMenu(self)
@@ -51,8 +50,7 @@ class PresetBar(QWidget):
         self._import.triggered.connect(self._on_import)
         self._export = self.menu.addAction(tr("Export…"))
         self._export.triggered.connect(self._on_export)
-        self.sentence = label("", tone="secondary", scale="small")
-        self.sentence.setWordWrap(True)
+        self.sentence = label("", tone="secondary", scale="small", wrap=True)
         self.sentence.hide()
         line = boxes.row((self.choice, 1), self.save_button, self.more_button, spacing=8)
         boxes.column(line, self.sentence, on=self, margins=(0, 0, 0, 4), spacing=4)

@@ -63,10 +63,8 @@ class SettingRow(QWidget):
         else:
             names.addStretch(1)
         names.addWidget(self.reset_button)
-        described = label(_about(info, control, default), tone="secondary", scale="small")
-        described.setWordWrap(True)
-        self.problem = label("", tone="danger", scale="small")
-        self.problem.setWordWrap(True)
+        described = label(_about(info, control, default), tone="secondary", scale="small", wrap=True)
+        self.problem = label("", tone="danger", scale="small", wrap=True)
         self.problem.hide()
         words = boxes.column(names, described, self.problem, spacing=0)
         column = boxes.column(on=self, margins=(0, 4, 0, 4), spacing=4)

@@ -51,8 +51,9 @@ class AboutDialog(Dialog):
         icon = QLabel()
         icon.setPixmap(application_icon().pixmap(48, 48))
         icon.setAccessibleName("kvdesk")
-        what = label(tr("Chat with GGUF models on a laptop, and see what the KV cache is doing."), tone="secondary")
-        what.setWordWrap(True)
+        what = label(
+            tr("Chat with GGUF models on a laptop, and see what the KV cache is doing."), tone="secondary", wrap=True
+        )
         names = boxes.column(label("kvdesk", scale="large"), what)
         return boxes.row((icon, 0, Qt.AlignmentFlag.AlignTop), (names, 1), spacing=16)
 

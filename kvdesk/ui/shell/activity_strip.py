@@ -15,7 +15,7 @@ from kvdesk.session.changed import Notice, Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import IconButton, ThinProgress, label, set_tone
+from kvdesk.ui.widgets.controls import IconButton, ThinProgress, label, push_button, set_tone
 from kvdesk.ui.widgets.theme import Theme
 
 READ_MS: Final = 4_000
@@ -145,10 +145,8 @@ class _Work(QFrame):
         super().__init__()
         self.setProperty("card", "notice")
         self._bar = ThinProgress(tr("Work under way"))
-        self._words = label("", tone="secondary", scale="small")
-        self._words.setWordWrap(True)
-        self.cancel = QPushButton(tr("Cancel"))
-        self.cancel.setProperty("scale", "small")
+        self._words = label("", tone="secondary", scale="small", wrap=True)
+        self.cancel = push_button(tr("Cancel"), scale="small")
         row = boxes.row((self._words, 1), self.cancel, spacing=8)
         boxes.column(row, self._bar, on=self, margins=(12, 8, 8, 8), spacing=6)
         self.hide()
@@ -184,14 +182,13 @@ class _Result(QFrame):
         short = sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST].rstrip()}…"
         self.setToolTip(sentence if short != sentence else "")
         self.setAccessibleName(sentence)
-        words = label(short, scale="small")
-        words.setWordWrap(True)
+        words = label(short, scale="small", wrap=True)
         set_tone(words, tone)
-        self.show_button = QPushButton(tr("Show"))
-        self.show_button.setProperty("scale", "small")
-        self.show_button.setToolTip(tr("Open the folder of the file"))
-        self.show_button.clicked.connect(
-            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(file).absolute().parent)))
+        self.show_button = push_button(
+            tr("Show"),
+            scale="small",
+            tip=tr("Open the folder of the file"),
+            clicked=lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(file).absolute().parent))),
         )
         self.show_button.setVisible(bool(file))
         self.close_button = IconButton(theme, "close", tr("Dismiss this message"))

@@ -106,8 +106,7 @@ class Introduction(QFrame):
         self._window, self._steps, self._at = window, tuple(steps), 0
         self._ring = _Ring(window, theme)
         self._title = label("", weight="strong")
-        self._text = label("")
-        self._text.setWordWrap(True)
+        self._text = label("", wrap=True)
         self._count = label("", tone="secondary", scale="small")
         self.leave_button, self.back_button, self.next_button = (
             QPushButton(tr("Leave")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QMessageBox, QWidget
 
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
@@ -11,7 +11,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
 
 
@@ -23,12 +23,13 @@ class UnsavedStrip(QFrame):
         self._kit = kit
         self.destroyed.connect(kit.store.listen(self._on_changed))
         self.setProperty("card", "banner")
-        self._sentence = label("", tone="danger")
-        self._sentence.setWordWrap(True)
+        self._sentence = label("", tone="danger", wrap=True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.save_button = QPushButton(tr("Save elsewhere…"))
-        self.save_button.setToolTip(tr("Writes these chats as Markdown, on another disk"))
-        self.save_button.clicked.connect(self._on_save_clicked)
+        self.save_button = push_button(
+            tr("Save elsewhere…"),
+            tip=tr("Writes these chats as Markdown, on another disk"),
+            clicked=self._on_save_clicked,
+        )
         boxes.row(
             (self._sentence, 1),
             (self.save_button, 0, Qt.AlignmentFlag.AlignTop),

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
-    QPushButton,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
@@ -40,7 +39,7 @@ from kvdesk.ui.timeline.rows import Shown
 from kvdesk.ui.timeline.scrubber import Scrubber
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label, push_button
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.ui.widgets.typing import passes_typing_on
@@ -71,11 +70,8 @@ class TimelinePage(QWidget):
         self._map.show_token_texts(store.texts)
         self._band = QFrame()
         self._band.setProperty("card", "history")
-        self._band_text = label("")
-        self._band_text.setWordWrap(True)
-        self._now = QPushButton(tr("Back to now"))
-        self._now.setProperty("scale", "small")
-        self._now.clicked.connect(self.follow)
+        self._band_text = label("", wrap=True)
+        self._now = push_button(tr("Back to now"), scale="small", clicked=self.follow)
         self._following = label(tr("The map follows what happens. Choose an operation to see the map after it."))
         self._following.setProperty("tone", "secondary")
         self._following.setProperty("scale", "small")
@@ -102,19 +98,18 @@ class TimelinePage(QWidget):
         self._count = ElidedLabel()
         self._count.setProperty("tone", "secondary")
         self._count.setProperty("scale", "small")
-        self._export = QPushButton(tr("Export…"))
-        self._export.setProperty("scale", "small")
-        self._export.setToolTip(tr("Saves the journal as JSON lines; `kvdesk replay FILE` opens it without a model"))
-        self._export.clicked.connect(self._on_export_clicked)
+        self._export = push_button(
+            tr("Export…"),
+            scale="small",
+            tip=tr("Saves the journal as JSON lines; `kvdesk replay FILE` opens it without a model"),
+            clicked=self._on_export_clicked,
+        )
         self._at_end = True  # of the list
         self.view = self._make_list(theme)
-        self._what = label("", weight="strong", scale="small")
-        self._what.setWordWrap(True)
-        self._call = label("", family="mono")
-        self._call.setWordWrap(True)
+        self._what = label("", weight="strong", scale="small", wrap=True)
+        self._call = label("", family="mono", wrap=True)
         self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._about = label("", tone="secondary", scale="small")
-        self._about.setWordWrap(True)
+        self._about = label("", tone="secondary", scale="small", wrap=True)
         self._effect = EffectView(theme, commands, closable=False)
         self._lay_out()
         self._asking = Throttle(self, ASK_MS, self._ask)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import push_button
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -19,9 +20,7 @@ class Collapsible(QWidget):
         super().__init__()
         self._theme = theme
         self._content = content
-        self.button = QPushButton(title)
-        self.button.setProperty("quiet", True)
-        self.button.setProperty("scale", "small")
+        self.button = push_button(title, quiet=True, scale="small")
         self.button.setProperty("collapsible", True)
         self.button.setCheckable(True)
         self.button.setChecked(opened)

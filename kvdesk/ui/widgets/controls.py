@@ -6,7 +6,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Final
 
-from PySide6.QtCore import QEvent, QMargins, QObject, QSize, Qt, QTextBoundaryFinder, Signal, Slot
+from PySide6.QtCore import QEvent, QMargins, QObject, QSize, Qt, QTextBoundaryFinder, Signal, SignalInstance, Slot
 from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -288,11 +288,9 @@ class Banner(QFrame):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setProperty("card", "banner")
-        self._sentence = label("", tone="danger")
-        self._sentence.setWordWrap(True)
+        self._sentence = label("", tone="danger", wrap=True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._detail = label("", tone="secondary", scale="small", family="mono")
-        self._detail.setWordWrap(True)
+        self._detail = label("", tone="secondary", scale="small", family="mono", wrap=True)
         self._detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._more = QPushButton(tr("Details"))
         self._more.setCheckable(True)
@@ -329,10 +327,7 @@ class Banner(QFrame):
     def offer(self, *helps: tuple[str, str, Callable[[], object]]) -> None:
         """Buttons for what helps against the error that is shown: text, tip, what it does. A click ends the error."""
         for text, tip, act in helps:
-            button = QPushButton(text)
-            button.setProperty("scale", "small")
-            button.setToolTip(tip)
-            button.clicked.connect(self.hide)
+            button = push_button(text, scale="small", tip=tip, clicked=self.hide)
             button.clicked.connect(act)
             self._doors.insertWidget(self._doors.count() - 1, button)
             button.show()
@@ -370,11 +365,43 @@ class Banner(QFrame):
         self._detail.setVisible(shown)
 
 
+def push_button(
+    text: str,
+    *,
+    tip: str = "",
+    name: str = "",
+    scale: str = "",
+    clicked: Callable[..., object] | SignalInstance | None = None,
+    primary: bool = False,
+    quiet: bool = False,
+) -> QPushButton:
+    """A button with properties the style sheet knows. `name`: what a screen reader says, where that is not its text."""
+    result = QPushButton(text)
+    result.setToolTip(tip)
+    if name:
+        result.setAccessibleName(name)
+    for known, value in (("scale", scale), ("primary", primary), ("quiet", quiet)):
+        if value:
+            result.setProperty(known, value)
+    if clicked is not None:
+        result.clicked.connect(clicked)
+    return result
+
+
 def label(
-    text: str, *, tone: str = "", scale: str = "", weight: str = "", family: str = "", rich: bool = False
+    text: str,
+    *,
+    tone: str = "",
+    scale: str = "",
+    weight: str = "",
+    family: str = "",
+    rich: bool = False,
+    wrap: bool = False,
 ) -> QLabel:
     """A label of plain text with properties the style sheet knows."""
     result = QLabel(text)
+    if wrap:
+        result.setWordWrap(True)
     if not rich:
         result.setTextFormat(Qt.TextFormat.PlainText)
     for name, value in (("tone", tone), ("scale", scale), ("weight", weight), ("family", family)):

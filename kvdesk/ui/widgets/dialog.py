@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QPushButton, QWidget
 
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import fit_to_screen, label
+from kvdesk.ui.widgets.controls import fit_to_screen, label, push_button
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
 from kvdesk.ui.widgets.theme import Theme
@@ -40,8 +40,7 @@ class Dialog(QDialog):
 
     def add_primary(self, text: str) -> QPushButton:
         """The button for what the dialog is there for."""
-        button = QPushButton(text)
-        button.setProperty("primary", True)
+        button = push_button(text, primary=True)
         self.buttons.addButton(button, QDialogButtonBox.ButtonRole.AcceptRole)
         return button
 
@@ -64,8 +63,7 @@ class Dialog(QDialog):
 
 def sentence(text: str, *, scale: str = "") -> QLabel:
     """Quiet words that can be selected."""
-    shown = label(text, tone="secondary", scale=scale)
-    shown.setWordWrap(True)
+    shown = label(text, tone="secondary", scale=scale, wrap=True)
     shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return shown
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QTimer, Slot
-from PySide6.QtWidgets import QFrame, QPushButton
+from PySide6.QtWidgets import QFrame
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, push_button
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -27,10 +27,9 @@ class UndoNotice(QFrame):
         self.setProperty("card", "ask")
         self._text = ElidedLabel(n_lines=2)
         self._text.setProperty("scale", "small")
-        self.button = QPushButton(tr("Undo"))
-        self.button.setProperty("scale", "small")
-        self.button.setToolTip(tr("Bring it back where it stood (Ctrl+Z)"))
-        self.button.clicked.connect(self._on_undo_clicked)
+        self.button = push_button(
+            tr("Undo"), scale="small", tip=tr("Bring it back where it stood (Ctrl+Z)"), clicked=self._on_undo_clicked
+        )
         row = boxes.row((self._text, 1), self.button, on=self, margins=(8, 6, 6, 6), spacing=8)
         self._leaving = QTimer(self, singleShot=True, interval=shown_ms)
         self._leaving.timeout.connect(self._on_leaving)
