@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from kvdesk.app.attaching import Attaching
-from kvdesk.app.branches import Branches
-from kvdesk.app.chats import Chats
-from kvdesk.app.deletions import Deletions
-from kvdesk.app.exporting import ChatExport
-from kvdesk.app.help_desk import HelpDesk
-from kvdesk.app.importing import ChatImport
-from kvdesk.app.journal_saver import JournalSaver
-from kvdesk.app.search import Search
-from kvdesk.app.servers import Servers
-from kvdesk.app.state_windows import StateWindows
+from kvdesk.app.chat.attaching import Attaching
+from kvdesk.app.chat.branches import Branches
+from kvdesk.app.chat.chats import Chats
+from kvdesk.app.chat.deletions import Deletions
+from kvdesk.app.chat.exporting import ChatExport
+from kvdesk.app.chat.importing import ChatImport
+from kvdesk.app.chat.search import Search
+from kvdesk.app.models.servers import Servers
+from kvdesk.app.report.help_desk import HelpDesk
+from kvdesk.app.report.journal_saver import JournalSaver
+from kvdesk.app.windows.state_windows import StateWindows
 from kvdesk.app.worker import Worker
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
@@ -34,7 +34,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 
 if TYPE_CHECKING:
     from kvdesk.app.first_start import FirstStart
-    from kvdesk.app.model_downloads import ModelDownloads
+    from kvdesk.app.models.model_downloads import ModelDownloads
     from kvdesk.viewmodel.downloads import Offer
 
 

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from kvdesk import paths
-from kvdesk.app.attaching import Attaching
-from kvdesk.app.branches import Branches
-from kvdesk.app.chats import Chats
+from kvdesk.app.chat.attaching import Attaching
+from kvdesk.app.chat.branches import Branches
+from kvdesk.app.chat.chats import Chats
+from kvdesk.app.chat.deletions import Deletions
+from kvdesk.app.chat.exporting import ChatExport
+from kvdesk.app.chat.importing import ChatImport
+from kvdesk.app.chat.search import Search
 from kvdesk.app.commands import AppCommands
-from kvdesk.app.deletions import Deletions
-from kvdesk.app.exporting import ChatExport
-from kvdesk.app.help_desk import HelpDesk
-from kvdesk.app.importing import ChatImport
-from kvdesk.app.journal_saver import JournalSaver
-from kvdesk.app.search import Search
-from kvdesk.app.servers import Servers
+from kvdesk.app.models.servers import Servers
+from kvdesk.app.report.help_desk import HelpDesk
+from kvdesk.app.report.journal_saver import JournalSaver
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
-from kvdesk.app.state_windows import StateWindows
 from kvdesk.app.tools import Tools
+from kvdesk.app.windows.state_windows import StateWindows
 from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import UserError, guarded
@@ -60,9 +60,9 @@ from kvdesk.ui.shell.main_window import MainWindow
 
 if TYPE_CHECKING:
     from kvdesk.app.first_start import FirstStart
-    from kvdesk.app.model_downloads import ModelDownloads
-    from kvdesk.app.model_library import ModelLibrary
-    from kvdesk.app.slices import SliceController
+    from kvdesk.app.models.model_downloads import ModelDownloads
+    from kvdesk.app.models.model_library import ModelLibrary
+    from kvdesk.app.slices.controllers import SliceController
 
 FRAME_MS = 16
 
@@ -144,9 +144,9 @@ class Controller(QObject):
         if self._listeners:
             return
         from kvdesk.app.first_start import FirstStart
-        from kvdesk.app.model_downloads import ModelDownloads
-        from kvdesk.app.model_library import ModelLibrary
-        from kvdesk.app.slices import controllers
+        from kvdesk.app.models.model_downloads import ModelDownloads
+        from kvdesk.app.models.model_library import ModelLibrary
+        from kvdesk.app.slices.controllers import controllers
 
         window, embedded = self.window, self._marker.embedded
         self.slices = controllers(window, self.worker, embedded)

@@ -7,9 +7,9 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from kvdesk.app.chats import Chats
-from kvdesk.app.model_downloads import ModelDownloads
-from kvdesk.app.model_library import ModelLibrary
+from kvdesk.app.chat.chats import Chats
+from kvdesk.app.models.model_downloads import ModelDownloads
+from kvdesk.app.models.model_library import ModelLibrary
 from kvdesk.chat import ConversationId, TurnStats
 from kvdesk.library.recommended import recommended
 from kvdesk.protocol.chat import ModelLoaded, TurnEnded

@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     settings = options.context_settings(args)
     if not (args.text or args.tokens or args.json) and _has_window():
-        from kvdesk.app.saved_state import Question, run
+        from kvdesk.app.windows.saved_state import Question, run
 
         return run(Question(args.file, args.other, args.model, settings))
     found = read_state_file(args.file, args.other, args.model, settings)
@@ -63,7 +63,7 @@ def _has_window() -> bool:
     from kvdesk.app.display import has_display, missing_import
 
     try:
-        import kvdesk.app.saved_state  # noqa: F401 - it needs Qt
+        import kvdesk.app.windows.saved_state  # noqa: F401 - it needs Qt
     except ImportError as error:
         if (error.name or "").partition(".")[0] == "kvdesk":
             raise

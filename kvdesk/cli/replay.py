@@ -24,7 +24,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if args.trace or args.html:
         return _written(args.file, args.trace, args.html)
-    from kvdesk.app.replay import run
+    from kvdesk.app.windows.replay import run
 
     return run(args.file)
 

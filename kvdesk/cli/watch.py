@@ -109,7 +109,7 @@ def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: 
                 live.feed(line)
             live.close()
         else:
-            from kvdesk.app.attach import Log, run
+            from kvdesk.app.windows.attach import Log, run
 
             name = Path(command[0]).name
             run(Log(name, lambda: passed.on(read_lines(_output(server.stdout, log))), server.terminate))

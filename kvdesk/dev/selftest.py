@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QApplication
 
 from kvdesk import paths
 from kvdesk.app.language import install_language
-from kvdesk.app.servers import find as find_server
+from kvdesk.app.models.servers import find as find_server
 from kvdesk.attachments.reader import read_file
 from kvdesk.backends.base import Backend, Emit
 from kvdesk.backends.local.llama.binding import engine_version

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from kvdesk.app import attach
+from kvdesk.app.windows import attach
 from kvdesk.cli import attach as command
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.live import follow

@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from kvdesk.app import attaching
+from kvdesk.app.chat import attaching
 from kvdesk.attachments.reader import FileRead, ReadingCancelled
 from kvdesk.chat import Attachment, Conversation
 from kvdesk.errors import UserError

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from kvdesk.app.deletions import UNDO_MS
+from kvdesk.app.chat.deletions import UNDO_MS
 from kvdesk.protocol.chat import CloseConversation
 from kvdesk.store.store import Store
 from tests.app.conftest import Rig

@@ -9,8 +9,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk import translation
-from kvdesk.app import model_library
-from kvdesk.app.model_downloads import ModelDownloads
+from kvdesk.app.models import model_library
+from kvdesk.app.models.model_downloads import ModelDownloads
 from kvdesk.chat import ConversationId
 from kvdesk.library.find import FoundModel
 from kvdesk.protocol.chat import Generate, ModelLoaded, TurnEnded

@@ -11,8 +11,8 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
-from kvdesk.app import laboratory
-from kvdesk.app.laboratory import Laboratory, past_results
+from kvdesk.app.slices import laboratory
+from kvdesk.app.slices.laboratory import Laboratory, past_results
 from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.ui.lab.page import LabPage

@@ -9,7 +9,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.app.model_downloads import ModelDownloads
+from kvdesk.app.models.model_downloads import ModelDownloads
 from kvdesk.library import download
 from kvdesk.library.download_queue import State
 from kvdesk.library.hub import read_token

@@ -89,12 +89,12 @@ def test_deleting_removes_the_file_but_not_the_open_one(
     assert copy.exists()
     own = copy.with_name("own.gguf")
     own.hardlink_to(copy)
-    monkeypatch.setattr("kvdesk.app.model_library.embedded_model", lambda: own)
+    monkeypatch.setattr("kvdesk.app.models.model_library.embedded_model", lambda: own)
     rig.controller.models.apply(ModelLoaded(ModelInfo(LocalFile(copy.with_name("another.gguf")), "SmolLM2")))
     rig.controller.models.delete(copy)
     assert page.banner.sentence == "This model belongs to kvdesk itself and stays."
     assert copy.exists()
-    monkeypatch.setattr("kvdesk.app.model_library.embedded_model", lambda: None)
+    monkeypatch.setattr("kvdesk.app.models.model_library.embedded_model", lambda: None)
     rig.controller.models.delete(copy)
     assert not copy.exists()
     assert rig.controller.models.used(copy) is None

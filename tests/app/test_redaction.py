@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kvdesk.app.redaction import (
+from kvdesk.app.report.redaction import (
     LEFT_OUT,
     journal_line_without_tokens,
     log_without_texts,
@@ -21,7 +21,7 @@ SECRET = "my secret recipe"
 LOG = f"""2026-11-22 10:00:00,123 WARNING kvdesk.store: the chat “{SECRET}” is damaged
 2026-11-22 10:00:01,123 ERROR kvdesk: unexpected error
 Traceback (most recent call last):
-  File "/home/alice/kvdesk/kvdesk/app/chats.py", line 12, in send
+  File "/home/alice/kvdesk/kvdesk/app/chat/chats.py", line 12, in send
     raise ValueError(text)
     ^^^^^^^^^^^^^^^^^^^^^^
 ValueError: {SECRET}
@@ -39,7 +39,7 @@ def test_a_log_keeps_frames_and_loses_texts() -> None:
         f"2026-11-22 10:00:00,123 WARNING kvdesk.store: the chat “{LEFT_OUT}” is damaged",
         "2026-11-22 10:00:01,123 ERROR kvdesk: unexpected error",
         "Traceback (most recent call last):",
-        '  File "/home/alice/kvdesk/kvdesk/app/chats.py", line 12, in send',
+        '  File "/home/alice/kvdesk/kvdesk/app/chat/chats.py", line 12, in send',
         "    raise ValueError(text)",
         f"ValueError: {LEFT_OUT}",
         f"2026-11-22 10:00:02,000 INFO kvdesk.qt: QFont: “{LEFT_OUT}” is not there",

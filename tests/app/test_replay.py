@@ -10,7 +10,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk.__main__ import main
-from kvdesk.app.replay import open_journal
+from kvdesk.app.windows.replay import open_journal
 from kvdesk.cache.journal.file import JournalHeader, save_journal
 from tests.cache.journals import FACTS, Player
 
@@ -72,8 +72,7 @@ def test_a_file_that_is_none_is_said(
 
 
 def test_replay_needs_no_engine(journal: Path) -> None:
-    code = (
-        f"import sys; import kvdesk.app.replay as r; from pathlib import Path; r.open_journal(Path({str(journal)!r})); "
-    )
+    code = "import sys; import kvdesk.app.windows.replay as r; from pathlib import Path\n"
+    code += f"r.open_journal(Path({str(journal)!r})); "
     code += "assert 'llama_cpp' not in sys.modules and 'kvdesk.backends.local' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -10,8 +10,8 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from kvdesk.app import saved_state
-from kvdesk.app.saved_state import Question, StateWindow
+from kvdesk.app.windows import saved_state
+from kvdesk.app.windows.saved_state import Question, StateWindow
 from kvdesk.cli import open_state
 from kvdesk.errors import UserError
 from kvdesk.settings import ContextSettings

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.app.serving import Serving
+from kvdesk.app.slices.serving import Serving
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.cache import LedgerRow
 from kvdesk.protocol.chat import TurnStarted

@@ -16,14 +16,14 @@ OWN = {
         "menu": ["view.lab"],
         "rooms": ["lab"],
         "widgets": ["labButton"],
-        "modules": ["kvdesk.ui.lab.page", "kvdesk.app.laboratory"],
+        "modules": ["kvdesk.ui.lab.page", "kvdesk.app.slices.laboratory"],
     },
     "serve": {
         "actions": ["app.serve"],
         "menu": ["app.serve"],
         "sections": ["Serve on this computer"],
         "widgets": ["servingChip"],
-        "modules": ["kvdesk.ui.server.serve_section", "kvdesk.app.serving", "kvdesk.viewmodel.requests"],
+        "modules": ["kvdesk.ui.server.serve_section", "kvdesk.app.slices.serving", "kvdesk.viewmodel.requests"],
     },
     "blocks": {
         "actions": ["view.blocks"],

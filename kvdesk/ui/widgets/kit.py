@@ -98,7 +98,7 @@ class Shows(Protocol):
 @dataclass(frozen=True, slots=True)
 class Slice:
     """A part that a build can do without. What it asks of the application is a class of `session.features`, and is done
-    by its controller in `app.slices`.
+    by its controller in `app.slices.controllers`.
 
     name     of its controller
     rooms    by their names

@@ -15,9 +15,9 @@ from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QSplitter, QVBoxLayout, QWidget
 
 from kvdesk.app.display import has_display
-from kvdesk.app.journal_saver import JournalSaver
-from kvdesk.app.qt_application import qt_application
-from kvdesk.app.replay import JournalCommands
+from kvdesk.app.report.journal_saver import JournalSaver
+from kvdesk.app.windows.qt_application import qt_application
+from kvdesk.app.windows.replay import JournalCommands
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.engine_log.lines import LogLine

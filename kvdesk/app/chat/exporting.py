@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background
-from kvdesk.app.chats import Chats
+from kvdesk.app.chat.chats import Chats
 from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.errors import UserError
 from kvdesk.session import Store as Session

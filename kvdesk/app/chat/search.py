@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk import folding
-from kvdesk.app.chats import Chats
+from kvdesk.app.chat.chats import Chats
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.conversations.changes import BranchChanged, Change
 from kvdesk.errors import KvdeskError

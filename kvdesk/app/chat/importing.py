@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from PySide6.QtCore import QObject, Slot
 
 from kvdesk.app.background import Background
-from kvdesk.app.chats import Chats
+from kvdesk.app.chat.chats import Chats
 from kvdesk.chat import Conversation
 from kvdesk.conversations.porting.adding import chosen
 from kvdesk.errors import KvdeskError

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kvdesk.app.redaction import (
+from kvdesk.app.report.redaction import (
     journal_line_without_tokens,
     log_without_texts,
     settings_without_texts,

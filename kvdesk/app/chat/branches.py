@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Slot
 
-from kvdesk.app.chats import Chats
+from kvdesk.app.chat.chats import Chats
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.conversations.changes import (
     AnswerEnded,

@@ -31,7 +31,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.lab import REPORT, RESULT, ModelChoice, Needs, PastResult, Question
 
 if TYPE_CHECKING:
-    from kvdesk.app.experiment_run import ExperimentRun
+    from kvdesk.app.slices.experiment_run import ExperimentRun
     from kvdesk.ui.lab.page import LabPage
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class Laboratory(QObject, LabCommands):
             self._in_background(lambda: self._needs(request), lambda needs: page.show_needs(request, needs))
 
     def begin(self, request: Request) -> None:
-        from kvdesk.app.experiment_run import ExperimentRun
+        from kvdesk.app.slices.experiment_run import ExperimentRun
 
         if self._run is None and self._page is not None and not self._experiments.is_closing:
             self._why = ""

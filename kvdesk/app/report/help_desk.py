@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from kvdesk import paths
 from kvdesk.app.background import Background
-from kvdesk.app.chats import Chats
+from kvdesk.app.chat.chats import Chats
 from kvdesk.app.worker import Worker
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.protocol.cache import RecordingTaken, TakeRecording
@@ -80,7 +80,7 @@ class HelpDesk(QObject):
 
     def show_about(self) -> None:
         """Show versions and licences."""
-        from kvdesk.app.installed import about_facts
+        from kvdesk.app.models.installed import about_facts
 
         self._window.help.show_about(about_facts())
 
@@ -97,8 +97,8 @@ class HelpDesk(QObject):
 
     def _write(self, journal: Recording | None = None) -> None:
         """Gather everything here, and write it beside the window's thread."""
-        from kvdesk.app.installed import versions
-        from kvdesk.app.problem_report import ReportSources, write_report
+        from kvdesk.app.models.installed import versions
+        from kvdesk.app.report.problem_report import ReportSources, write_report
 
         self._waiting.stop()
         if self._wanted is None:

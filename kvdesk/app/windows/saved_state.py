@@ -10,7 +10,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from kvdesk.app.background import Background
-from kvdesk.app.qt_application import qt_application
+from kvdesk.app.windows.qt_application import qt_application
 from kvdesk.errors import KvdeskError
 from kvdesk.session import Commands, Store
 from kvdesk.settings import ContextSettings

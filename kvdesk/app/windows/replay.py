@@ -9,8 +9,8 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from kvdesk.app.display import has_display
-from kvdesk.app.journal_saver import JournalSaver
-from kvdesk.app.qt_application import qt_application
+from kvdesk.app.report.journal_saver import JournalSaver
+from kvdesk.app.windows.qt_application import qt_application
 from kvdesk.cache.journal.file import JournalHeader, load_journal
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import UserError

@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from kvdesk.app.chats import Chats
+from kvdesk.app.chat.chats import Chats
 from kvdesk.chat import ConversationId
 from kvdesk.session import Store
 from kvdesk.translation import tr

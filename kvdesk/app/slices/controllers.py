@@ -22,13 +22,13 @@ class SliceController(Protocol):
 
 
 def _laboratory(window: MainWindow, _worker: Worker, embedded: Path | None) -> SliceController:
-    from kvdesk.app.laboratory import Laboratory
+    from kvdesk.app.slices.laboratory import Laboratory
 
     return Laboratory(window, embedded)
 
 
 def _serving(window: MainWindow, worker: Worker, _embedded: Path | None) -> SliceController:
-    from kvdesk.app.serving import Serving
+    from kvdesk.app.slices.serving import Serving
 
     return Serving(window, lambda: worker.host, window.store.settings)
 

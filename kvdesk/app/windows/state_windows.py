@@ -16,7 +16,7 @@ from kvdesk.settings import Settings
 from kvdesk.ui.shell.main_window import MainWindow
 
 if TYPE_CHECKING:
-    from kvdesk.app.saved_state import Question, StateWindow
+    from kvdesk.app.windows.saved_state import Question, StateWindow
     from kvdesk.state_files.found import Answer
 
 
@@ -32,7 +32,7 @@ class StateWindows(QObject):
 
     def open(self, path: Path) -> None:
         """Read it; then there is a window, or what is wrong is said in the main one."""
-        from kvdesk.app.saved_state import Question
+        from kvdesk.app.windows.saved_state import Question
 
         now = self._settings()
         model = Path(now.model) if now.model else paths.embedded_model()
@@ -40,7 +40,7 @@ class StateWindows(QObject):
         self._background.run(question.answer, partial(self._show, question), self._on_error)
 
     def _show(self, question: Question, answer: Answer) -> None:
-        from kvdesk.app.saved_state import StateWindow
+        from kvdesk.app.windows.saved_state import StateWindow
 
         self.opened = [window for window in self.opened if not window.is_closed]
         window = StateWindow(self._window.theme, question, answer)

@@ -1,0 +1,1 @@
+"""Models and servers that can be opened."""

@@ -1,0 +1,1 @@
+"""Help, reports of problems, and files that a person saves of what happened."""

@@ -1,0 +1,1 @@
+"""The controllers of what a build can do without."""

@@ -1,0 +1,1 @@
+"""Windows beside the main one, and commands that show one window."""
