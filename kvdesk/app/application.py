@@ -38,7 +38,7 @@ from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.settings_file import load_settings, save_changes
 from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.translation import tr
-from kvdesk.ui.markdown.prose import markdown_parser
+from kvdesk.ui.markdown.parser import markdown_parser
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.painted import when_painted
 from kvdesk.values import dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kvdesk.ui.markdown.prose import markdown_parser
+from kvdesk.ui.markdown.parser import markdown_parser
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -7,7 +7,6 @@ loaded. Links are kept only for the schemes of `SAFE_SCHEMES`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, QUrl
@@ -28,15 +27,11 @@ from PySide6.QtGui import (
     QTextTableFormat,
 )
 
-from kvdesk.ui.markdown.east_asian import emphasis_rule
 from kvdesk.ui.markdown.formula_object import insert_formula
-from kvdesk.ui.markdown.formula_rule import formula_rule
-from kvdesk.ui.markdown.line_tag import line_tag_rule
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 SAFE_SCHEMES: Final = ("http", "https", "mailto")
@@ -57,15 +52,6 @@ _ALIGNMENTS: Final = {
     "text-align:right": Qt.AlignmentFlag.AlignRight,
 }
 _BULLETS: Final = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare)
-
-
-@cache
-def markdown_parser() -> MarkdownIt:
-    """CommonMark with tables, strikethrough and formulas, without HTML. One for all; made for the first message."""
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    return parser.use(formula_rule).use(emphasis_rule).use(line_tag_rule)
 
 
 def top_level_starts(tokens: Sequence[Token]) -> list[int]:

@@ -33,7 +33,8 @@ from kvdesk.ui.markdown.formula_object import (
 from kvdesk.ui.markdown.formulas import formula_drawer
 from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.offsets import source_offsets, to_shown, to_source
-from kvdesk.ui.markdown.prose import QUOTES, SAFE_SCHEMES, ProseWriter, markdown_parser, set_leading, top_level_starts
+from kvdesk.ui.markdown.parser import markdown_parser
+from kvdesk.ui.markdown.prose import QUOTES, SAFE_SCHEMES, ProseWriter, set_leading, top_level_starts
 from kvdesk.ui.widgets.theme import Theme
 
 if TYPE_CHECKING:

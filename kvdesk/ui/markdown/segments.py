@@ -15,10 +15,10 @@ from typing import Final, Literal
 
 from kvdesk.reasoning import ReasoningMarks, closing_alone, find_end, opening, parts_of, without_mark_of_answer
 from kvdesk.ui.markdown.formula_rule import is_prose
+from kvdesk.ui.markdown.parser import begins_table
 
 # Possessive: a line of many thousand characters must not be tried from every one of them.
 _FENCE: Final = re.compile(r"^([ \t]*+)(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+$")
-_RULER: Final = re.compile(r"^ {0,3}+\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+[ \t]*+$")
 _DISPLAY: Final = re.compile(
     r"^[ \t]*+(?:\$\$|\\\[|(?=\\begin\{(equation|align|alignat|aligned|gather|gathered|multline|eqnarray)(\*?)\}))"
 )
@@ -130,11 +130,8 @@ class Splitter:
         return self._put(kind, body, n_lines, "" if kind == "formula" else language, closed=False)
 
     def _table(self, line: str) -> bool:
-        """A line of cells over a ruler with as many of them."""
-        if "|" not in line or self._i + 1 >= len(self._lines) or line.startswith(("    ", "\t")):
-            return False
-        ruler = self._lines[self._i + 1]
-        if not _RULER.match(ruler) or _n_cells(ruler) != _n_cells(line):
+        """A line of cells over a ruler with as many of them. It ends with the last line that has cells."""
+        if self._i + 1 >= len(self._lines) or not begins_table(line, self._lines[self._i + 1]):
             return False
         end = self._i + 2
         while end < len(self._lines) and "|" in self._lines[end] and not _FENCE.match(self._lines[end]):
@@ -242,8 +239,3 @@ class Splitter:
         if not rest:
             self._advance(1)
         return True
-
-
-def _n_cells(line: str) -> int:
-    """Of a row of a table."""
-    return line.strip().removeprefix("|").removesuffix("|").replace("\\|", "").count("|") + 1

@@ -14,7 +14,7 @@ from kvdesk.settings import ThemeChoice
 from kvdesk.ui.markdown import formula_child
 from kvdesk.ui.markdown.formula_object import OBJECT
 from kvdesk.ui.markdown.formulas import FormulaDrawer, formula_drawer
-from kvdesk.ui.markdown.prose import markdown_parser
+from kvdesk.ui.markdown.parser import markdown_parser
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.widgets.theme import Theme
 
