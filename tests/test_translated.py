@@ -44,6 +44,7 @@ SHOWN: Final[dict[str, tuple[int, ...]]] = {
     "elidedText": (0,),
     "QPushButton": (0,),
     "push_button": (0,),
+    "Choice": (),
     "QCheckBox": (0,),
     "QRadioButton": (0,),
     "QLabel": (0,),

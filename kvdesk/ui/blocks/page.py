@@ -29,8 +29,7 @@ class BlocksPage(QWidget):
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(2)
-        self.colour = Choice()
-        self.colour.setAccessibleName(tr("Colour the blocks by"))
+        self.colour = Choice(name=tr("Colour the blocks by"))
         for by in BlockColour:
             self.colour.addItem(tr("By {property}").format(property=tr(by.value)), by)
         self.colour.currentIndexChanged.connect(self._on_colour)

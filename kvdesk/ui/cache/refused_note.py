@@ -109,8 +109,7 @@ class RefusedNote(QFrame):
         self._theme = theme
         self.event_shown = event
         self.setProperty("card", "banner")
-        self._sentence = label(_kept_together(event.sentence), scale="small", wrap=True)
-        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._sentence = label(_kept_together(event.sentence), scale="small", wrap=True, selectable=True)
         self._sentence.setAccessibleName(tr("Refused batch: {sentence}").format(sentence=event.sentence))
         self.scale = RefusedScale(theme)
         close = IconButton(theme, "close", tr("Dismiss this refused batch"))

@@ -131,9 +131,7 @@ class AttachmentList(QScrollArea):
 
     def _choice(self, index: int, name: str, encoding: str) -> Choice:
         """The encodings that the file can be read in again."""
-        choice = Choice()
-        choice.setProperty("scale", "small")
-        choice.setAccessibleName(tr("Encoding of {name}").format(name=name))
+        choice = Choice(scale="small", name=tr("Encoding of {name}").format(name=name))
         choice.setToolTip(tr("Read {name} in another encoding").format(name=name))
         choice.addItems(list(CODECS))
         choice.setCurrentText(encoding)

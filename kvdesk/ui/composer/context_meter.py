@@ -44,8 +44,7 @@ class ContextMeter(QWidget):
         self._parts: ContextParts | None = None
         self.bar = _Bar(theme)
         self.bar.toggled.connect(self._show_legend)
-        self._number = NumberLabel()
-        self._number.setProperty("scale", "small")
+        self._number = NumberLabel(scale="small")
         self._number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._legend = Legend()
         self._legend.hide()

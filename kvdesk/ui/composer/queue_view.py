@@ -43,9 +43,7 @@ class QueueView(QFrame):
         self._messages: tuple[QueuedMessage, ...] = ()
         self._moved: tuple[int, int] | None = None  # where the message that was moved stands, and which button did it
         self._widgets: list[QWidget] = []
-        self._state = ElidedLabel()
-        self._state.setProperty("tone", "secondary")
-        self._state.setProperty("scale", "small")
+        self._state = ElidedLabel(tone="secondary", scale="small")
         self.send_button = QToolButton()
         self.send_button.setText(tr("Send now"))
         self.send_button.setProperty("link", "true")

@@ -22,9 +22,7 @@ class Trends(QWidget):
         super().__init__()
         self._theme, self._measured = kit.theme, kit.store.measured
         self.stack: GraphStack | None = None  # made when it is unfolded: pyqtgraph takes 0.4 s to import
-        self._note = ElidedLabel("")
-        self._note.setProperty("tone", "secondary")
-        self._note.setProperty("scale", "small")
+        self._note = ElidedLabel("", tone="secondary", scale="small")
         less = QToolButton()
         less.setText(tr("Show less"))
         less.setToolTip(tr("Only the cell map and four numbers (Ctrl+Shift+I)"))

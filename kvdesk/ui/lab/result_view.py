@@ -125,9 +125,7 @@ class ResultView(QScrollArea):
         text = tr("{when} UTC · {model} · {form} form · {seconds} s").format(
             when=past.when, model=past.model, form=past.form, seconds=f"{seconds:,.1f}"
         )
-        facts = label(text, tone="secondary", scale="small")
-        facts.setWordWrap(True)
-        row.addWidget(facts, 1)
+        row.addWidget(label(text, tone="secondary", scale="small", wrap=True), 1)
         button = push_button(
             tr("Open the report"),
             scale="small",
@@ -152,6 +150,4 @@ class ResultView(QScrollArea):
 
 
 def _prose(text: str, *, tone: str = "secondary", weight: str = "") -> QLabel:
-    made = label(text, tone="" if weight else tone, weight=weight, wrap=True)
-    made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return made
+    return label(text, tone="" if weight else tone, weight=weight, wrap=True, selectable=True)

@@ -48,9 +48,7 @@ class RunView(QWidget):
             theme.give_font(number, "mono_small")
         self._bar = ThinProgress(tr("Progress of the experiment"))
         self._takes = label("", tone="secondary", scale="small", wrap=True)
-        self._series = Choice()
-        self._series.setProperty("scale", "small")
-        self._series.setAccessibleName(tr("Series that are drawn"))
+        self._series = Choice(scale="small", name=tr("Series that are drawn"))
         self._series.currentIndexChanged.connect(self._draw)
         self._series.activated.connect(self._on_chosen)
         self._is_chosen = False  # by hand; else what came last is shown

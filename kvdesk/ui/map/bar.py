@@ -72,9 +72,7 @@ class MapBar(QWidget):
 
 
 def _choice(name: str) -> Choice:
-    choice = Choice()
-    choice.setAccessibleName(name)
-    choice.setProperty("scale", "small")
+    choice = Choice(name=name, scale="small")
     choice.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)
     return choice
 

@@ -28,9 +28,7 @@ class DownloadRow(QWidget):
         self._key = download.key
         self._state: State | None = None
         self.name = ElidedLabel(download.title)
-        self.text = ElidedLabel()
-        self.text.setProperty("scale", "small")
-        self.text.setProperty("tone", "secondary")
+        self.text = ElidedLabel(scale="small", tone="secondary")
         self.progress = ThinProgress(tr("Progress of {name}").format(name=download.title))
         self.main, self.cancel = QPushButton(), QPushButton()
         self.main.setMinimumWidth(theme.px(_BUTTON_PX))

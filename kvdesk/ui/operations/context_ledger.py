@@ -35,9 +35,7 @@ class ContextLedger(QFrame):
         self._now: ContextInfo | None = None
         self._preview: ContextPreview | None = None
         self._values: dict[str, tuple[QLabel, QLabel]] = {}
-        self._keep = Choice()
-        self._keep.setProperty("scale", "small")
-        self._keep.setAccessibleName(tr("What happens to the conversations in the cache"))
+        self._keep = Choice(scale="small", name=tr("What happens to the conversations in the cache"))
         for keep, words in _KEEPS.items():
             self._keep.addItem(tr(words), keep)
         self._keep.currentIndexChanged.connect(self._show_cost)

@@ -54,8 +54,7 @@ class EffectView(QFrame):
         if not closable:
             close.hide()
         head = boxes.row((self._title, 1), self.undo_button, close, spacing=8)
-        self._call = label("", family="mono", wrap=True)
-        self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._call = label("", family="mono", wrap=True, selectable=True)
         self._values: dict[str, tuple[QLabel, QLabel]] = {}
         grid = QGridLayout()
         grid.setContentsMargins(0, 0, 0, 0)
@@ -79,8 +78,7 @@ class EffectView(QFrame):
             self._table_grid.setColumnStretch(column, stretch)
         self._figures = QWidget()
         self._figures.setLayout(grid)
-        self._words = label("", scale="small", wrap=True)
-        self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._words = label("", scale="small", wrap=True, selectable=True)
         boxes.column(
             head,
             self._call,

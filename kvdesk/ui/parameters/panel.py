@@ -55,9 +55,7 @@ class ParametersPanel(QWidget):
         self._missing = ""
         self._n_asked = 0
         self._asked: Parameters | None = None  # the question that is not answered yet
-        self._title = ElidedLabel()
-        self._title.setProperty("tone", "secondary")
-        self._title.setProperty("scale", "small")
+        self._title = ElidedLabel(tone="secondary", scale="small")
         self.prompt_edit = QPlainTextEdit()
         self.prompt_edit.setProperty("boxed", True)
         self.prompt_edit.setAccessibleName(tr("System prompt of this chat"))

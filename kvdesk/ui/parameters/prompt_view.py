@@ -32,8 +32,7 @@ class PromptView(QWidget):
         self.text_edit = _TokenText(self)
         theme.give_font(self.text_edit, "mono_small")
         self.text_edit.cursorPositionChanged.connect(self._on_caret_moved)
-        self._under_caret = ElidedLabel(n_lines=2)
-        self._under_caret.setProperty("tone", "secondary")
+        self._under_caret = ElidedLabel(n_lines=2, tone="secondary")
         self._under_caret.setProperty("family", "mono")
         self._keys = [QLabel(), QLabel(), QLabel()]
         keys = QHBoxLayout()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -44,8 +44,7 @@ class ConnectSection(QWidget):
             tone="secondary",
         )
         about.setWordWrap(True)
-        self.known = Choice()
-        self.known.setAccessibleName(tr("Known servers"))
+        self.known = Choice(name=tr("Known servers"))
         self.url = QLineEdit()
         self.url.setPlaceholderText(tr("Such as {address}").format(address="192.168.1.5:8080"))
         self.key = QLineEdit()
@@ -80,8 +79,7 @@ class ConnectSection(QWidget):
         for field in (self.url, self.key, self.name):
             field.returnPressed.connect(self._on_connect_clicked)
             field.textEdited.connect(self._on_typed)
-        self._sentence = label("", wrap=True)
-        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._sentence = label("", wrap=True, selectable=True)
         self.forget_button = QPushButton(tr("Remove from the list"))
         self.test_button = QPushButton(tr("Test"))
         self.connect_button = push_button(tr("Connect"), primary=True)

@@ -55,8 +55,7 @@ class ServeSection(SectionWidget):
         )
         self.curl, self.copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
         self.curl.setToolTip(tr("Paste it into a terminal: it asks this model, with settings that keep the cache warm"))
-        self.program = Choice()
-        self.program.setAccessibleName(tr("Program"))
+        self.program = Choice(name=tr("Program"))
         for title, name in (("curl", ""), *((agent.title, agent.name) for agent in AGENTS.values())):
             self.program.addItem(title, name)
         self.program.currentIndexChanged.connect(self._show_line)

@@ -39,8 +39,7 @@ class Appearance:
             yield self._choice("language", tr("Language"), names.items())
 
     def _choice(self, field: str, name: str, values: Iterable[tuple[str, Any]]) -> tuple[str, Choice]:
-        choice = Choice()
-        choice.setAccessibleName(name)
+        choice = Choice(name=name)
         for text, value in values:
             choice.addItem(text, value)
         kind = ThemeChoice if field == "theme" else None

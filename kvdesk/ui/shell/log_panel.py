@@ -41,9 +41,7 @@ class LogPanel(QWidget):
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self._text.setAccessibleName(tr("Log"))
         self._text.setPlaceholderText(tr("Log lines of llama.cpp and kvdesk appear here."))
-        self.level_choice = Choice()
-        self.level_choice.setProperty("scale", "small")
-        self.level_choice.setAccessibleName(tr("Least level"))
+        self.level_choice = Choice(scale="small", name=tr("Least level"))
         for level, name in zip(_LEVELS, (tr("All"), tr("Info"), tr("Warnings"), tr("Errors")), strict=True):
             self.level_choice.addItem(name, level)
         self.level_choice.setCurrentIndex(_LEVELS.index("info"))

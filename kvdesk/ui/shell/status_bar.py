@@ -34,9 +34,7 @@ class StatusBar(QWidget):
         self._speed = _number(tr("{n} tok/s").format(n="8,888"), tr("Decode speed of the answers that are written now"))
         self._bytes = _number("", tr("Memory of K and V: used, of what is allocated"))
         self._types = _field("", tr("Data types of K and V, and flash attention"))
-        self._trust = ElidedLabel()
-        self._trust.setProperty("scale", "small")
-        self._trust.setProperty("tone", "secondary")
+        self._trust = ElidedLabel(scale="small", tone="secondary")
         self._trust.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         row = boxes.row(on=self, margins=(12, 4, 12, 4), spacing=16)
         for widget in (self._threads, self._speed, self._bytes, self._types):
@@ -188,9 +186,7 @@ def _action(text: str, tip: str) -> QToolButton:
 
 
 def _number(widest: str, tip: str) -> NumberLabel:
-    result = NumberLabel(widest=widest)
-    result.setProperty("scale", "small")
-    result.setProperty("tone", "secondary")
+    result = NumberLabel(widest=widest, scale="small", tone="secondary")
     result.setToolTip(tip)
     return result
 

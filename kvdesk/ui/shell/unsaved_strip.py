@@ -23,8 +23,7 @@ class UnsavedStrip(QFrame):
         self._kit = kit
         self.destroyed.connect(kit.store.listen(self._on_changed))
         self.setProperty("card", "banner")
-        self._sentence = label("", tone="danger", wrap=True)
-        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._sentence = label("", tone="danger", wrap=True, selectable=True)
         self.save_button = push_button(
             tr("Save elsewhere…"),
             tip=tr("Writes these chats as Markdown, on another disk"),

@@ -72,10 +72,12 @@ class TimelinePage(QWidget):
         self._band.setProperty("card", "history")
         self._band_text = label("", wrap=True)
         self._now = push_button(tr("Back to now"), scale="small", clicked=self.follow)
-        self._following = label(tr("The map follows what happens. Choose an operation to see the map after it."))
-        self._following.setProperty("tone", "secondary")
-        self._following.setProperty("scale", "small")
-        self._following.setWordWrap(True)
+        self._following = label(
+            tr("The map follows what happens. Choose an operation to see the map after it."),
+            tone="secondary",
+            scale="small",
+            wrap=True,
+        )
         self._state_line = QStackedWidget()  # as high with either: a click that brings the band moves no row under it
         self._state_line.addWidget(self._following)
         self._state_line.addWidget(self._band)
@@ -83,21 +85,15 @@ class TimelinePage(QWidget):
         self._scrubber = Scrubber(theme)
         self._scrubber.moved.connect(self.show_operation)
         self._scrubber.stepped.connect(self._on_stepped)
-        self._filter = Choice()
-        self._filter.setProperty("scale", "small")
-        self._filter.setAccessibleName(tr("Operations that are listed"))
+        self._filter = Choice(scale="small", name=tr("Operations that are listed"))
         for shown in Shown:
             self._filter.addItem(tr(shown.value), shown)
         self._filter.currentIndexChanged.connect(self._on_filter_changed)
-        self._which = Choice()
-        self._which.setProperty("scale", "small")
-        self._which.setAccessibleName(tr("Context whose journal is shown"))
+        self._which = Choice(scale="small", name=tr("Context whose journal is shown"))
         self._which.addItems([tr("Journal of this context"), tr("Journal before the rebuild")])
         self._which.currentIndexChanged.connect(self._on_which_changed)
         self._which.hide()
-        self._count = ElidedLabel()
-        self._count.setProperty("tone", "secondary")
-        self._count.setProperty("scale", "small")
+        self._count = ElidedLabel(tone="secondary", scale="small")
         self._export = push_button(
             tr("Export…"),
             scale="small",
@@ -107,8 +103,7 @@ class TimelinePage(QWidget):
         self._at_end = True  # of the list
         self.view = self._make_list(theme)
         self._what = label("", weight="strong", scale="small", wrap=True)
-        self._call = label("", family="mono", wrap=True)
-        self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._call = label("", family="mono", wrap=True, selectable=True)
         self._about = label("", tone="secondary", scale="small", wrap=True)
         self._effect = EffectView(theme, commands, closable=False)
         self._lay_out()

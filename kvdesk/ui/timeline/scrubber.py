@@ -38,9 +38,7 @@ class Scrubber(QWidget):
         self._back.clicked.connect(lambda: self._step(-1))
         self._forward.clicked.connect(lambda: self._step(1))
         self._play.clicked.connect(self.toggle_play)
-        self._speed = Choice()
-        self._speed.setProperty("scale", "small")
-        self._speed.setAccessibleName(tr("Operations a second while playing"))
+        self._speed = Choice(scale="small", name=tr("Operations a second while playing"))
         self._speed.setToolTip(tr("Operations a second while playing"))
         for speed in _SPEEDS:
             self._speed.addItem(f"{speed * 1000 // _TICK_MS:,} /s", speed)

@@ -71,8 +71,9 @@ class ElidedLabel(QLabel):
     It draws its text itself: a QLabel with another text has all layouts around it made anew, up to the window.
     """
 
-    def __init__(self, text: str = "", n_lines: int = 1) -> None:
+    def __init__(self, text: str = "", n_lines: int = 1, *, tone: str = "", scale: str = "") -> None:
         super().__init__("\n".join(" " * n_lines))
+        _dress(self, tone=tone, scale=scale)
         self._full, self._shown, self._n_lines = "", "", n_lines
         self._tip = ""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -136,8 +137,9 @@ class NumberLabel(QLabel):
     that nothing around it moves, and no layout is made anew.
     """
 
-    def __init__(self, text: str = "", *, widest: str = "") -> None:
+    def __init__(self, text: str = "", *, widest: str = "", tone: str = "", scale: str = "") -> None:
         super().__init__()
+        _dress(self, tone=tone, scale=scale)
         self._widest = widest
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(text)
@@ -252,6 +254,11 @@ class ThinProgress(QProgressBar):
 class Choice(QComboBox):
     """A combo box in which a text that has no room ends in …"""
 
+    def __init__(self, *, name: str = "", scale: str = "") -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        _dress(self, scale=scale)
+
     def event(self, event: QEvent) -> bool:
         option = QStyleOptionComboBox()
         is_tip = event.type() == QEvent.Type.ToolTip
@@ -365,6 +372,13 @@ class Banner(QFrame):
         self._detail.setVisible(shown)
 
 
+def _dress(widget: QWidget, **properties: str | bool) -> None:
+    """Properties that the style sheet knows; none that is empty."""
+    for name, value in properties.items():
+        if value:
+            widget.setProperty(name, value)
+
+
 def push_button(
     text: str,
     *,
@@ -380,9 +394,7 @@ def push_button(
     result.setToolTip(tip)
     if name:
         result.setAccessibleName(name)
-    for known, value in (("scale", scale), ("primary", primary), ("quiet", quiet)):
-        if value:
-            result.setProperty(known, value)
+    _dress(result, scale=scale, primary=primary, quiet=quiet)
     if clicked is not None:
         result.clicked.connect(clicked)
     return result
@@ -397,6 +409,7 @@ def label(
     family: str = "",
     rich: bool = False,
     wrap: bool = False,
+    selectable: bool = False,
 ) -> QLabel:
     """A label of plain text with properties the style sheet knows."""
     result = QLabel(text)
@@ -404,9 +417,9 @@ def label(
         result.setWordWrap(True)
     if not rich:
         result.setTextFormat(Qt.TextFormat.PlainText)
-    for name, value in (("tone", tone), ("scale", scale), ("weight", weight), ("family", family)):
-        if value:
-            result.setProperty(name, value)
+    if selectable:
+        result.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    _dress(result, tone=tone, scale=scale, weight=weight, family=family)
     return result
 
 

@@ -63,9 +63,7 @@ class Dialog(QDialog):
 
 def sentence(text: str, *, scale: str = "") -> QLabel:
     """Quiet words that can be selected."""
-    shown = label(text, tone="secondary", scale=scale, wrap=True)
-    shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return shown
+    return label(text, tone="secondary", scale=scale, wrap=True, selectable=True)
 
 
 def facts(rows: Iterable[tuple[str, str]], *, proper: bool = False) -> QGridLayout:

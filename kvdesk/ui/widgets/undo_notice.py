@@ -25,8 +25,7 @@ class UndoNotice(QFrame):
         super().__init__()
         self._undo = undo
         self.setProperty("card", "ask")
-        self._text = ElidedLabel(n_lines=2)
-        self._text.setProperty("scale", "small")
+        self._text = ElidedLabel(n_lines=2, scale="small")
         self.button = push_button(
             tr("Undo"), scale="small", tip=tr("Bring it back where it stood (Ctrl+Z)"), clicked=self._on_undo_clicked
         )
