@@ -30,7 +30,7 @@ from kvdesk.app.startup import LoadMarker
 from kvdesk.app.tools import Tools
 from kvdesk.app.windows.state_windows import StateWindows
 from kvdesk.app.worker import Worker
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError, guarded
 from kvdesk.protocol.cache import (
     CacheView,
@@ -189,10 +189,6 @@ class Controller(QObject):
         self.store.apply(ModelLoading(LocalFile(path), 0.0))  # at once: the back end may only just be starting
         self.conversations.queued.wait_for_model()
         self.worker.send(LoadModel(LocalFile(path), self.settings.context))
-
-    def send_message(self, conversation: ConversationId, text: str) -> MessageId | None:
-        """Add the person's message and ask for an answer. Returns the answer's id; None where it waits in the queue."""
-        return self.conversations.send(conversation, text)
 
     @Slot()
     def shut_down(self) -> None:

@@ -68,7 +68,7 @@ def test_ask_twice_really_does_and_says_how_soon_each_answer_began(rig: Rig) -> 
         "The first answer began after 0.90 s, the second after 0.09 s: 470 of its 500 tokens were in the cache."
     )
     rig.window.activity.show_result("", "")
-    rig.controller.send_message(first.conversation, "More")
+    rig.controller.conversations.send(first.conversation, "More")
     answer(rig, 50.0, 490)
     assert not said(rig), "only of what the card asked"
 
@@ -87,7 +87,7 @@ def test_a_failed_answer_is_not_compared(rig: Rig) -> None:
     asked = rig.worker.asked[-1]
     rig.worker.give(TurnEnded(asked.conversation, asked.answer, "failed", STATS))
     rig.controller._on_frame()
-    rig.controller.send_message(ConversationId(asked.conversation), "Again")
+    rig.controller.conversations.send(ConversationId(asked.conversation), "Again")
     answer(rig, 50.0, 490)
     assert not said(rig)
 

@@ -9,6 +9,7 @@ import psutil
 import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.app.slices import laboratory
@@ -70,10 +71,10 @@ def test_it_runs_to_a_result_that_is_kept(
         return True
 
     monkeypatch.setattr(QDesktopServices, "openUrl", opens)
-    lab.result.report_buttons[0].click()
+    lab.result.findChildren(QPushButton)[0].click()
     assert [Path(file) for file in opened] == [kept.folder / "report.html"]
     (kept.folder / "report.html").unlink()
-    lab.result.report_buttons[0].click()
+    lab.result.findChildren(QPushButton)[0].click()
     assert lab.banner.sentence.startswith("The report is not there any more")
     trash: list[Path] = []
 

@@ -142,8 +142,8 @@ def test_the_same_over_a_back_end_that_only_chats(
         assert window.inspector._stack.currentWidget() is window.inspector._missing
     window.inspector.show_tab("Log")
     assert window.inspector._stack.currentWidget() is window.inspector.log
-    assert not window.inspector.forget_button.isEnabled()
-    assert not window.inspector.rebuild_button.isEnabled()
+    assert not window.inspector.cache.forget.isEnabled()
+    assert not window.inspector.cache.rebuild.isEnabled()
     assert window.status._audit.toolTip() == MISSING[Feature.AUDIT]
     menu = window.chat.view.menu(window.chat.view.widgets[-1].message.id)
     assert menu is not None

@@ -27,7 +27,7 @@ def _limit(rig: Rig, n_pages: int) -> None:
 
 def _type(rig: Rig, text: str) -> None:
     assert rig.controller.selected is not None
-    rig.controller.send_message(rig.controller.selected, text)
+    rig.controller.conversations.send(rig.controller.selected, text)
 
 
 @over_both

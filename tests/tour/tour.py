@@ -162,7 +162,7 @@ class Tour(QObject):
 
     def _turn(self, conversation: ConversationId, text: str) -> Iterator[Condition]:
         """Ask and wait for the answer and for the map that shows it."""
-        answer = self._controller.send_message(conversation, text)
+        answer = self._controller.conversations.send(conversation, text)
         if answer is None:
             self._problems.append(f"no answer could be asked for: {text}")
             return
@@ -240,7 +240,7 @@ class Tour(QObject):
 
     def _continued(self, conversation: ConversationId, text: str) -> Iterator[Condition]:
         """Ask, stop the answer, continue it, and stop it again. The question is pinned."""
-        answer = self._controller.send_message(conversation, text)
+        answer = self._controller.conversations.send(conversation, text)
         assert answer is not None
         question = self._controller.conversations.branch(conversation)[-2]
         for length in (150, 300):

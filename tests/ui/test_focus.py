@@ -59,7 +59,7 @@ def test_after_a_menu_one_types_in_the_composer(window: MainWindow, qtbot: QtBot
 
 def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
     window.store.apply(cache_view())
-    rebuild = window.inspector.rebuild_button
+    rebuild = window.inspector.cache.rebuild
     rebuild.setFocus()
     qtbot.mouseClick(rebuild, Qt.MouseButton.LeftButton)
     question = window.inspector.cache.instruments.question

@@ -77,8 +77,8 @@ def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Recor
     offered = [b.text() for b in window.chat.findChildren(QPushButton) if b.isVisible() and b.isEnabled()]
     assert not any("Open" in text for text in offered)
     assert window.chat.composer.blocked
-    assert not window.inspector.forget_button.isEnabled()
-    assert not window.inspector.rebuild_button.isEnabled()
+    assert not window.inspector.cache.forget.isEnabled()
+    assert not window.inspector.cache.rebuild.isEnabled()
     again = [b for b in window.chat.findChildren(QToolButton) if b.accessibleName() == "Answer again"]
     assert not any(b.isVisible() for b in again)
     (audit,) = [b for b in window.status.findChildren(QToolButton) if b.text() == "Audit"]

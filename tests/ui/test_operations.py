@@ -487,7 +487,7 @@ def test_a_rebuild_says_its_call_and_cost_first(window: MainWindow, record: Reco
     sent, rebuilds = record(window.commands.submit), record(window.commands.rebuild)
     window.store.apply(cache_view())
     window.store.count()
-    window.inspector.rebuild_button.click()
+    window.inspector.cache.rebuild.click()
     question = window.inspector.cache.instruments.question
     assert rebuilds == []
     assert sent == [(PreviewContext(ContextSettings()),)]
@@ -500,6 +500,6 @@ def test_a_rebuild_says_its_call_and_cost_first(window: MainWindow, record: Reco
     assert "Reading 220 tokens again takes about 1.5 s at the measured speed." in question.text
     question.button("").click()
     assert (question.text, rebuilds) == ("", [])
-    window.inspector.rebuild_button.click()
+    window.inspector.cache.rebuild.click()
     question.button("tokens").click()
     assert (question.text, rebuilds) == ("", [(ContextSettings(), "tokens")])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from kvdesk.protocol.experiment import Parameter, Plot, Table
 from kvdesk.session import Commands
@@ -56,11 +56,6 @@ class ResultView(QScrollArea):
     def plots(self) -> list[CurvePlot]:
         page = self.widget()
         return page.findChildren(CurvePlot) if page else []
-
-    @property
-    def report_buttons(self) -> list[QPushButton]:
-        page = self.widget()
-        return page.findChildren(QPushButton) if page else []
 
     def show_result(self, past: PastResult, parameters: Sequence[Parameter] = ()) -> None:
         """The answer, then the numbers it rests on. `parameters`: of its form, for their names."""

@@ -118,11 +118,6 @@ class Setup(QWidget):
         """Of a parameter."""
         return self._fields[key]
 
-    def form_button(self, short: bool) -> QToolButton:
-        button = self._forms.button(0 if short else 1)
-        assert isinstance(button, QToolButton)
-        return button
-
     def show_question(self, question: Question) -> None:
         """Its parameters, with the values of the chosen form."""
         self._question = question

@@ -50,11 +50,6 @@ class PromptView(QWidget):
         """What is said of all tokens."""
         return self._counts.text()
 
-    @property
-    def read_out(self) -> str:
-        """What is said of the token under the caret."""
-        return self._under_caret.full_text
-
     def show_preview(self, preview: PromptPreview | None, *, problem_is_told: bool = False) -> None:
         """Show the tokens of a prompt; None, or one with a problem: none. `problem_is_told`: where it is seen too."""
         before, self._preview = self._preview, preview

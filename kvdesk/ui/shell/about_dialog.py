@@ -62,11 +62,6 @@ class AboutDialog(Dialog):
         """One line a version, to be pasted into a report."""
         return "\n".join(f"{name:18}  {version}" for name, version in self._facts.versions)
 
-    @property
-    def licences_text(self) -> str:
-        """One line a package."""
-        return "\n".join(f"{name}  {licence}" for name, licence in self._facts.licences)
-
     @Slot()
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self.versions_text)

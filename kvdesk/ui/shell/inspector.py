@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkab
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QStackedWidget, QToolButton, QWidget
 
 from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.features import Feature
@@ -21,7 +21,6 @@ from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.kit import Kit, Page, Slice
 
 if TYPE_CHECKING:
-    from kvdesk.ui.cache.numbers_panel import NumbersPanel
     from kvdesk.ui.cache.rulers import Rulers
     from kvdesk.ui.shell.log_panel import LogPanel
     from kvdesk.ui.timeline.page import TimelinePage
@@ -175,10 +174,6 @@ class Inspector(QWidget):
         return self._cache.map
 
     @property
-    def numbers(self) -> NumbersPanel:
-        return self._cache.instruments.numbers
-
-    @property
     def rulers(self) -> Rulers:
         return self._cache.instruments.rulers
 
@@ -195,18 +190,6 @@ class Inspector(QWidget):
 
         self._make(self.labels.index("Log"))
         return self._page(LogPanel)
-
-    @property
-    def forget_button(self) -> QPushButton:
-        return self._cache.forget
-
-    @property
-    def rebuild_button(self) -> QPushButton:
-        return self._cache.rebuild
-
-    @property
-    def readout(self) -> str:
-        return self._cache.readout
 
     @property
     def tab(self) -> str:

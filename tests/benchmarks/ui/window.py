@@ -124,7 +124,7 @@ class _DrivenWindow(QObject):
         self._ended, self.began_s = None, 0.0
         if heart is not None:
             heart.start()
-        self.controller.send_message(conversation, QUESTION)
+        self.controller.conversations.send(conversation, QUESTION)
         self.wait(lambda: self._ended is not None)
         assert self._ended is not None
         self.settle(0.2)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.snapshot import CacheMap, StreamMap
@@ -105,7 +106,7 @@ def test_parameters_have_their_ranges_and_the_values_of_the_form(page: LabPage, 
     field = page.setup.field("n")
     assert (field.minimum(), field.maximum(), field.value()) == (1, 1000, 10)
     assert page.setup.field("share").value() == 0.25
-    qtbot.mouseClick(page.setup.form_button(short=False), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(page.setup._forms.button(1), Qt.MouseButton.LeftButton)
     assert page.setup.request == Request("one", str(MODEL.path), {"n": 100, "share": 0.5}, short=False)
 
 
@@ -284,7 +285,7 @@ def test_a_result_has_verdict_figures_plots_and_tables(page: LabPage, qtbot: QtB
     assert medians.cells == (("x", "1 s"),)
     assert ("model", "tiny.gguf") in conditions.cells
     assert page.result.plots[0].shown.log
-    qtbot.mouseClick(page.result.report_buttons[0], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(page.result.findChildren(QPushButton)[0], Qt.MouseButton.LeftButton)
     assert wanted == [(new,)]
 
 

@@ -181,7 +181,7 @@ def test_another_context_is_announced_as_a_rebuild(window: MainWindow) -> None:
     sent = record(window.commands.rebuild)
     page.bar.apply.click()
     assert sent[0][0] == ContextSettings(n_ctx=512)
-    assert window.inspector.rebuild_button.text() == "Rebuilding…"
+    assert window.inspector.cache.rebuild.text() == "Rebuilding…"
 
 
 def test_what_is_edited_survives_settings_from_elsewhere_and_counts_at_once(window: MainWindow, qtbot: QtBot) -> None:

@@ -174,28 +174,28 @@ def test_messages_of_a_conversation_that_is_not_shown_are_ignored(window: MainWi
 @pytest.mark.usefixtures("fresh")
 def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
     forget, rebuild = record(window.commands.submit), record(window.commands.rebuild)
-    button = window.inspector.forget_button
+    button = window.inspector.cache.forget
     assert not button.isEnabled(), "nothing to forget yet"
     window.store.apply(cache_view())
     button.click()
     assert forget == [(Forget(ONE),)]
-    window.inspector.rebuild_button.click()
+    window.inspector.cache.rebuild.click()
     window.inspector.cache.instruments.question.button("nothing").click()
     assert rebuild == [(ContextSettings(), "nothing")]
-    assert window.inspector.rebuild_button.text() == "Rebuilding…"
-    assert not window.inspector.rebuild_button.isEnabled()
+    assert window.inspector.cache.rebuild.text() == "Rebuilding…"
+    assert not window.inspector.cache.rebuild.isEnabled()
     window.store.apply(ContextReady(CONTEXT, rebuilt=True))
-    assert window.inspector.rebuild_button.text() == "Rebuild context"
-    assert window.inspector.rebuild_button.isEnabled()
+    assert window.inspector.cache.rebuild.text() == "Rebuild context"
+    assert window.inspector.cache.rebuild.isEnabled()
     assert "llama_memory_seq_rm" in button.toolTip()
-    assert "llama_init_from_model" in window.inspector.rebuild_button.toolTip()
+    assert "llama_init_from_model" in window.inspector.cache.rebuild.toolTip()
 
 
 def test_a_failed_rebuild_is_said_inline(window: MainWindow) -> None:
     window.verbs.ask_rebuild()
     window.store.apply(CommandFailed(RebuildContext(ContextSettings()), "Not enough memory. Lower n_ctx.", "ENOMEM"))
     assert window.chat.banner.sentence == "Not enough memory. Lower n_ctx."
-    assert window.inspector.rebuild_button.isEnabled()
+    assert window.inspector.cache.rebuild.isEnabled()
 
 
 def test_a_model_that_cannot_be_opened_leaves_the_old_one(window: MainWindow) -> None:
@@ -229,9 +229,9 @@ def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None
     assert "map verified at operation 7" in window.status.text
     assert "2 threads" in window.status.text
     assert "KV 2.6 of 12.0 MB" in window.status.text
-    qtbot.waitUntil(lambda: window.inspector.numbers.text_of(USED) == "220", timeout=2000)
-    assert window.inspector.numbers.text_of(HIGH_WATER) == "240"
-    assert window.inspector.numbers.text_of(GAPS) == "8.3"
+    qtbot.waitUntil(lambda: window.inspector.cache.instruments.numbers.text_of(USED) == "220", timeout=2000)
+    assert window.inspector.cache.instruments.numbers.text_of(HIGH_WATER) == "240"
+    assert window.inspector.cache.instruments.numbers.text_of(GAPS) == "8.3"
     assert [(row.title, row.pos_min, row.pos_max) for row in window.inspector.rulers.rows] == [
         ("A village far away", 0, 179),
         ("Caches", 0, 71),
