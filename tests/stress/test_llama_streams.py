@@ -1,29 +1,21 @@
 """Streams of `/v1/messages` and `/v1/responses`, event by event, beside those of llama-server for the same requests.
-None calls a tool: llama-server does not force the small models to.
-
-KVDESK_LLAMA_SERVER=…/llama-server   where it is: an unmodified one, not here
+None calls a tool: llama-server does not force the small models to (KVDESK_LLAMA_SERVER: `serving`).
 """
 
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import httpx2 as httpx
 import pytest
 
 from tests.server.conftest import KEY, Running, engine, running  # noqa: F401 - fixtures
+from tests.stress.serving import llama_server, needs_llama_server
 
-LLAMA_SERVER = os.environ.get("KVDESK_LLAMA_SERVER", "")
-BEGINS_S: Final = 120.0
 WEATHER: Any = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 ASKED: Any = [{"role": "user", "content": "Use the tool: how is the weather in Rome?"}]
 MESSAGES_TOOL: Any = {"name": "weather", "description": "Tells it.", "input_schema": WEATHER}
@@ -68,40 +60,6 @@ def fields(value: Any, at: str = "") -> Iterator[str]:
         yield from fields(value[0], f"{at}[]")
 
 
-@contextmanager
-def llama_server(
-    model: Path, *options: str, environment: Mapping[str, str] | None = None, log: IO[bytes] | None = None
-) -> Iterator[httpx.Client]:
-    """One that runs, with these variables besides, whose output is added to `log`."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-    command = [LLAMA_SERVER, "-m", str(model), "--jinja", "--port", port, "-t", "2", "--no-ui"]
-    command += options or ["-c", "1024", "-np", "1"]
-    with (
-        subprocess.Popen(
-            command,
-            stdout=log or subprocess.DEVNULL,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **(environment or {})},
-        ) as process,
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600.0) as http,
-    ):
-        try:
-            over = time.monotonic() + BEGINS_S
-            while True:
-                try:
-                    if http.get("/health").status_code == 200:
-                        break
-                except httpx.TransportError:  # it does not listen yet
-                    pass
-                assert process.poll() is None, "llama-server ended"
-                assert time.monotonic() < over, "llama-server did not begin"
-                time.sleep(0.1)
-            yield http
-        finally:
-            process.kill()
-
-
 @pytest.fixture(scope="module")
 def other(model_file: Path) -> Iterator[httpx.Client]:
     with llama_server(model_file) as http:
@@ -110,7 +68,7 @@ def other(model_file: Path) -> Iterator[httpx.Client]:
 
 @pytest.mark.stress
 @pytest.mark.timeout(3600)
-@pytest.mark.skipif(not LLAMA_SERVER, reason="KVDESK_LLAMA_SERVER is where a llama-server is")
+@needs_llama_server
 @pytest.mark.parametrize("engine", ["embedded"], indirect=True)
 @pytest.mark.parametrize(
     ("path", "body"),

@@ -1,7 +1,7 @@
 """The situations of twelve public threads about caches that missed, made again with llama-server: `kvdesk doctor` names
 the cause that each thread found.
 
-KVDESK_LLAMA_SERVER=…/llama-server   where it is: an unmodified one, not here
+KVDESK_LLAMA_SERVER=…/llama-server   where it is (`serving`)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kvdesk.engine_log.causes import Cause
 from kvdesk.values import dataclass
 from tests.backends.local import tiny_models
 from tests.cache.models import write_model
-from tests.stress.test_llama_streams import LLAMA_SERVER, llama_server
+from tests.stress.serving import llama_server, needs_llama_server
 
 Message = dict[str, Any]
 LONG: Final = "You are a careful gardener who answers in short sentences and never guesses. " * 3
@@ -168,7 +168,7 @@ def ask(http: httpx.Client, request: Any) -> None:
 
 @pytest.mark.stress
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif(not LLAMA_SERVER, reason="KVDESK_LLAMA_SERVER is where a llama-server is")
+@needs_llama_server
 def test_doctor_names_what_the_threads_found(
     models: Mapping[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

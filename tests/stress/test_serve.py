@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gc
-import os
 import random
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +19,7 @@ from kvdesk.settings import CachePolicy
 from tests.server.conftest import Running, engine, http, running  # noqa: F401 - fixtures
 from tests.server.hostile import BODIES, MESSAGES, PATHS, RESPONSES, a_request, one_that_dies, send, wait_until_quiet
 from tests.stress.conftest import SEED, SHARE, Row
+from tests.stress.serving import kvdesk_serve
 
 N_REQUESTS = round(10_000 * SHARE)
 MOST_GROWTH = 60 << 20
@@ -101,22 +99,15 @@ def test_thousands_of_requests_leave_nothing(running: Running, http: httpx.Clien
 
 def test_a_thousand_requests_take_as_much_memory_as_two_hundred(row: Row, talking_file: Path, tmp_path: Path) -> None:
     few, many = round(200 * SHARE), round(1000 * SHARE)
-    command = [sys.executable, "-m", "kvdesk", "serve", "--model", str(talking_file), "--port", "0"]
-    environment = {**os.environ, "KVDESK_HOME": str(tmp_path)}
     sizes: list[int] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as served:
-        try:
-            assert served.stdout is not None
-            url = served.stdout.readline().split()[-1]
-            with httpx.Client(base_url=url, timeout=600.0) as client, ThreadPoolExecutor(4) as pool:
-                for first, end in ((0, few), (few, many)):
-                    list(
-                        pool.map(lambda i: _conversation(client, random.Random(SEED + i)), range(first // 2, end // 2))
-                    )
-                    sizes.append(psutil.Process(served.pid).memory_info().rss)
-                metrics = client.get(url.removesuffix("/v1") + "/metrics").text
-        finally:
-            served.terminate()
+    with kvdesk_serve(talking_file, tmp_path) as served:
+        with ThreadPoolExecutor(4) as pool:
+            for first, end in ((0, few), (few, many)):
+                list(
+                    pool.map(lambda i: _conversation(served.http, random.Random(SEED + i)), range(first // 2, end // 2))
+                )
+                sizes.append(psutil.Process(served.pid).memory_info().rss)
+        metrics = served.http.get("/metrics").text
     row.say(f"{sizes[0] / 1e6:.1f} MB after {few} requests, {sizes[1] / 1e6:.1f} MB after {many}")
     assert sizes[1] <= 1.1 * sizes[0], sizes
     shown, most = (_by_part(metrics, name) for name in ("kvdesk_memory_bytes", "kvdesk_memory_limit_bytes"))
@@ -128,7 +119,7 @@ def _conversation(client: httpx.Client, rng: random.Random) -> None:
     """Two requests, the second one with the answer to the first."""
     asked = a_request(rng, stream=False, n=1, max_tokens=rng.randrange(2, 24))
     for _ in range(2):
-        answer = client.post("/chat/completions", json=asked).raise_for_status().json()
+        answer = client.post("/v1/chat/completions", json=asked).raise_for_status().json()
         more = {"role": "user", "content": " ".join(rng.choices(["and", "why", "where", "how"], k=9))}
         asked["messages"] += [answer["choices"][0]["message"], more]
 

@@ -1,7 +1,7 @@
 """Slot files of llama-server for a model of each memory class: `would restore` against what the server then does, each
 time after a restart.
 
-KVDESK_LLAMA_SERVER=…/llama-server   where it is: an unmodified one, not here
+KVDESK_LLAMA_SERVER=…/llama-server   where it is (`serving`)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kvdesk.state_files.reading import open_file
 from kvdesk.state_files.restore import judge
 from tests.backends.local import tiny_models
 from tests.cache.models import write_model
-from tests.stress.test_llama_streams import LLAMA_SERVER, llama_server
+from tests.stress.serving import llama_server, needs_llama_server
 
 PROMPT: Final = [3 + 7 * i % 100 for i in range(300)]
 CONTEXTS: Final[list[tuple[list[str], dict[str, Any]]]] = [
@@ -48,7 +48,7 @@ def restored(http: httpx.Client, name: str) -> bool:
 
 @pytest.mark.stress
 @pytest.mark.timeout(3600)
-@pytest.mark.skipif(not LLAMA_SERVER, reason="KVDESK_LLAMA_SERVER is where a llama-server is")
+@needs_llama_server
 def test_it_would_restore_what_llama_server_restores(tmp_path: Path) -> None:
     """Four models in seven contexts each, and in the first also another model's file, three damaged ones, and the right
     one behind them: 48 cases."""

@@ -1,7 +1,7 @@
 """What is shown of a llama-server that is watched, beside the slot files that it saves at that moment; and what levels
 1 and 2 show beside a twin at level 3.
 
-KVDESK_LLAMA_SERVER=…/llama-server   where it is: an unmodified one, not here
+KVDESK_LLAMA_SERVER=…/llama-server   where it is (`serving`)
 KVDESK_WATCHED_REQUESTS=2000         of all contexts together (default 120)
 """
 
@@ -26,7 +26,7 @@ from kvdesk.engine_log.lines import read_lines
 from kvdesk.state_files.reading import open_file
 from tests.backends.local import tiny_models
 from tests.cache.models import write_model
-from tests.stress.test_llama_streams import LLAMA_SERVER, llama_server
+from tests.stress.serving import llama_server, needs_llama_server
 
 N_REQUESTS: Final = int(os.environ.get("KVDESK_WATCHED_REQUESTS", "120"))
 CONTEXTS: Final = {
@@ -45,7 +45,7 @@ WRITTEN_S: Final = 60.0
 pytestmark = [
     pytest.mark.stress,
     pytest.mark.timeout(7200),
-    pytest.mark.skipif(not LLAMA_SERVER, reason="KVDESK_LLAMA_SERVER is where a llama-server is"),
+    needs_llama_server,
 ]
 
 
