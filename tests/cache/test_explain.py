@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kvdesk.cache.reuse.explain import Cause, Facts, explain
 
-WORDS = {1: "Hello", 2: " world", 3: "!", 4: " there", 5: "He", 6: "llo", 7: "\n"}
+WORDS = {1: "Hello", 2: " world", 3: "!", 4: " there", 5: "He", 6: "llo", 7: "\n", 8: "\n\n"}
 
 
 def text(token: int) -> str:
@@ -40,6 +40,8 @@ def text(token: int) -> str:
         ([1, 2], [1, 4], Facts(evicted="window"), Cause.EVICTED, (1, 1, 1, 1)),
         ([3, 1, 2], [3, 5, 6, 2], Facts(), Cause.RETOKENIZED, (1, 3, 2, 1)),
         ([3, 1, 2], [3, 5, 6, 2], Facts(thinking=True), Cause.RETOKENIZED, (1, 3, 2, 1)),
+        ([3, 8, 1, 2], [3, 7, 1, 2], Facts(thinking=True), Cause.BLANKS, (1, 3, 3, 1)),
+        ([3, 8, 1, 2], [3, 7, 1, 2], Facts(), Cause.UNKNOWN, (1, 3, 3, 1)),
         ([1, 2], [1, 4], Facts(), Cause.UNKNOWN, (1, 1, 1, 1)),
     ],
 )

@@ -21,6 +21,7 @@ def said(cause: UsualCause | None) -> str:
         ("cc_entrypoint=cli; cch=a5145;You are", "cc_entrypoint=cli; cch=9ff01;You are", "Claude Code"),
         ("session_id: 3f2a9c0d1e4b", "session_id: 9b1c77aa02de", "identifier"),
         ("<think>\nWell", "The answer", "reasoning"),
+        ("Well.\n</think>\n\nYes", "Well.\n</think>\nYes", "blanks"),
         ('{"name": "read", "description": "x"}', '{"name": "write", "description": "y"}', "tools"),
         ("<think>\nWell", "<think>\nWell, then", ""),
         ("a plain text", "another plain text", ""),

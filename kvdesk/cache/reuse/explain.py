@@ -32,6 +32,7 @@ class Cause(StrEnum):
     REGENERATED = "regenerated"  # the prompt is a prefix of what was held: an answer is given anew
     RECURRENT = "recurrent state"  # the state cannot be cut, so all was computed again
     WINDOW = "window lost"  # the sliding window before the divergence was no longer in the cache
+    BLANKS = "other blank lines"  # the template writes those beside reasoning otherwise than the model did
     THINKING = "thinking removed"  # the template leaves out earlier reasoning
     EDITED = "edited"  # a message was changed
     TEMPLATE = "template"  # the template renders the same messages differently
@@ -136,6 +137,7 @@ def _cause(held: list[int], prompt: list[int], same: int, text: Text, facts: Fac
         (same == len(prompt), Cause.REGENERATED),
         (bool(facts.edited), Cause.EDITED),
         (_same_text(held[same:], prompt[same:], text), Cause.RETOKENIZED),  # reasoning that is kept, as other tokens
+        (facts.thinking and _same_text(held[same:], prompt[same:], text, blanks=False), Cause.BLANKS),
         (facts.thinking, Cause.THINKING),
         (bool(facts.template), Cause.TEMPLATE),
         (bool(facts.evicted), Cause.EVICTED),
@@ -143,10 +145,12 @@ def _cause(held: list[int], prompt: list[int], same: int, text: Text, facts: Fac
     return next((cause for applies, cause in cuts if applies), Cause.UNKNOWN)
 
 
-def _same_text(held: list[int], prompt: list[int], text: Text) -> bool:
-    """Whether the next tokens of both sides spell the same, as far as the shorter one goes."""
+def _same_text(held: list[int], prompt: list[int], text: Text, *, blanks: bool = True) -> bool:
+    """Whether the next tokens of both sides spell the same, as far as the shorter one goes. `blanks`: with these."""
     ours = "".join(text(token) for token in held[:_LOOK_AHEAD])
     theirs = "".join(text(token) for token in prompt[:_LOOK_AHEAD])
+    if not blanks:
+        ours, theirs = "".join(ours.split()), "".join(theirs.split())
     n = min(len(ours), len(theirs))
     return n > 1 and ours[:n] == theirs[:n]
 
@@ -174,6 +178,7 @@ def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
         Cause.REGENERATED: tr("The answer is given anew, and its prompt was held: {counts}"),
         Cause.RECURRENT: tr("This model's state cannot be cut, so it begins again: {counts}"),
         Cause.WINDOW: tr("The sliding window before the first new token was no longer in the cache: {counts}"),
+        Cause.BLANKS: tr("The template writes other blank lines beside reasoning than the model did: {counts}"),
         Cause.THINKING: tr("The template leaves out earlier reasoning, so the prompt is another: {counts}"),
         Cause.EDITED: tr("A message was changed ({edited}): {counts}"),
         Cause.TEMPLATE: tr("The template renders something else ({template}): {counts}"),

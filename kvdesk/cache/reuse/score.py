@@ -33,6 +33,7 @@ _LABELS: Final[dict[str, str]] = {
     UsualCause.NULL_FIELDS: marked("arguments of a call without null fields"),
     Cause.EDITED: marked("message changed"),
     Cause.THINKING: marked("earlier reasoning left out"),
+    Cause.BLANKS: marked("earlier answer with other blank lines"),
     Cause.RETOKENIZED: marked("same text, other tokens"),
     Cause.CHECKPOINT: marked("state restored from a checkpoint"),
     Cause.RECURRENT: marked("recurrent state that cannot be cut"),

@@ -66,7 +66,9 @@ _SENTENCES: Final = {
     ),
     UsualCause.DATE: marked("Usual cause: the system prompt contains the date or the time."),
     UsualCause.TOOLS: marked("Usual cause: the tools come in another order, or others come."),
-    UsualCause.BLANKS: marked("Usual cause: the program writes an earlier answer again, with other blanks or escapes."),
+    UsualCause.BLANKS: marked(
+        "Usual cause: the chat template, or the program, writes an earlier answer again, with other blanks or escapes."
+    ),
     UsualCause.CALL_IDS: marked("Usual cause: the program gives the calls of an earlier answer other ids."),
     UsualCause.FIELD_ORDER: marked(
         "Usual cause: the program writes the arguments of a call again, with their fields in another order."
@@ -123,7 +125,8 @@ def usual_cause(held: str, prompt: str) -> UsualCause | None:
         found, other = ([match[0] for match in pattern.finditer(text)] for text in (held, prompt))
         if cause in (UsualCause.TOOLS, UsualCause.REASONING):
             if found or other:
-                return cause
+                is_blanks = cause is UsualCause.REASONING and _begin_alike(_plain(held), _plain(prompt))
+                return UsualCause.BLANKS if is_blanks else cause
         elif found and other:
             return cause
     return None

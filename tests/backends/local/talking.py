@@ -6,6 +6,7 @@ Two layers of random weights take less than a millisecond a token. What it says 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,16 @@ INFILL = {"pre": 8, "suf": 9, "mid": 10}
 """Control tokens that the embedded model has for something else."""
 
 
-def write_talking(path: Path, like: Path, template: str | None = None) -> Path:
-    """Write the model to `path`, with all keys of the tokenizer of the file `like`, or another chat `template`."""
+def write_talking(
+    path: Path, like: Path, template: str | None = None, *, marks: Mapping[str, int] | None = None
+) -> Path:
+    """Write the model to `path`, with all keys of the tokenizer of the file `like`, or another chat `template`.
+    `marks`: more tokens, and their types.
+    """
     tokenizer = _tokenizer(like.read_bytes()[: 8 << 20])
+    for text, kind in (marks or {}).items():
+        _add(tokenizer, "tokens", struct.pack("<Q", len(text.encode())) + text.encode())
+        _add(tokenizer, "token_type", struct.pack("<i", kind))
     if template is not None:
         data = template.encode()
         tokenizer["tokenizer.chat_template"] = Raw(STRING, struct.pack("<Q", len(data)) + data)
@@ -78,6 +86,13 @@ def _tokenizer(data: bytes) -> dict[str, Raw]:
         if name.startswith("tokenizer."):
             found[name] = Raw(kind, data[start:at])
     return found
+
+
+def _add(tokenizer: dict[str, Raw], key: str, value: bytes) -> None:
+    """One more value at the end of an array."""
+    kind, data = tokenizer[f"tokenizer.ggml.{key}"]
+    of, n = struct.unpack_from("<IQ", data)
+    tokenizer[f"tokenizer.ggml.{key}"] = Raw(kind, struct.pack("<IQ", of, n + 1) + data[12:] + value)
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:

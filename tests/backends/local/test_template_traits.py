@@ -168,6 +168,21 @@ def test_an_answer_that_stands_as_it_was_written_keeps_its_tokens() -> None:
     assert found.text[first:last] == text
 
 
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("<think>\nWhy not.\n</think>\nYes.", "<think>\nWhy not.\n</think>\n"),
+        ("<think>\nWhy not.</think>\n\nYes.", "<think>\nWhy not."),
+        ("<think>Why not.\n</think>\n\nYes.", "<think>"),
+    ],
+)
+@pytest.mark.parametrize("fields", ["", '{"content": "Yes."}'])
+def test_an_answer_with_other_blank_lines_keeps_its_tokens_before_them(written: str, kept: str, fields: str) -> None:
+    found = _seen(FIELD, _user("Go?"), _answer(written, tokens=(1,), fields=fields), _user("Now?"))
+    assert found.text == _wanted(FIELD, {"content": "Yes.", "reasoning_content": "Why not."})
+    assert AnswerTokens(MessageId("a"), kept, is_whole=False) in found.segments
+
+
 def test_tokens_of_an_answer_whose_marks_were_left_out_do_not_stand_for_its_text() -> None:
     found = _seen(
         BESIDE_A_CALL, _user("Go?"), _answer("<|channel>thought\n<channel|>Yes.", tokens=(1, 2)), _user("Now?")

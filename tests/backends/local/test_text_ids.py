@@ -198,6 +198,28 @@ def test_blanks_stand_behind_the_templates_own_marks_as_llama_cpp_has_it(spm: Vo
     assert tokens == spm.tokenize(whole, add_special=True, parse_special=True)
 
 
+THINKS = (
+    "{% for m in messages %}#{{ m.role }}:{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n"
+    "{% endif %}{{ m.content }}{% endfor %}#assistant:"
+)
+
+
+@pytest.mark.parametrize(("behind", "is_whole"), [("\n\n", True), ("\n", False), ("\n\n\n", False), ("", False)])
+def test_reasoning_keeps_its_ids_where_the_template_writes_other_blank_lines(
+    spm: Vocab, behind: str, is_whole: bool
+) -> None:
+    thought = [spm.tokenize(char, add_special=False, parse_special=False)[-1] for char in "<think>\nhi\n</think>"]
+    said = spm.tokenize(f"a{behind}Yes.", add_special=False, parse_special=False)[2:]
+    found = answer(spm, [*thought, *said])
+    asked = prompt(spm, THINKS, message("user", "Go?"))
+    again = prompt(spm, THINKS, message("user", "Go?"), found, message("user", "Now?", "n"))
+    n = len(asked) + len(thought) + (len(said) if is_whole else 0)
+    assert again[:n] == [*asked, *found.tokens][:n]
+    assert written(spm, again).count("</think>\n\nYes.#user") == 1
+    others = spm.tokenize(spm.text(thought), add_special=False, parse_special=False)
+    assert len(others) < len(thought), "the tokenizer gives other ids"
+
+
 def test_an_answer_grows_together_with_a_blank_that_it_was_not_generated_behind(spm: Vocab) -> None:
     template = (
         "{% for m in messages %}{% if m.role == 'user' %}{{ 'U: ' + m.content + ' ' }}"

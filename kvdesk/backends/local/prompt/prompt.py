@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 
-from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.template_process import TemplateProcess
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
@@ -17,7 +16,7 @@ from kvdesk.backends.local.prompt.templates import (
     MODELS_OWN,
     Rendering,
 )
-from kvdesk.backends.local.prompt.text_ids import RenderingTokenizer, plain_tokens
+from kvdesk.backends.local.prompt.text_ids import RenderingTokenizer, ends_in, plain_tokens
 from kvdesk.call_format import CallFormat
 from kvdesk.errors import NO_TOKENIZER, PromptError
 from kvdesk.message import Message, MessageId
@@ -226,22 +225,13 @@ def ids_of_text(
     """Ids of an answer's text: those it was generated as; where a person has changed it, those before the change, and
     then those of the new text as a whole, from the first boundary that both have. () where no generated id stays.
     """
-    utf8, ends, at = Utf8Decoder(), [0], 0
-    for token in generated:
-        piece = utf8.decode(vocab.piece(token))
-        if not (0 <= token < vocab.n_tokens and text.startswith(piece, at)):
-            break
-        at += len(piece)
-        ends.append(-1 if utf8.pending else at)  # no boundary inside a character
-    else:
-        if at == len(text) or text[at:] == utf8.flush():  # the end of a character may be missing
+    ends = ends_in(vocab, generated, text)
+    if len(ends) > len(generated):
+        whole = vocab.text(generated)
+        if text in (whole, whole[: max(ends)]):  # the end of a character may be missing
             return generated
     new = text_tokens(vocab, text, marks)
-    utf8, at, starts = Utf8Decoder(), 0, {0: 0}
-    for i, token in enumerate(new):
-        at += len(utf8.decode(vocab.piece(token)))
-        if not utf8.pending:
-            starts.setdefault(at, i + 1)
+    starts = {end: i for i, end in reversed([*enumerate(ends_in(vocab, new, text))])}
     n = next((n for n in range(len(ends) - 1, 0, -1) if ends[n] > 0 and ends[n] in starts), 0)
     return (*generated[:n], *new[starts[ends[n]] :]) if n else ()
 

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.values import dataclass
 
 Render = Callable[[Sequence[str]], str]
@@ -35,13 +36,16 @@ class Span(NamedTuple):
     end: int
 
 
+_NOWHERE = Span(-1, -1)
+
+
 @dataclass(frozen=True, slots=True)
 class Marked:
     """A rendering and where its parts came from."""
 
     text: str
     typed_controls: tuple[Span, ...]  # must not be parsed as control tokens; in order, none overlap
-    whole_messages: tuple[tuple[Span, int], ...]  # where a message stands unchanged, and its index; in order
+    answers: tuple[tuple[Span, int], ...]  # where an answer, or its beginning, stands unchanged, its index; in order
     exact: bool  # the text is the plain rendering
     places: tuple[tuple[Span, int], ...] = ()  # where a message's text stands once, outer white space apart; its index
 
@@ -61,9 +65,9 @@ class ControlTexts:
     """Finds control tokens that are written out in a text."""
 
     def __init__(self, texts: frozenset[str]) -> None:
-        self._texts = texts - {""}
+        self.texts = texts - {""}
         self._lengths: dict[str, list[int]] = {}
-        for first, length in sorted({(text[0], len(text)) for text in self._texts}):
+        for first, length in sorted({(text[0], len(text)) for text in self.texts}):
             self._lengths.setdefault(first, []).append(length)
 
     def find(self, text: str) -> Iterator[Span]:
@@ -72,7 +76,7 @@ class ControlTexts:
             at = text.find(first)
             while at >= 0:
                 for length in lengths:
-                    if text[at : at + length] in self._texts and at + length <= len(text):
+                    if text[at : at + length] in self.texts and at + length <= len(text):
                         yield Span(at, at + length)
                 at = text.find(first, at + 1)
 
@@ -219,13 +223,13 @@ class TemplateSpanFinder:
             if found[0] in names:
                 edges.setdefault(names[found[0]], []).append(length)
         text = "".join([*pieces, marked[last:]])
-        whole = tuple(self._whole(text, edges))
+        answers = tuple(self._unchanged(text, edges))
         insides = [Span(*pair) for ends in edges.values() for pair in zip(ends[::2], ends[1::2], strict=False)]
-        typed = self._typed(text, cuts, insides, [span for span, _ in whole])
-        return Marked(text, tuple(typed), whole, text == plain, tuple(self._places(text, edges)))
+        typed = self._typed(text, cuts, insides, [span for span, _ in answers])
+        return Marked(text, tuple(typed), answers, text == plain, tuple(self._places(text, edges)))
 
-    def _typed(self, text: str, cuts: set[int], insides: list[Span], whole: list[Span]) -> Iterator[Span]:
-        """Control texts that the template did not write, outside the `whole` messages, in order; neighbours are one."""
+    def _typed(self, text: str, cuts: set[int], insides: list[Span], answers: list[Span]) -> Iterator[Span]:
+        """Control texts that the template did not write, outside `answers`, in order; neighbours are one."""
         inside, typed, own = bytearray(len(text)), bytearray(len(text)), []
         for span in insides:
             _fill(inside, span, 1)
@@ -235,7 +239,7 @@ class TemplateSpanFinder:
                 _fill(typed, span, 1)
             else:
                 own.append(span)
-        for span in own + whole:
+        for span in own + answers:
             _fill(typed, span, 0)
         start = typed.find(1)
         while start >= 0:
@@ -244,46 +248,60 @@ class TemplateSpanFinder:
             yield Span(start, end)
             start = typed.find(1, end)
 
-    def _whole(self, text: str, edges: dict[int, list[int]]) -> Iterator[tuple[Span, int]]:
-        """Answers that stand in the text once, as they are."""
+    def _unchanged(self, text: str, edges: dict[int, list[int]]) -> Iterator[tuple[Span, int]]:
+        """Answers that stand in the text once, as they are; of those with reasoning of which the template writes the
+        rest otherwise, such as with other blank lines, the beginning.
+        """
         last = 0
-        for ends, message in sorted((ends, message) for message, ends in edges.items() if message in self._answers):
+        for start, message in sorted((self._start(text, edges, message), message) for message in self._answers):
+            if start < last:
+                continue
             split = self._splits.get(message)
-            span = self._span_of(ends) if split is None else self._span_of_split(edges, split)
             whole = self._texts[message] if split is None else split.whole
-            if span is not None and span.start >= last and text[span.start : span.end] == whole:
+            span = self._common(text, start, whole)
+            if span.end - start >= (len(whole) if split is None else 1):
                 yield span, message
                 last = span.end
 
-    @staticmethod
-    def _span_of(ends: list[int]) -> Span | None:
-        return Span(*ends) if len(ends) == 2 else None
+    def _common(self, text: str, start: int, whole: str) -> Span:
+        """What the text has from `start` on of an answer, no part of a control text."""
+        end = start + common_prefix(text[start : start + len(whole)], whole)
+        if end < start + len(whole):
+            longest = max(map(len, self._controls.texts), default=0)
+            low = max(0, end - longest)
+            near = (Span(low + span.start, low + span.end) for span in self._controls.find(text[low : end + longest]))
+            end = min((span.start for span in near if span.start < end < span.end), default=end)
+        return Span(start, end)
 
-    def _span_of_split(self, edges: dict[int, list[int]], split: SplitText) -> Span | None:
-        """Where both parts of an answer stand once with its own marks around them."""
-        thought, said = edges.get(split.thought, []), edges.get(split.answer, [])
-        start = thought[0] - split.start if len(thought) == 2 else -1
-        span = Span(start, start + len(split.whole))
-        is_whole = start >= 0 and len(said) in (0, 2) and all(thought[1] <= end <= span.end for end in said)
-        return span if is_whole else None
+    def _start(self, text: str, edges: dict[int, list[int]], message: int) -> int:
+        """Where a message begins, one with reasoning by that; less than 0 where it does not stand once."""
+        split = self._splits.get(message)
+        ends = edges.get(message if split is None else split.thought, [])
+        if len(ends) != 2:
+            return -1
+        if split is None:
+            return ends[0]
+        mark, before = split.whole[: split.start].rstrip(), text[: ends[0]].rstrip()
+        return len(before) - len(mark) if mark and before.endswith(mark) else ends[0] - split.start
 
     def _places(self, text: str, edges: dict[int, list[int]]) -> Iterator[tuple[Span, int]]:
         """Messages that stand in the text once, in order; none overlap."""
         last = 0
-        for ends, message in sorted((ends, message) for message, ends in edges.items()):
-            if message in self._thoughts:
-                continue
-            split = self._splits.get(message)
-            span = None if split is None else self._span_of_split(edges, split)
-            is_whole = split is not None and span is not None and text[span.start : span.end] == split.whole
-            if span is not None and is_whole and span.start >= last:
+        messages = {*edges, *self._splits} - self._thoughts
+        for span, message in sorted((self._place(text, edges, message), message) for message in messages):
+            if span.start >= last:
                 yield span, message
                 last = span.end
-            elif len(ends) == 2 and ends[0] >= last:
-                low, high = self._edges(message)
-                if text[ends[0] : ends[1]] == self._texts[message][low:high]:
-                    yield Span(*ends), message
-                    last = ends[1]
+
+    def _place(self, text: str, edges: dict[int, list[int]], message: int) -> Span:
+        """Where a message stands, one with reasoning as a whole or without that; `_NOWHERE` where it is changed."""
+        split, ends = self._splits.get(message), edges.get(message, [])
+        start = self._start(text, edges, message)
+        if split is not None and start >= 0 and text.startswith(split.whole, start):
+            return Span(start, start + len(split.whole))
+        low, high = self._edges(message)
+        is_there = len(ends) == 2 and text[ends[0] : ends[1]] == self._texts[message][low:high]
+        return Span(*ends) if is_there else _NOWHERE
 
 
 def _fill(flags: bytearray, span: Span, value: int) -> None:

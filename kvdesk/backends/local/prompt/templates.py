@@ -74,10 +74,11 @@ class UserText(msgspec.Struct, frozen=True, tag=True):
 
 
 class AnswerTokens(msgspec.Struct, frozen=True, tag=True):
-    """Insert the token ids this answer was generated as; `text` is how they read."""
+    """Insert the token ids this answer was generated as; `text` is how they read. Not `is_whole`: of the first ids."""
 
     message_id: MessageId
     text: str
+    is_whole: bool = True
 
 
 Segment = TemplateText | UserText | AnswerTokens
@@ -234,7 +235,6 @@ class ChatTemplate:
         own = [replace(m, fields="") if m.tokens and m.fields and m.role == "assistant" else m for m in messages]
         if own != [*messages]:
             yield own, ""
-            messages = [replace(m, tokens=()) if m.tokens and m.fields else m for m in messages]
         yield messages, ""
         completed: list[Message] = []
         for message in messages:
@@ -427,7 +427,10 @@ def _replaced(value: Any, strings: Mapping[str, str]) -> Any:
 
 
 def _segments(marked: Marked, messages: Sequence[Message]) -> Iterator[Segment]:
-    answers = {span: AnswerTokens(messages[i].id, messages[i].text) for span, i in marked.whole_messages}
+    answers = {}
+    for span, i in marked.answers:
+        text = marked.text[span.start : span.end]
+        answers[span] = AnswerTokens(messages[i].id, text, is_whole=text == messages[i].text)
     at = 0
     for span in sorted([*answers, *marked.typed_controls]):
         if span.start > at:

@@ -9,7 +9,8 @@ SentencePiece vocabularies put a blank before a text. It belongs to the beginnin
 llama.cpp has it, and nowhere else.
 
 A generated answer keeps its ids, which the cache has. Where a template puts other white space before an earlier answer
-than before the next one, it no longer stands where it was generated: its beginning grows together with that.
+than before the next one, it no longer stands where it was generated: its beginning grows together with that. Where it
+writes an answer's end otherwise, such as with other blank lines, the ids before that stay.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ _END_OF_WORD = re.compile(r"(?<=[^\W\d_])(?=[\W\d_])")
 _WHITE = " \t\n\v\f\r"  # isspace() in llama.cpp
 _BEGINNING = 16
 """Ids of an answer that may grow together with the text before it."""
+_GROWS = 100
+"""Characters behind an answer that may grow together with its end."""
 _MOST_KNOWN = 200_000
 """Characters of all parts whose ids are remembered: a request has those of the one before it. The oldest go first."""
 _PART_CHARACTERS = 100  # that a part counts beside its own
@@ -119,15 +122,22 @@ class RenderingTokenizer:
     def _parts(self, segments: Sequence[Segment], answers: Mapping[MessageId, Sequence[int]]) -> Iterator[_Part]:
         begin = _white_at_end(segments[-1].text) if segments and isinstance(segments[-1], TemplateText) else None
         before = ""
-        for segment in segments:
+        for i, segment in enumerate(segments):
             text = segment.text
             if isinstance(segment, AnswerTokens):
                 ids = answers[segment.message_id]
+                rest = ""
+                if not segment.is_whole:
+                    ids = ids[: self._n_unchanged(ids, text, self._plain_beginning(segments[i + 1 :]))]
+                    rest = text[len(self._vocab.text(ids)) :]
                 n = self._n_grown(before, ids) if before and begin not in (None, _white_at_end(before)) else 0
                 lead = self._vocab.text(ids[:n])
                 if lead:
                     yield _Part(len(lead), lead)
-                yield _Part(len(text) - len(lead), ids=ids[n:])
+                if len(ids) > n:
+                    yield _Part(len(text) - len(lead) - len(rest), ids=ids[n:])
+                if rest:
+                    yield _Part(len(rest), rest)
                 before = ""
                 continue
             at = 0
@@ -155,6 +165,29 @@ class RenderingTokenizer:
                 return n
             rest -= len(vocab.piece(token))
         return len(first)
+
+    def _n_unchanged(self, ids: Sequence[int], text: str, behind: str) -> int:
+        """How many of an answer's ids read as `text` begins, up to a boundary that they and the text as a whole have.
+        `behind`: what follows it.
+        """
+        vocab = self._vocab
+        ends = ends_in(vocab, ids, text)
+        first = max((i + 1 for i in range(len(ends) - 1) if ids[i] in vocab.control_ids), default=0)
+        rest = text[ends[first] :] + behind
+        both = ends_in(vocab, plain_tokens(vocab, rest, is_behind=True), rest)
+        return next(n for n in range(len(ends) - 1, first - 1, -1) if ends[n] >= 0 and ends[n] - ends[first] in both)
+
+    def _plain_beginning(self, segments: Sequence[Segment]) -> str:
+        """The text of these up to the first mark, as far as it can grow together with a text before it."""
+        found = ""
+        for segment in segments:
+            marks = self._own_marks(segment.text) if isinstance(segment, TemplateText) else []
+            if isinstance(segment, AnswerTokens) or len(found) > _GROWS:
+                break
+            found += segment.text[: marks[0].start] if marks else segment.text
+            if marks:
+                break
+        return found[:_GROWS]
 
     def _own_marks(self, text: str) -> list[Span]:
         """The marks in a template's text, as llama.cpp finds them: the longest first."""
@@ -192,6 +225,20 @@ def plain_tokens(vocab: Vocab, text: str, *, is_behind: bool) -> list[int]:
         if not new:  # the unknown token, for characters that the vocabulary does not have
             return tokens
         cuts |= new
+
+
+def ends_in(vocab: Vocab, tokens: Sequence[int], text: str) -> list[int]:
+    """Where each of the tokens that the text begins with ends in it, behind a 0 for its beginning; -1 inside a
+    character.
+    """
+    utf8, at, ends = Utf8Decoder(), 0, [0]
+    for token in tokens:
+        piece = utf8.decode(vocab.piece(token))
+        if not (0 <= token < vocab.n_tokens and text.startswith(piece, at)):
+            break
+        at += len(piece)
+        ends.append(-1 if utf8.pending else at)
+    return ends
 
 
 def _cut(text: str, span: Span) -> int:
