@@ -19,13 +19,15 @@ SIZES = (*[1] * 8, 8, 16)
 
 
 def rows_alike(ctx: Any, n_vocab: int) -> bool:
-    """Read the same tokens together and in batches of `SIZES` into an empty context, and compare all bits.
+    """Read the same tokens together, and in batches of `SIZES` with the last one alone, into an empty context, and
+    compare all bits: K and V are rounded, so it is logits that tell of a token alone.
 
     The context is empty afterwards. True also where llama.cpp cannot decode them: then nothing is read at all.
     """
     memory, n_ubatch = lib.llama_get_memory(ctx), int(lib.llama_n_ubatch(ctx))
     tokens = tuple(i % n_vocab for i in range(1, sum(SIZES) + 1))[: max(2, n_ubatch)]
-    cuts = [0, *(end for end in itertools.accumulate(SIZES) if end < len(tokens)), len(tokens)]
+    last = len(tokens) - 1
+    cuts = [0, *(end for end in itertools.accumulate(SIZES) if end < last), last, len(tokens)]
     parts = [Batch.of(0, a, tokens[a:b], "last") for a, b in itertools.pairwise(cuts)]
     buffer = BatchBuffer(len(tokens), 1)
     try:
