@@ -1,12 +1,12 @@
 """What the next batch holds, over all running turns: tokens of answers and chunks of prompts take turns.
 
 An answer must visibly go on while another conversation reads a long prompt, and the prompt must not take much longer
-for it. So the chunk is halved when the last one took longer than the gap allows and doubled when it took less than
-half of that, and after it come as many steps without prompt as the answer needs for its speed; after one of a job, for
-which nobody waits, as many as take as long. A chunk below `TILE` tokens goes along with the answers' tokens, since a
-batch costs a pass over the weights, however small. A larger one has a batch of its own: there one more token costs as
-much as a step. Pure: no queue, no clock; it is told how long a batch took. (docs/reading-beside.md has the
-measurements.)
+for it. A chunk below `TILE` tokens goes along with the answers' tokens, since a batch costs a pass over the weights,
+however small: it is as large as the gap allows. A larger one has a batch of its own, since one more token costs as much
+as a step there: it is halved when the last one took longer than the gap and doubled when it took less than half of it.
+After a chunk come as many steps without prompt as the answer needs for its speed; after one of a job, for which nobody
+waits, as many as take as long. Pure: no queue, no clock; it is told how long a batch took. (docs/reading-beside.md has
+the measurements.)
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ AIM = 1 / SCATTER
 class Want:
     """A running turn. n_prefill: tokens of its prompt that are not in the cache, 0 when it decodes one token a step.
 
-    waited_ms: since it last had a token in a batch; the longest waiting come first when not all fit. is_job: nobody
-    waits for an answer to it.
+    waited_ms: since it last had a token in a batch; of answers the longest waiting come first when not all fit. is_job:
+    nobody waits for an answer to it.
     """
 
     seq_id: int
@@ -46,7 +46,7 @@ class Share:
 class ChunkSize:
     """Tokens of the next chunk, and steps after it, from what the last batches took.
 
-    n_tokens  a power of two, at most n_batch
+    n_tokens  from `TILE` on a power of two, at most n_batch
     block     as `Context.block`: no chunk has fewer tokens
     """
 
@@ -85,8 +85,8 @@ class ChunkSize:
         self._steps_ms += ms
 
     def prompt_took(self, n_tokens: int, ms: float) -> None:
-        """A batch of a prompt that nobody waited beside: what a token costs."""
-        if n_tokens < TILE:
+        """A batch of a prompt that nobody waited beside: what a token costs, while no chunk has told it."""
+        if n_tokens < TILE or self._taken:
             return
         fits = int(n_tokens * (AIM * self.longest_ms - self._step_ms) / ms)
         n = TILE if fits >= TILE / MOST_GAPS else 1 << max(self._least, fits).bit_length() - 1
@@ -95,7 +95,7 @@ class ChunkSize:
     def chunk_took(self, n_tokens: int, ms: float, *, along: bool) -> None:
         """A chunk beside answers. along: their tokens were in the same batch."""
         self._chunk_ms, self._along, self._steps_ms = ms, along, 0.0
-        if n_tokens != self.n_tokens:
+        if n_tokens != self.n_tokens and ms <= self.longest_ms:
             return  # the rest of a prompt
         self._taken[n_tokens] = ms
         whole_ms, half_ms = (self._taken.get(n) for n in (TILE, TILE // 2))
@@ -103,11 +103,15 @@ class ChunkSize:
         keeps_tile = is_dearer and whole_ms is not None and whole_ms < MOST_GAPS * self.longest_ms
         if keeps_tile and n_tokens == TILE // 2:
             self.n_tokens = TILE
-        elif ms + self._step_ms > (1.0 if n_tokens == TILE else AIM) * self.longest_ms:
+        elif n_tokens >= TILE and ms + self._step_ms > (1.0 if n_tokens == TILE else AIM) * self.longest_ms:
             if n_tokens > self._least and not (keeps_tile and n_tokens == TILE):
                 self.n_tokens = n_tokens // 2
-        elif 2 * ms + self._step_ms < AIM * self.longest_ms:
+        elif n_tokens >= TILE // 2 and 2 * ms + self._step_ms < AIM * self.longest_ms:
             self.n_tokens = min(2 * n_tokens, self._most)
+        elif n_tokens < TILE:
+            fits = int(n_tokens * AIM * self.longest_ms / ms)
+            n = min(max(fits, n_tokens // 2, self._least), 2 * n_tokens)
+            self.n_tokens = min(n, TILE // 2, self._most)
 
 
 def compose(
@@ -115,17 +119,20 @@ def compose(
 ) -> tuple[Share, ...]:
     """The next batch for these turns, none of which is left out for good.
 
+    wants      prompts in the order in which they came
     n_decoded  batches since the last one with tokens of a prompt
     together   False where the engine cannot have several sequences in one batch; then answers and prompts have theirs
-               one after another, and jobs come last
+               one after another
 
-    Prompts and jobs share a chunk evenly; what a short one leaves goes to the others, so it is read without waiting
-    for a long one.
+    Half of a chunk is for the prompt that came first, the rest for those that have the fewest tokens left; a job gets
+    what prompts leave.
     """
-    waiting = sorted(wants, key=lambda want: (want.is_job, -want.waited_ms, want.seq_id))
     most_ones = n_batch if together else 1
-    prompts = [want for want in waiting if want.n_prefill][: None if together else 1]
-    answers = tuple(Share(want.seq_id, 1) for want in waiting if not want.n_prefill)
+    prompts = sorted((want for want in wants if want.n_prefill), key=lambda want: want.is_job)[
+        : None if together else 1
+    ]
+    waiting = sorted((want for want in wants if not want.n_prefill), key=lambda want: (-want.waited_ms, want.seq_id))
+    answers = tuple(Share(want.seq_id, 1) for want in waiting)
     ones = answers[:most_ones]
     n_left = sum(want.n_prefill for want in prompts)
     if not prompts:
@@ -135,6 +142,8 @@ def compose(
     n = min(chunk.n_tokens, n_batch, n_left)
     if n >= TILE and chunk.block == 1:
         n = n_left % TILE or n  # the odd tokens first: over many cells they may cost as much as three times as many
+    elif n_left <= SCATTER * n:
+        n = min(n_left, n_batch)  # a few more are cheaper than a batch of their own
     along = together and n < TILE and n_batch > len(ones)
     if along:
         n = min(n, n_batch - len(ones))
@@ -148,15 +157,14 @@ def compose(
 
 
 def _split(prompts: Sequence[Want], n_tokens: int) -> tuple[Share, ...]:
-    """Share out `n_tokens` evenly, nobody more than it has; the longest waiting get the odd ones."""
-    parts = {want.seq_id: 0 for want in prompts}
-    open_ones = list(prompts)
-    while n_tokens and open_ones:
-        each = max(1, n_tokens // len(open_ones))
-        for want in tuple(open_ones):
-            n = min(each, want.n_prefill - parts[want.seq_id], n_tokens)
-            parts[want.seq_id] += n
-            n_tokens -= n
-            if parts[want.seq_id] == want.n_prefill:
-                open_ones.remove(want)
+    """Share out `n_tokens`, nobody more than it has: a short prompt does not wait for a long one, which is read as well
+    however many short ones come.
+    """
+    first = prompts[0]
+    parts = {first.seq_id: min(first.n_prefill, (n_tokens + 1) // 2)}
+    n_tokens -= parts[first.seq_id]
+    for want in sorted(prompts, key=lambda want: (want.is_job, want.n_prefill - parts.get(want.seq_id, 0))):
+        n_before = parts.get(want.seq_id, 0)
+        parts[want.seq_id] = n_before + min(n_tokens, want.n_prefill - n_before)
+        n_tokens -= parts[want.seq_id] - n_before
     return tuple(Share(seq_id, n) for seq_id, n in parts.items() if n)

@@ -48,11 +48,11 @@ MOST_GAPS = _tuned("MOST_GAPS", 2.5, "longest gaps",
     "A whole tile may take so long where half of it takes as long: a prompt in halves would take twice its time.",
     _BESIDE + ", 1 B parameters")
 SCATTER = _tuned("SCATTER", 1.25, "times",
-    "A batch takes up to so many times what the last one took. A chunk aims at the gap over this; a prompt is called "
-    "slow or quick beyond it.", _BESIDE)
+    "A batch takes up to so many times what the last one took. A chunk aims at the gap over this, and takes so "
+    "many times its tokens where a prompt ends with them; a prompt is called slow or quick beyond it.", _BESIDE)
 LEAST_CHUNK = _tuned("LEAST_CHUNK", 4, "tokens",
-    "Of a prompt or a job beside answers: each batch is a pass over the weights, however small, so a chunk is doubled "
-    "from here on until it takes half of the gap.", "simulated 8 B parameters (tests/policies/test_batching.py)")
+    "Of a prompt or a job beside answers: each batch is a pass over the weights, however small, so a chunk grows "
+    "from here on until it takes the gap.", "simulated 8 B parameters (tests/policies/test_batching.py)")
 PROGRESS_MS = _tuned("PROGRESS_MS", 500.0, "ms",
     "Whole ubatches of a prompt are read at once for so long: then progress is reported.",
     "a person's patience; not measured")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.policies.batching import ChunkSize, Share, Want, compose
+from kvdesk.policies.batching import AIM, ChunkSize, Share, Want, compose
 from kvdesk.policies.tuned import LEAST_TOK_S, LONGEST_GAP_MS, TILE
 
 Machine = Callable[[int, float], float]
@@ -212,11 +212,12 @@ def test_a_job_takes_half_of_the_time_and_ends() -> None:
     assert jobs_ms - longest <= answers_ms <= jobs_ms + longest
 
 
-def test_a_prompt_shares_its_chunks_with_a_job() -> None:
-    shares = compose([Want(0, 100), Want(1, 100, is_job=True)], ChunkSize(), 64)
-    assert shares == (Share(0, 32), Share(1, 32))
-    wants = [Want(0, 100, is_job=True), Want(1, 100)]
-    assert compose(wants, ChunkSize(), 64, together=False) == (Share(1, 64),), "the prompt first"
+@pytest.mark.parametrize("together", [True, False])
+def test_a_job_gets_what_prompts_leave(together: bool) -> None:
+    wants = [Want(0, 100, is_job=True), Want(1, 50)]
+    assert compose(wants, ChunkSize(), 64, together=together)[0] == Share(1, 50)
+    assert compose(wants, ChunkSize(), 64)[1:] == (Share(0, 14),)
+    assert compose(wants[:1], ChunkSize(), 64) == (Share(0, 64),)
 
 
 def test_a_chunk_is_halved_and_doubled_by_what_the_last_one_took() -> None:
@@ -224,12 +225,57 @@ def test_a_chunk_is_halved_and_doubled_by_what_the_last_one_took() -> None:
     assert chunk.n_tokens == TILE
     chunk.chunk_took(TILE, 500.0, along=False)
     assert chunk.n_tokens == TILE // 2
-    chunk.chunk_took(TILE // 2, 250.0, along=True)
+    chunk.chunk_took(TILE // 2, 200.0, along=True)
     assert chunk.n_tokens == TILE // 2
     chunk.chunk_took(20, 100.0, along=True)
     assert chunk.n_tokens == TILE // 2, "the rest of a prompt tells nothing"
     chunk.chunk_took(TILE // 2, 100.0, along=True)
     assert chunk.n_tokens == TILE
+
+
+def test_a_small_chunk_has_as_many_tokens_as_the_gap_allows() -> None:
+    chunk, sizes = ChunkSize(), []
+    chunk.step_took(40.0)
+    for _ in range(8):
+        sizes.append(chunk.n_tokens)
+        chunk.chunk_took(chunk.n_tokens, 33 + 9 * (chunk.n_tokens + 1), along=True)
+    assert sizes[:3] == [4, 8, 16]
+    assert 33 + 9 * (sizes[-1] + 1) == pytest.approx(AIM * LONGEST_GAP_MS, abs=9)
+    assert sizes[-1] == sizes[-2]
+
+
+def test_even_the_rest_of_a_prompt_tells_that_it_took_too_long() -> None:
+    chunk = known(small)
+    assert chunk.n_tokens == TILE
+    chunk.chunk_took(54, 440.0, along=True)
+    assert chunk.n_tokens == TILE // 2
+
+
+def test_a_few_tokens_more_have_no_batch_of_their_own() -> None:
+    chunk = known(small)
+    chunk.chunk_took(TILE, 500.0, along=False)
+    assert chunk.n_tokens == 32
+    assert compose([Want(0, 0), Want(1, 40)], chunk, 512, 9) == (Share(0, 1), Share(1, 40))
+    assert compose([Want(0, 0), Want(1, 41)], chunk, 512, 9) == (Share(0, 1), Share(1, 32))
+
+
+def test_the_first_of_several_prompts_is_read_first_and_a_short_one_beside_it() -> None:
+    chunk = known(small)
+    chunk.chunk_took(TILE, 500.0, along=False)
+    alike = [Want(0, 0), *(Want(seq, 40) for seq in (5, 3, 4))]
+    assert compose(alike, chunk, 512, 9) == (Share(0, 1), Share(5, 32))
+    short = [Want(0, 0), Want(3, 1000), Want(4, 500), Want(5, 10)]
+    assert compose(short, chunk, 512, 9) == (Share(0, 1), Share(3, 16), Share(5, 10), Share(4, 6))
+
+
+def test_no_prompt_waits_for_ever() -> None:
+    """A new short one comes with each batch, and the long one is read in twice as many batches as alone."""
+    left, n_batches = 1024, 0
+    while left:
+        wants = [Want(1, left), Want(2 + n_batches, 300)]
+        left -= sum(share.n_tokens for share in compose(wants, known(small), 256) if share.seq_id == 1)
+        n_batches += 1
+    assert n_batches <= 2 * 1024 / 256
 
 
 def test_a_half_that_costs_as_much_is_given_up() -> None:

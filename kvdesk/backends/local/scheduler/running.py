@@ -342,7 +342,7 @@ class Running:
         n_read = sum(len(part.tokens) for _, part in batch.parts if not part.output[0] or len(part.tokens) > 1)
         if not n_read:
             self._chunk.step_took(ms)
-        elif all(request.prefilling for request in self._requests):
+        elif not any(request.n_new and not request.prefilling for request in self._requests):
             self._chunk.prompt_took(n_read, ms)
         else:
             self._chunk.chunk_took(n_read, ms, along=n_read < sum(len(part.tokens) for _, part in batch.parts))
