@@ -1,0 +1,127 @@
+"""What programs do with a server, by the name of their library: tools, structured output and reasoning settings. Run by
+`test_clients` with the Python that has the libraries: URL NAME. It ends with an error where one fails.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from pydantic import BaseModel
+
+QUESTION = "Use the tool: how is the weather in Rome?"
+ABOUT = "Ann is 31 years old. Give her name and age."
+KEY = "none"
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "Weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+
+
+class Person(BaseModel):
+    """Somebody."""
+
+    name: str
+    age: int
+
+
+def with_openai(url: str) -> None:
+    openai: Any = import_module("openai")
+
+    client = openai.OpenAI(base_url=url, api_key=KEY, timeout=600, max_retries=0)
+    asked = [{"role": "user", "content": QUESTION}]
+    called = client.chat.completions.create(
+        model="m", messages=asked, tools=[WEATHER], tool_choice="required", max_tokens=100, reasoning_effort="low"
+    )
+    (call,) = called.choices[0].message.tool_calls[:1]
+    assert call.function.name == "weather"
+    told = {"role": "tool", "tool_call_id": call.id, "content": "sunny"}
+    again = [*asked, called.choices[0].message, told]
+    said = client.chat.completions.create(model="m", messages=again, tools=[WEATHER], tool_choice="none", max_tokens=30)
+    assert said.choices[0].message.content
+    parsed = client.chat.completions.parse(
+        model="m", messages=[{"role": "user", "content": ABOUT}], response_format=Person, max_tokens=60
+    )
+    assert parsed.choices[0].message.parsed.name
+
+
+def with_instructor(url: str) -> None:
+    instructor: Any = import_module("instructor")
+    openai: Any = import_module("openai")
+
+    for mode in (instructor.Mode.TOOLS, instructor.Mode.JSON, instructor.Mode.JSON_SCHEMA):
+        client = instructor.from_openai(openai.OpenAI(base_url=url, api_key=KEY, timeout=600), mode=mode)
+        messages = [{"role": "user", "content": ABOUT}]
+        found = client.chat.completions.create(
+            model="m", messages=messages, response_model=Person, max_tokens=100, max_retries=0
+        )
+        assert isinstance(found, Person), mode
+
+
+def with_langchain_openai(url: str) -> None:
+    tool: Any = import_module("langchain_core.tools").tool
+    chat: Any = import_module("langchain_openai").ChatOpenAI
+
+    @tool
+    def weather(city: str) -> str:
+        """Weather of a city."""
+        return f"sunny in {city}"
+
+    model = chat(base_url=url, api_key=KEY, model="m", max_tokens=100, timeout=600, reasoning_effort="low")
+    assert model.bind_tools([weather], tool_choice="any").invoke(QUESTION).tool_calls[0]["name"] == "weather"
+    for method in ("function_calling", "json_schema"):
+        assert isinstance(model.with_structured_output(Person, method=method).invoke(ABOUT), Person), method
+
+
+def with_pydantic_ai(url: str) -> None:
+    agent: Any = import_module("pydantic_ai").Agent
+    chat_model: Any = import_module("pydantic_ai.models.openai").OpenAIChatModel
+    provider: Any = import_module("pydantic_ai.providers.openai").OpenAIProvider
+
+    model = chat_model("m", provider=provider(base_url=url, api_key=KEY))
+    settings = {"max_tokens": 100, "timeout": 600}
+    assert agent(model, output_type=Person, model_settings=settings).run_sync(ABOUT).output.name
+
+
+def with_litellm(url: str) -> None:
+    litellm: Any = import_module("litellm")
+
+    litellm.drop_params = True
+    called = litellm.completion(
+        model="hosted_vllm/m",
+        api_base=url,
+        api_key=KEY,
+        messages=[{"role": "user", "content": QUESTION}],
+        tools=[WEATHER],
+        tool_choice="required",
+        reasoning_effort="low",
+        max_tokens=100,
+    )
+    assert called.choices[0].message.tool_calls[0].function.name == "weather"
+
+
+def with_llm(url: str) -> None:
+    chat: Any = import_module("llm.default_plugins.openai_models").Chat
+
+    model = chat("kvdesk", model_name="m", api_base=url)
+    model.key = KEY
+    assert '"age"' in model.prompt(ABOUT, schema=Person, stream=False).text()
+
+
+CLIENTS: dict[str, Callable[[str], None]] = {
+    "openai": with_openai,
+    "instructor": with_instructor,
+    "langchain-openai": with_langchain_openai,
+    "pydantic-ai": with_pydantic_ai,
+    "litellm": with_litellm,
+    "llm": with_llm,
+}
+
+if __name__ == "__main__":
+    CLIENTS[sys.argv[2]](sys.argv[1])
