@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ from kvdesk.library import preflight
 from tests.backends.local.talking import write_talking
 from tests.tiers import mark_tiers
 
-# Settings made by tests have one thread, for the same reason.
+# Settings made by tests have one thread, since tests run side by side.
 psutil.cpu_count = lambda logical=True: 1  # noqa: ARG005 - the name is psutil's
 
 BUDGET_S, TRIAL = self_check.BUDGET_S, preflight._try
@@ -36,6 +37,14 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+IN_MEMORY, ROOM_BYTES = Path("/dev/shm"), 4 * 2**30
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests that run side by side write into memory where there is room: else each database waits for the disk."""
+    if config.getoption("numprocesses", None) and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

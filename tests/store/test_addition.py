@@ -159,7 +159,7 @@ def test_a_home_of_before_has_nothing_to_hide(path: Path) -> None:
         assert store.leftover() is None
 
 
-@hypothesis.settings(max_examples=10)
+@hypothesis.settings(max_examples=4)
 @given(several())
 def test_every_field_comes_back(there: list[Conversation]) -> None:
     with closing(Store(Path(":memory:"))) as store:
