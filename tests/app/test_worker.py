@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.app.worker import Worker
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.scheduler.running import Running
-from kvdesk.chat import ConversationId, Message, MessageId, new_conversation_id, new_message_id
+from kvdesk.chat import ConversationId, MessageId
 from kvdesk.host import subscription
 from kvdesk.host.host import MOST_DEATHS
 from kvdesk.protocol.cache import CacheView, ContextReady, Watch
@@ -30,6 +30,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.messages import Event, SubscriptionDropped
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling
+from tests.backends.heard import ask
 from tests.backends.scripted import ScriptedBackend
 
 E = TypeVar("E", bound=Event)
@@ -60,9 +61,7 @@ def heard(qtbot: QtBot) -> Iterator[Heard]:
 
 
 def generate(text: str) -> Generate:
-    conversation = new_conversation_id()
-    question = Message(new_message_id(), conversation, None, "user", text)
-    return Generate(conversation, new_message_id(), (question,), Sampling(temperature=0.0, max_tokens=8))
+    return ask(text, Sampling(temperature=0.0, max_tokens=8))
 
 
 def test_after_the_loop_died_the_model_is_loaded_again_and_what_waited_is_answered(

@@ -9,13 +9,13 @@ import pytest
 
 from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.backends.switch import Maker, Switch
-from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import Forget, UsePolicy, Watch
-from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import LoadModel, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.model import Endpoint, LocalFile, ModelInfo, ModelSource
-from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+from kvdesk.settings import CachePolicy, ContextSettings
+from tests.backends.heard import ask
 from tests.backends.scripted import ScriptedBackend
 
 FILE = LoadModel(LocalFile(Path("/models/scripted.gguf")), ContextSettings())
@@ -100,12 +100,6 @@ def rig() -> Rig:
     return Rig()
 
 
-def ask(conversation: ConversationId | None = None) -> Generate:
-    conversation = conversation or new_conversation_id()
-    question = Message(new_message_id(), conversation, None, "user", "one two three")
-    return Generate(conversation, new_message_id(), (question,), Sampling())
-
-
 def test_nothing_is_made_before_it_is_needed_and_what_was_said_is_told_then(rig: Rig) -> None:
     policy = UsePolicy(CachePolicy(n_keep=3))
     for command in (policy, Watch(True)):
@@ -119,7 +113,7 @@ def test_nothing_is_made_before_it_is_needed_and_what_was_said_is_told_then(rig:
 
 def test_a_file_stays_open_until_the_server_answers(rig: Rig) -> None:
     rig.switch.handle(FILE)
-    command = ask()
+    command = ask("one two three")
     rig.switch.handle(command)
     rig.switch.handle(SERVER)
     rig.switch.step()
@@ -130,7 +124,7 @@ def test_a_file_stays_open_until_the_server_answers(rig: Rig) -> None:
     assert isinstance(ended, TurnEnded)
     assert (ended.answer, ended.note) == (command.answer, "Another model was opened.")
     assert [type(event) for event in rig.events[-2:]] == [TurnEnded, ModelLoaded]
-    later = ask()
+    later = ask("one two three")
     rig.switch.handle(later)
     assert rig.servers[0].handled == [SERVER, later]
 
@@ -156,7 +150,7 @@ def test_a_server_that_cannot_be_reached_costs_nothing(rig: Rig, how: str) -> No
     assert isinstance(failed, CommandFailed)
     assert (failed.command, failed.sentence) == (SERVER, "No." if how == "says so" else "injected")
     assert not rig.switch.busy
-    command = ask()
+    command = ask("one two three")
     rig.switch.handle(command)
     while rig.switch.busy:
         rig.switch.step()
@@ -184,7 +178,7 @@ def test_it_waits_only_where_all_wait(rig: Rig) -> None:
     assert rig.switch.waits
     rig.switch.handle(FILE)
     rig.switch.handle(SERVER)
-    rig.switch.handle(ask())  # the file's engine computes, and the server is waited for
+    rig.switch.handle(ask("one two three"))  # the file's engine computes, and the server is waited for
     assert not rig.switch.waits
 
 
@@ -197,7 +191,7 @@ def test_after_a_death_all_that_is_needed_is_asked_of_the_next_one(rig: Rig) -> 
 
 def test_closing_closes_both(rig: Rig) -> None:
     rig.switch.handle(FILE)
-    command = ask()
+    command = ask("one two three")
     rig.switch.handle(command)
     rig.switch.handle(SERVER)
     rig.switch.close()

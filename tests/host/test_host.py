@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from kvdesk.backends.base import Emit
-from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
+from kvdesk.chat import MessageId, new_conversation_id
 from kvdesk.host import known, subscription
 from kvdesk.host.host import MOST_DEATHS, Host
 from kvdesk.host.joining import join
@@ -33,17 +33,12 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event, SubscriptionDropped
 from kvdesk.protocol.model import LocalFile
-from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.settings import ContextSettings
+from tests.backends.heard import ask
 from tests.backends.scripted import ScriptedBackend
 
 E = TypeVar("E", bound=Event)
 MODEL = LoadModel(LocalFile(Path("/models/scripted.gguf")), ContextSettings())
-
-
-def asked(text: str) -> Generate:
-    conversation = new_conversation_id()
-    question = Message(new_message_id(), conversation, None, "user", text)
-    return Generate(conversation, new_message_id(), (question,), Sampling())
 
 
 def of(events: Sequence[Event], kind: type[E]) -> list[E]:
@@ -96,7 +91,7 @@ def test_subscribers_at_different_paces_get_the_same_and_take_nothing_from_each_
     at_once: list[Event] = []
     eager = host.subscribe(lambda: at_once.extend(eager.take()))
     lazy = host.subscribe(nothing)
-    first, second = asked("one two three"), asked("four five six seven")
+    first, second = ask("one two three"), ask("four five six seven")
     for command in (first, second):
         host.submit(command)
     host.run_until_idle()
@@ -148,7 +143,7 @@ def test_features_that_change_are_told_before_what_comes_with_them() -> None:
 def test_it_is_told_once_until_the_events_are_taken(stepped: Stepped) -> None:
     told: list[int] = []
     subscribed = stepped.host.subscribe(lambda: told.append(1))
-    stepped.begin(asked("a b c"), 2)
+    stepped.begin(ask("a b c"), 2)
     assert len(told) == 1
     assert len(subscribed.take()) == 3
     assert stepped.backend is not None
@@ -167,7 +162,7 @@ def test_a_subscriber_that_fails_costs_the_others_nothing_and_is_asked_again(
             raise ZeroDivisionError("injected")
 
     failing, other = stepped.host.subscribe(fails_at_first), stepped.host.subscribe(nothing)
-    command = asked("a b c d")
+    command = ask("a b c d")
     stepped.host.submit(command)
     stepped.host.run_until_idle()
     assert text_of(other.take(), command) == text_of(failing.take(), command) == "You said: a b c d"
@@ -179,7 +174,7 @@ def test_text_is_joined_for_a_slow_subscriber_and_what_ends_something_stays() ->
     words = " ".join(f"w{n}" for n in range(3 * MOST_EVENTS))
     stepped = Stepped(lambda _: words)
     slow = stepped.host.subscribe(nothing)
-    first, second = asked("x"), asked("y")
+    first, second = ask("x"), ask("y")
     for command in (first, second):
         stepped.host.submit(command)
     stepped.host.run_until_idle()
@@ -195,7 +190,7 @@ def test_text_is_joined_for_a_slow_subscriber_and_what_ends_something_stays() ->
 
 
 def test_of_views_and_samples_the_latest_stays_in_its_place() -> None:
-    a, b = asked("a"), asked("b")
+    a, b = ask("a"), ask("b")
 
     def delta(command: Generate, text: str) -> TextDelta:
         return TextDelta(command.conversation, command.answer, text, (1,))
@@ -216,7 +211,7 @@ def test_of_views_and_samples_the_latest_stays_in_its_place() -> None:
 
 
 def test_who_begins_in_the_middle_is_told_what_is_known(stepped: Stepped) -> None:
-    before, running = asked("one two"), asked("three four five")
+    before, running = ask("one two"), ask("three four five")
     stepped.host.submit(before)
     stepped.host.run_until_idle()
     stepped.begin(running, 3)
@@ -238,7 +233,7 @@ def test_who_was_dropped_begins_anew_and_has_the_same_text(monkeypatch: pytest.M
     stepped = Stepped()
     other = stepped.host.subscribe(nothing)
     slow = stepped.host.subscribe(nothing)
-    running, meanwhile, later = asked("a b c d e"), asked("short"), asked("still there?")
+    running, meanwhile, later = ask("a b c d e"), ask("short"), ask("still there?")
     stepped.begin(running, n_words)
     events = slow.take()
     for _ in range(3 * MOST_EVENTS):
@@ -263,7 +258,7 @@ def test_who_was_dropped_begins_anew_and_has_the_same_text(monkeypatch: pytest.M
 def test_a_subscription_that_is_closed_gets_nothing(stepped: Stepped) -> None:
     closed = stepped.host.subscribe(nothing)
     closed.close()
-    stepped.host.submit(asked("hello"))
+    stepped.host.submit(ask("hello"))
     stepped.host.run_until_idle()
     assert closed.take() == []
     assert stepped.host._subscriptions == ()
@@ -301,7 +296,7 @@ class Forgets(ScriptedBackend):
 def test_a_stop_reaches_an_answer_whose_command_still_waits_and_none_that_is_asked_later() -> None:
     host = Host(Forgets)
     heard = host.subscribe(nothing)
-    command = asked("How are you?")
+    command = ask("How are you?")
     states = []
     for waits in (False, True, False):
         host.submit(command)
@@ -323,7 +318,7 @@ def test_after_a_death_another_back_end_goes_on() -> None:
 
     host = Host(make)
     heard = host.subscribe(nothing)
-    dies, lives = asked("die"), asked("live")
+    dies, lives = ask("die"), ask("live")
     for command in (MODEL, dies):
         host.submit(command)
     host.run_until_idle()
@@ -344,7 +339,7 @@ def test_one_that_dies_again_and_again_is_left_alone() -> None:
     heard = host.subscribe(nothing)
     host.submit(MODEL)
     for _ in range(MOST_DEATHS + 1):
-        host.submit(asked("die"))
+        host.submit(ask("die"))
         host.run_until_idle()
     events = heard.take()
     assert len(of(events, EngineRestarted)) == MOST_DEATHS - 1
@@ -366,7 +361,7 @@ def running() -> Iterator[Host]:
 
 def test_on_a_thread_of_its_own_every_subscriber_is_served(running: Host) -> None:
     n, words = 4, " ".join(f"w{i}" for i in range(400))
-    commands = [asked(words) for _ in range(3)]
+    commands = [ask(words) for _ in range(3)]
     got: list[list[Event]] = [[] for _ in range(n)]
     ready = [threading.Event() for _ in range(n)]
     subscriptions: list[Subscription] = [running.subscribe(event.set) for event in ready]
@@ -399,7 +394,7 @@ def test_stop_reaches_an_answer_that_is_written(running: Host) -> None:
             ended.set()
 
     subscribed = running.subscribe(hear)
-    command = asked("w " * 100_000)
+    command = ask("w " * 100_000)
     running.submit(command)
     assert ended.wait(timeout=10)
     assert of(heard, TurnEnded)[0].state == "stopped"

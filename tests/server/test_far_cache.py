@@ -30,7 +30,6 @@ from kvdesk.protocol.chat import (
     LoadModel,
     LogLine,
     ModelLoaded,
-    TextDelta,
     TurnEnded,
 )
 from kvdesk.protocol.features import Feature
@@ -53,50 +52,28 @@ from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.values import replace
 from kvdesk.viewmodel.readout import verification_line
+from tests.backends.heard import WAIT_S, Heard, ask
 from tests.server.conftest import INSPECT, KEY, Running
 
-WAIT_S = 60.0
 WORDS = ("gulls", "sea", "cliff", "egg", "storm", "rock", "north", "wind")
 
 
-class Window:
+class Window(Heard):
     """What another kvdesk hears over TCP."""
 
     def __init__(self, running: Running, key: Callable[[], str]) -> None:
-        self.events: list[Event] = []
-        self._changed = threading.Condition()
-        self.host = Host(lambda emit: OpenAIBackend(emit, lambda _url: key()))
-        self._subscription = self.host.subscribe(self._take)
-        self._thread = threading.Thread(target=self.host.run)
-        self._thread.start()
+        super().__init__(lambda emit: OpenAIBackend(emit, lambda _url: key()))
         self._load = LoadModel(Endpoint(running.root, "", "first"), ContextSettings())
         self.connect()
 
     def connect(self) -> None:
         """As a person does by the dialog, also again."""
-        self.host.submit(self._load)
+        self.send(self._load)
         self.wait(lambda: self.of(ModelLoaded) or self.of(CommandFailed))
-
-    def _take(self) -> None:
-        with self._changed:
-            self.events += self._subscription.take()
-            self._changed.notify_all()
-
-    def of(self, kind: type[Event]) -> list[Event]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    def wait(self, so: Callable[[], object]) -> None:
-        with self._changed:
-            assert self._changed.wait_for(so, timeout=WAIT_S), self.events[-3:]
 
     @property
     def view(self) -> CacheView | None:
         return next((event for event in reversed(self.events) if isinstance(event, CacheView)), None)
-
-    def close(self) -> None:
-        self.host.shut_down()
-        self._thread.join(timeout=20)
-        assert not self._thread.is_alive()
 
 
 @pytest.fixture
@@ -166,9 +143,7 @@ class Choice:
             text = " ".join(
                 rng.choices(["gulls", "sea", "cliff", "egg", "storm", "rock", "north", "wind"], k=rng.randint(1, 12))
             )
-            question = Message(new_message_id(), chat, None, "user", text)
-            sampling = Sampling(temperature=0.0, max_tokens=rng.randint(1, 3))
-            return Generate(chat, new_message_id(), (question,), sampling)
+            return ask(text, Sampling(temperature=0.0, max_tokens=rng.randint(1, 3)), chat)
         seq, p0 = rng.choice(used), rng.randint(0, 30)
         match kind:
             case "rm":
@@ -218,7 +193,7 @@ def follow(running: Running, window: Window, n: int, seed: int) -> None:
 
 def test_its_map_is_that_of_the_first_after_60_operations(running: Running, window: Window) -> None:
     follow(running, window, 60, seed=1)
-    window.host.submit(TakeRecording())
+    window.send(TakeRecording())
     window.wait(lambda: window.of(RecordingTaken))
     taken = window.of(RecordingTaken)[0]
     assert isinstance(taken, RecordingTaken)
@@ -244,11 +219,10 @@ def test_a_chat_goes_on_there_and_its_second_turn_is_in_the_cache(window: Window
     for text in ("Where do puffins live?", "And gulls?"):
         messages.append(Message(new_message_id(), conversation, None, "user", text))
         command = Generate(conversation, new_message_id(), tuple(messages), Sampling(temperature=0.0, max_tokens=12))
-        window.host.submit(command)
-        window.wait(lambda command=command: any(e.answer == command.answer for e in window.of(TurnEnded)))  # type: ignore[misc]
-        ended = next(e for e in window.of(TurnEnded) if isinstance(e, TurnEnded) and e.answer == command.answer)
+        window.send(command)
+        ended = window.ended(command)
         assert ended.state == "complete", ended.note
-        said = "".join(e.text for e in window.events if isinstance(e, TextDelta) and e.answer == command.answer)
+        said = window.text(command)
         messages.append(Message(command.answer, conversation, None, "assistant", said))
     assert ended.stats.reused_tokens > 30, "all before, cached on the other side"
     assert window.view is not None
@@ -277,7 +251,7 @@ def test_a_key_that_may_not_look_chats_only(running: Running) -> None:
         loaded = window.of(ModelLoaded)[0]
         assert isinstance(loaded, ModelLoaded)
         assert loaded.model.name.endswith(" on first")
-        window.host.submit(TakeRecording())
+        window.send(TakeRecording())
         window.wait(lambda: window.of(CommandFailed))
         assert not window.of(CacheView)
         assert not window.of(ContextReady)

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from kvdesk.backends.local.cache_manager.cache import Cache
-from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
+from kvdesk.chat import MessageId
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import VerifyConversation
 from kvdesk.protocol.chat import Generate, LoadModel, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import Sampling
+from tests.backends.heard import ask
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_overflow import TOLD
 from tests.backends.local.test_turns import GREEDY, LONG, of
@@ -24,9 +25,7 @@ TOO_LONG_BESIDE = "Now this. " + TOLD * 4  # it fits into 256 cells, but not bes
 
 
 def asked(text: str, n_tokens: int = 8) -> Generate:
-    conversation = new_conversation_id()
-    question = Message(new_message_id(), conversation, None, "user", text)
-    return Generate(conversation, new_message_id(), (question,), Sampling(temperature=0.0, max_tokens=n_tokens))
+    return ask(text, Sampling(temperature=0.0, max_tokens=n_tokens))
 
 
 def ends(headless: HeadlessEngine) -> dict[MessageId, TurnEnded]:

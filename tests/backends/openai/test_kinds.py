@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,13 +19,6 @@ from kvdesk.protocol.servers import ServerKind, is_readable_on_the_way, server_u
 from tests.backends.openai.scripted_server import ScriptedServer
 
 VLLM = {"publisher": "zmq", "endpoint": "tcp://*:7000", "replay_endpoint": None, "topic": "", "buffer_steps": 10_000}
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    server = ScriptedServer()
-    yield server
-    server.close()
 
 
 def asked(server: ScriptedServer, key: str = "") -> Asked:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,102 +13,51 @@ from kvdesk.backends.openai import backend as openai_backend
 from kvdesk.backends.openai import client
 from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.backends.openai.requests import PARAMETERS, body_of
-from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.chat import Message, new_message_id
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache
 from kvdesk.protocol.chat import (
     CloseConversation,
     ContextUse,
-    Generate,
     LoadModel,
     ModelLoaded,
     PrefillProgress,
-    TextDelta,
-    TurnEnded,
     TurnStarted,
 )
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.model import Endpoint
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.values import replace
+from tests.backends.heard import Heard, ask
 from tests.backends.openai.scripted_server import DONE, ScriptedServer, chunk, event
 
-E = TypeVar("E", bound=Event)
 
+class Connected(Heard):
+    """A host with a connection."""
 
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    server = ScriptedServer()
-    yield server
-    server.close()
-
-
-class Heard:
-    """A host with a connection, on a thread of its own."""
-
-    def __init__(self, key: str = "") -> None:
-        self.events: list[Event] = []
-        self._changed = threading.Condition()
-        self.backend: OpenAIBackend
-        self._key = key
-        self.host = Host(self._make)
-        self._subscription = self.host.subscribe(self._take)
-        self._thread = threading.Thread(target=self.host.run)
-        self._thread.start()
+    def __init__(self) -> None:
+        self.key = ""
+        super().__init__(self._make)
 
     def _make(self, emit: Emit) -> OpenAIBackend:
-        self.backend = OpenAIBackend(emit, lambda _url: self._key)
+        self.backend = OpenAIBackend(emit, lambda _url: self.key)
         return self.backend
-
-    def _take(self) -> None:
-        with self._changed:
-            self.events += self._subscription.take()
-            self._changed.notify_all()
-
-    def of(self, kind: type[E]) -> list[E]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    def send(self, *commands: Command) -> None:
-        for command in commands:
-            self.host.submit(command)
-
-    def wait(self, so: Callable[[], object]) -> None:
-        with self._changed:
-            assert self._changed.wait_for(so, timeout=20), self.events[-5:]
 
     def connect(self, server: ScriptedServer, model: str = "", name: str = "box") -> ModelLoaded:
         self.send(LoadModel(Endpoint(server.url, model, name), ContextSettings()))
         self.wait(lambda: self.of(ModelLoaded) or self.of(CommandFailed))
         return self.of(ModelLoaded)[-1]
 
-    def ended(self, command: Generate) -> TurnEnded:
-        self.wait(lambda: any(e.answer == command.answer for e in self.of(TurnEnded)))
-        return next(e for e in self.of(TurnEnded) if e.answer == command.answer)
-
-    def text(self, command: Generate) -> str:
-        return "".join(e.text for e in self.of(TextDelta) if e.answer == command.answer)
-
-    def close(self) -> None:
-        self.host.shut_down()
-        self._thread.join(timeout=20)
-        assert not self._thread.is_alive()
-
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
-    heard = Heard()
+def heard() -> Iterator[Connected]:
+    heard = Connected()
     yield heard
     heard.close()
 
 
-def ask(text: str = "Where do puffins live?", sampling: Sampling | None = None) -> Generate:
-    conversation = new_conversation_id()
-    question = Message(new_message_id(), conversation, None, "user", text)
-    return Generate(conversation, new_message_id(), (question,), sampling or Sampling(max_tokens=50))
-
-
-def test_an_answer_streams_with_its_numbers(heard: Heard, server: ScriptedServer) -> None:
+def test_an_answer_streams_with_its_numbers(heard: Connected, server: ScriptedServer) -> None:
     usage = {"prompt_tokens": 30, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 20}}
     timings = {"prompt_per_second": 500.0, "predicted_per_second": 40.0}
     server.says(
@@ -136,7 +84,7 @@ def test_an_answer_streams_with_its_numbers(heard: Heard, server: ScriptedServer
     assert "top_k" not in body, "what OpenAI's protocol has not is not sent to a server that may refuse it"
 
 
-def test_what_an_answer_takes_of_the_context_is_told_with_its_name(heard: Heard, server: ScriptedServer) -> None:
+def test_what_an_answer_takes_of_the_context_is_told_with_its_name(heard: Connected, server: ScriptedServer) -> None:
     """Several answers to one question may be written: only that of the shown one counts."""
     server.answers["/v1/models"] = {"data": [{"id": "tiny", "owned_by": "vllm", "max_model_len": 4096}]}
     usage = {"prompt_tokens": 30, "completion_tokens": 3}
@@ -148,9 +96,9 @@ def test_what_an_answer_takes_of_the_context_is_told_with_its_name(heard: Heard,
     assert heard.of(ContextUse) == [ContextUse(command.conversation, 33, 33, 4096, last=command.answer)]
 
 
-def test_a_key_is_sent_and_a_wrong_one_is_said(heard: Heard, server: ScriptedServer) -> None:
+def test_a_key_is_sent_and_a_wrong_one_is_said(heard: Connected, server: ScriptedServer) -> None:
     server.answers["/v1/models"] = lambda _: (401, {"Content-Type": "application/json"}, iter([b'{"error": "no"}']))
-    heard._key = "sk-wrong"
+    heard.key = "sk-wrong"
     heard.send(LoadModel(Endpoint(server.url, "", "box"), ContextSettings()))
     heard.wait(lambda: heard.of(CommandFailed))
     assert heard.of(CommandFailed)[0].sentence == "box: The server refuses the key (401)."
@@ -176,7 +124,7 @@ def test_a_keyring_that_hangs_does_not_keep_it_from_closing(server: ScriptedServ
     over.set()
 
 
-def test_a_dead_server_is_said_and_the_one_before_stays(heard: Heard, server: ScriptedServer) -> None:
+def test_a_dead_server_is_said_and_the_one_before_stays(heard: Connected, server: ScriptedServer) -> None:
     server.says(chunk("yes", "stop"), DONE)
     heard.connect(server)
     heard.send(LoadModel(Endpoint("http://127.0.0.1:9", "", "gone"), ContextSettings()))
@@ -187,7 +135,7 @@ def test_a_dead_server_is_said_and_the_one_before_stays(heard: Heard, server: Sc
     assert heard.ended(command).state == "complete"
 
 
-def test_a_model_that_is_not_there_is_said(heard: Heard, server: ScriptedServer) -> None:
+def test_a_model_that_is_not_there_is_said(heard: Connected, server: ScriptedServer) -> None:
     heard.send(LoadModel(Endpoint(server.url, "huge", "box"), ContextSettings()))
     heard.wait(lambda: heard.of(CommandFailed))
     assert heard.of(CommandFailed)[0].sentence == "box: The server has no model huge; it has tiny."
@@ -213,7 +161,7 @@ BAD: list[tuple[str, tuple[bytes | None, ...], dict[str, str | int], str, str]] 
 
 @pytest.mark.parametrize(("what", "pieces", "how", "text", "said"), BAD, ids=[row[0] for row in BAD])
 def test_what_goes_wrong_is_one_sentence_and_the_text_stays(
-    heard: Heard, server: ScriptedServer, what: str, pieces: tuple[bytes], how: dict[str, str], text: str, said: str
+    heard: Connected, server: ScriptedServer, what: str, pieces: tuple[bytes], how: dict[str, str], text: str, said: str
 ) -> None:
     assert what
     server.says(*pieces, **how)  # type: ignore[arg-type]
@@ -231,7 +179,7 @@ def test_what_goes_wrong_is_one_sentence_and_the_text_stays(
 
 
 def test_a_server_that_is_silent_is_given_up(
-    heard: Heard, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    heard: Connected, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "SILENT_S", 0.2)
     server.says(chunk("On "), None)
@@ -242,7 +190,7 @@ def test_a_server_that_is_silent_is_given_up(
     assert (ended.state, ended.note) == ("interrupted", "The server has said nothing for 0.2 seconds.")
 
 
-def test_stop_frees_the_connection_at_once_and_keeps_the_text(heard: Heard, server: ScriptedServer) -> None:
+def test_stop_frees_the_connection_at_once_and_keeps_the_text(heard: Connected, server: ScriptedServer) -> None:
     server.says(chunk("On "), None)
     heard.connect(server)
     command, at_once = ask(), ask()
@@ -257,7 +205,7 @@ def test_stop_frees_the_connection_at_once_and_keeps_the_text(heard: Heard, serv
 
 
 def test_closing_ends_what_runs(server: ScriptedServer) -> None:
-    heard = Heard()
+    heard = Connected()
     server.says(chunk("On "), None)
     heard.connect(server)
     command = ask()
@@ -277,7 +225,7 @@ def test_closing_ends_what_runs(server: ScriptedServer) -> None:
     ],
 )
 def test_an_answer_is_continued_and_not_told_twice(
-    heard: Heard, server: ScriptedServer, more: tuple[str, ...], text: str
+    heard: Connected, server: ScriptedServer, more: tuple[str, ...], text: str
 ) -> None:
     """Servers that know no continuing begin anew: what they repeat is left out."""
     server.says(*map(chunk, more), chunk("", "stop"), DONE)
@@ -292,7 +240,7 @@ def test_an_answer_is_continued_and_not_told_twice(
     assert server.asked[0]["messages"][-1] == {"role": "assistant", "content": "By the sea"}
 
 
-def test_reasoning_in_a_field_of_its_own_is_marked_and_not_sent_back(heard: Heard, server: ScriptedServer) -> None:
+def test_reasoning_in_a_field_of_its_own_is_marked_and_not_sent_back(heard: Connected, server: ScriptedServer) -> None:
     thought = event({"choices": [{"delta": {"reasoning_content": "Birds…"}}]})
     server.says(thought, chunk("On cliffs.", "stop"), DONE)
     heard.connect(server)
@@ -306,7 +254,7 @@ def test_reasoning_in_a_field_of_its_own_is_marked_and_not_sent_back(heard: Hear
     assert body["messages"][-1] == {"role": "assistant", "content": "On cliffs."}
 
 
-def test_a_content_that_is_a_list_of_parts_is_text_and_reasoning(heard: Heard, server: ScriptedServer) -> None:
+def test_a_content_that_is_a_list_of_parts_is_text_and_reasoning(heard: Connected, server: ScriptedServer) -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Birds…"}]}
     parts = event({"choices": [{"delta": {"content": [thought, {"type": "text", "text": "On "}]}}]})
     server.says(parts, chunk("cliffs.", "stop"), DONE)
@@ -317,7 +265,7 @@ def test_a_content_that_is_a_list_of_parts_is_text_and_reasoning(heard: Heard, s
     assert heard.text(command) == "<think>\nBirds…\n</think>\n\nOn cliffs."
 
 
-def test_progress_of_a_prompt_and_the_end_at_a_limit(heard: Heard, server: ScriptedServer) -> None:
+def test_progress_of_a_prompt_and_the_end_at_a_limit(heard: Connected, server: ScriptedServer) -> None:
     progress = {"total": 100, "cache": 20, "processed": 60, "time_ms": 400}
     server.says(
         event({"choices": [{"delta": {"role": "assistant", "content": None}}], "prompt_progress": progress}),
@@ -332,7 +280,7 @@ def test_progress_of_a_prompt_and_the_end_at_a_limit(heard: Heard, server: Scrip
     assert (told.done, told.total, told.tok_s) == (60, 100, 100.0)
 
 
-def test_a_server_that_does_not_stream_is_understood(heard: Heard, server: ScriptedServer) -> None:
+def test_a_server_that_does_not_stream_is_understood(heard: Connected, server: ScriptedServer) -> None:
     whole = b'{"choices": [{"message": {"content": "On cliffs."}, "finish_reason": "stop"}]}'
     server.says(whole, kind="application/json")
     heard.connect(server)
@@ -342,7 +290,9 @@ def test_a_server_that_does_not_stream_is_understood(heard: Heard, server: Scrip
     assert heard.text(command) == "On cliffs."
 
 
-def test_text_that_never_ends_is_ended(heard: Heard, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_that_never_ends_is_ended(
+    heard: Connected, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(answers, "MOST_TEXT", 50)
     server.says(*(chunk("x" * 20) for _ in range(5)))
     heard.connect(server)
@@ -353,14 +303,14 @@ def test_text_that_never_ends_is_ended(heard: Heard, server: ScriptedServer, mon
     assert len(heard.text(command)) == 40
 
 
-def test_what_only_a_local_engine_does_is_said(heard: Heard, server: ScriptedServer) -> None:
+def test_what_only_a_local_engine_does_is_said(heard: Connected, server: ScriptedServer) -> None:
     heard.connect(server)
     heard.send(AuditCache())
     heard.wait(lambda: heard.of(CommandFailed))
     assert heard.of(CommandFailed)[0].sentence == "The cache of this engine cannot be audited."
 
 
-def test_without_a_server_an_answer_fails_with_a_sentence(heard: Heard) -> None:
+def test_without_a_server_an_answer_fails_with_a_sentence(heard: Connected) -> None:
     command = ask()
     heard.send(command)
     assert (heard.ended(command).state, heard.ended(command).note) == ("failed", "No server is connected.")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import psutil
 import pytest
@@ -18,9 +16,8 @@ from kvdesk import paths, translation
 from kvdesk.backends.base import Emit
 from kvdesk.backends.process import backend as process_backend
 from kvdesk.backends.process.backend import ProcessBackend
-from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessEngine
-from kvdesk.host.host import MOST_DEATHS, Host
+from kvdesk.host.host import MOST_DEATHS
 from kvdesk.protocol import wire
 from kvdesk.protocol.cache import CacheView, ContextReady, RebuildContext, RecordingTaken, TakeRecording, Watch
 from kvdesk.protocol.chat import (
@@ -36,10 +33,10 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling
+from tests.backends.heard import Heard, ask
 from tests.backends.local.talking import trust
 
 TINY = ContextSettings(n_ctx=4096, n_threads=1, n_threads_batch=1)
-E = TypeVar("E", bound=Event)
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 
 
@@ -50,57 +47,29 @@ def model(talking_file: Path) -> LocalFile:
 
 
 def generate(text: str, max_tokens: int = 8) -> Generate:
-    conversation = new_conversation_id()
-    question = Message(new_message_id(), conversation, None, "user", text)
-    return Generate(conversation, new_message_id(), (question,), Sampling(temperature=0.0, max_tokens=max_tokens))
+    return ask(text, Sampling(temperature=0.0, max_tokens=max_tokens))
 
 
-class Heard:
-    """A host on a thread of its own, and all that it has said."""
+class InProcesses(Heard):
+    """Each back end in a process of its own, which ends with it."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
         self.backends: list[ProcessBackend] = []
-        self._changed = threading.Condition()
-        self.host = Host(self._make)
-        self._subscription = self.host.subscribe(self._take)
-        self._thread = threading.Thread(target=self.host.run)
-        self._thread.start()
+        super().__init__(self._make)
 
     def _make(self, emit: Emit) -> ProcessBackend:
         self.backends.append(ProcessBackend(emit))
         return self.backends[-1]
 
-    def _take(self) -> None:
-        with self._changed:
-            self.events += self._subscription.take()
-            self._changed.notify_all()
-
-    def of(self, kind: type[E]) -> list[E]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    def send(self, *commands: Command) -> None:
-        for command in commands:
-            self.host.submit(command)
-
-    def wait(self, so: Callable[[], object]) -> None:
-        with self._changed:
-            assert self._changed.wait_for(so, timeout=60), self.events[-5:]
-
-    def text(self, command: Generate) -> str:
-        return "".join(event.text for event in self.of(TextDelta) if event.answer == command.answer)
-
     def close(self) -> None:
-        self.host.shut_down()
-        self._thread.join(timeout=20)
-        assert not self._thread.is_alive()
+        super().close()
         for backend in self.backends:
             assert not psutil.pid_exists(backend.pid), "an orphan"
 
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
-    heard = Heard()
+def heard() -> Iterator[InProcesses]:
+    heard = InProcesses()
     yield heard
     heard.close()
 
@@ -138,7 +107,7 @@ def test_it_says_what_the_engine_in_this_process_says(model: LocalFile) -> None:
 
 
 @posix
-def test_a_kill_costs_a_reload_and_not_the_text(heard: Heard, model: LocalFile) -> None:
+def test_a_kill_costs_a_reload_and_not_the_text(heard: InProcesses, model: LocalFile) -> None:
     first, second, later = generate("Count to a thousand.", 4000), generate("And gulls?"), generate("Thanks")
     heard.send(Watch(True), LoadModel(model, TINY), first)
     heard.wait(lambda: heard.text(first))
@@ -168,7 +137,7 @@ def test_a_kill_costs_a_reload_and_not_the_text(heard: Heard, model: LocalFile) 
 
 
 @posix
-def test_one_that_is_killed_again_and_again_is_left_alone(heard: Heard) -> None:
+def test_one_that_is_killed_again_and_again_is_left_alone(heard: InProcesses) -> None:
     for n in range(1, MOST_DEATHS + 1):
         heard.wait(lambda n=n: len(heard.backends) == n)  # type: ignore[misc]
         os.kill(heard.backends[-1].pid, signal.SIGKILL)
@@ -176,7 +145,7 @@ def test_one_that_is_killed_again_and_again_is_left_alone(heard: Heard) -> None:
     assert len(heard.of(EngineDied)) == 1
 
 
-def test_it_is_stopped_speaks_another_language_and_closes(heard: Heard, model: LocalFile) -> None:
+def test_it_is_stopped_speaks_another_language_and_closes(heard: InProcesses, model: LocalFile) -> None:
     command = generate("Count to a thousand.", 4000)
     heard.send(LoadModel(model, TINY), command)
     heard.wait(lambda: heard.text(command))
@@ -210,7 +179,7 @@ def test_it_is_stopped_speaks_another_language_and_closes(heard: Heard, model: L
 
 @posix
 def test_an_abort_at_a_load_is_said_and_the_model_before_is_loaded_again(
-    heard: Heard, model: LocalFile, monkeypatch: pytest.MonkeyPatch
+    heard: InProcesses, model: LocalFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard.send(LoadModel(model, TINY))
     heard.wait(lambda: heard.of(ContextReady))
@@ -242,7 +211,7 @@ def test_what_is_no_frame_ends_it_with_a_word(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(
         process_backend, "child_command", lambda *_: [sys.executable, "-c", "print('hello ' * 100, flush=True)"]
     )
-    heard = Heard()
+    heard = InProcesses()
     try:
         heard.wait(lambda: heard.of(EngineDied))
         assert "more than" in heard.of(EngineDied)[0].detail
@@ -252,7 +221,7 @@ def test_what_is_no_frame_ends_it_with_a_word(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_child_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_backend, "child_command", lambda *_: ["/nowhere/kvdesk"])
-    heard = Heard()
+    heard = InProcesses()
     try:
         heard.wait(lambda: heard.of(EngineDied))
         assert "could not be started" in heard.of(EngineDied)[0].detail
