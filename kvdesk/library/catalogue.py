@@ -43,7 +43,6 @@ class ModelFacts:
     n_ctx_train: int = 0
     n_layer: int = 0
     bytes_a_token: int = 0
-    has_template: bool = False
     licence: str = ""
     problem: str = ""
     name_in_file: str = ""
@@ -85,7 +84,6 @@ def facts_of(found: FoundModel) -> ModelFacts:
         n_ctx_train=hyper.n_ctx_train,
         n_layer=len(hyper.layers),
         bytes_a_token=_bytes_a_token(header, tensors),
-        has_template=bool(header.chat_template),
         licence=header.text("general.license") or header.text("general.license.name"),
     )
 

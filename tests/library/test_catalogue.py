@@ -27,7 +27,6 @@ def embedded() -> FoundModel:
 def test_a_header_tells_what_a_person_asks(embedded: FoundModel) -> None:
     facts = facts_of(embedded)
     assert (facts.architecture, facts.quantization, facts.n_ctx_train, facts.n_layer) == ("llama", "Q4_1", 8192, 30)
-    assert facts.has_template
     assert facts.licence == "apache-2.0"
     assert facts.problem == ""
     assert 134e6 < facts.n_params < 136e6

@@ -22,11 +22,10 @@ Lines = Callable[[Iterable[Conversation], int], Iterator[str]]
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """One format. `has_all`: branches, tokens, statistics, parameters; else the branch that is shown."""
+    """One format. JSON has all: branches, tokens, statistics, parameters; the others have the branch that is shown."""
 
     name: str
     ending: str
-    has_all: bool
     lines: Lines
 
 
@@ -36,9 +35,9 @@ def _markdown(conversations: Iterable[Conversation], _exported_ms: int) -> Itera
         yield ("\n" if number else "") + as_markdown(conversation, branch)
 
 
-JSON: Final = ExportFormat("JSON", ".json", True, json_file.lines)
-MARKDOWN: Final = ExportFormat("Markdown", ".md", False, _markdown)
-HTML: Final = ExportFormat("HTML", ".html", False, html_file.lines)
+JSON: Final = ExportFormat("JSON", ".json", json_file.lines)
+MARKDOWN: Final = ExportFormat("Markdown", ".md", _markdown)
+HTML: Final = ExportFormat("HTML", ".html", html_file.lines)
 EXPORT_FORMATS: Final = (JSON, MARKDOWN, HTML)
 
 
