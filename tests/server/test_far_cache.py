@@ -195,9 +195,7 @@ def test_its_map_is_that_of_the_first_after_60_operations(running: Running, wind
     follow(running, window, 60, seed=1)
     window.send(TakeRecording())
     window.wait(lambda: window.of(RecordingTaken))
-    taken = window.of(RecordingTaken)[0]
-    assert isinstance(taken, RecordingTaken)
-    recording, view = taken.recording, window.view
+    recording, view = window.of(RecordingTaken)[0].recording, window.view
     assert view is not None
     assert recording.last == view.snapshot.operation
     for ours, theirs in zip(recording.state_at(recording.last), view.snapshot.maps, strict=True):
@@ -249,7 +247,6 @@ def test_a_key_that_may_not_look_chats_only(running: Running) -> None:
     window = Window(running, lambda: KEY.value)
     try:
         loaded = window.of(ModelLoaded)[0]
-        assert isinstance(loaded, ModelLoaded)
         assert loaded.model.name.endswith(" on first")
         window.send(TakeRecording())
         window.wait(lambda: window.of(CommandFailed))
