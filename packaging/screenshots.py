@@ -40,6 +40,7 @@ PICTURES = {
     "settings-dark": ("dark", "settings"),
     "all-settings": ("light", "all-settings"),
     "all-settings-dark": ("dark", "all-settings"),
+    "probabilities-dark": ("dark", "probabilities"),
     "formulas": ("light", "formulas"),
     "formulas-dark": ("dark", "formulas"),
     **{f"{step}-dark": ("dark", step) for step in STATES[1:]},

@@ -110,6 +110,12 @@ class AppCommands(Commands):
         else:
             self.controller.chats.measure()
 
+    def preview_token(self, conversation: ConversationId, message: MessageId, at: int) -> None:
+        self.controller.conversations.turns.preview_token(conversation, message, at)
+
+    def take_token(self, conversation: ConversationId, message: MessageId, at: int, token: int) -> None:
+        self.controller.conversations.turns.take_token(conversation, message, at, token)
+
     def pin_message(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
         self.controller.conversations.turns.pin(conversation, message, pinned=pinned)
 

@@ -31,7 +31,7 @@ def unknown(n_tokens: int, text: str) -> list[TokenLogprobs]:
 
 
 def pack(tokens: Sequence[TokenLogprobs]) -> bytes:
-    """About 60 bytes a token; probabilities as float32. b"" where nothing of any token is known."""
+    """About 80 bytes a token; probabilities as float32. b"" where nothing of any token is known."""
     if not any(one.rank for one in tokens):
         return b""
     n_top = max(len(one.top) for one in tokens)

@@ -79,6 +79,12 @@ class Commands:
     def edit_answer(self, conversation: ConversationId, message: MessageId, text: str, *, go_on: bool) -> None:
         """The model's answer in other words, as a branch; `go_on`: the model continues it."""
 
+    def preview_token(self, conversation: ConversationId, message: MessageId, at: int) -> None:
+        """Ask what going on with another token in the place of number `at` of an answer would cost: `TurnPreview`."""
+
+    def take_token(self, conversation: ConversationId, message: MessageId, at: int, token: int) -> None:
+        """Go on with another token there, as a branch."""
+
     def pin_message(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
         """Pin a message, or unpin it."""
 

@@ -401,7 +401,8 @@ class Settings(Table):
         False,
         title=marked("Token probabilities"),
         description=marked(
-            "Keeps with each new answer how likely its tokens and their alternatives were, and colours it by surprise"
+            "Keeps with each new answer how likely its tokens and their alternatives were, and colours it by surprise. "
+            "Takes 0.7 % of the time of a token (Qwen 0.5B); off, nothing"
         ),
     )
     context: ContextSettings = Field(default_factory=ContextSettings)

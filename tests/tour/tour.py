@@ -21,12 +21,14 @@ from kvdesk.cache.compaction import Layout
 from kvdesk.chat import ConversationId, Message, MessageId, new_message_id
 from kvdesk.protocol.cache import CacheView, ContextReady, Forget, OperationDone
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoaded, TurnEnded
+from kvdesk.protocol.logprobs import unpack
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Compact, HandOperation, Operate, RemoveRange, Undo
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
+from kvdesk.viewmodel.token_surprise import level_of
 from tests.tour import sample_answer
 from tests.tour.serving_steps import Condition, serving
 
@@ -157,8 +159,10 @@ class Tour(QObject):
         yield from self._continued(first, "Tell me a long story about the sea.")
         yield from self._picture("continued")
 
+        yield from self._tokens("Write three sentences about a lighthouse.")
+
         self._say("Reasoning is folded away; formulas, tables, tasks and programs are drawn")
-        yield from self._sample(first)
+        yield from self._sample(self._selected())
 
     def _turn(self, conversation: ConversationId, text: str) -> Iterator[Condition]:
         """Ask and wait for the answer and for the map that shows it."""
@@ -253,6 +257,30 @@ class Tour(QObject):
                 self._window.commands.pin_message(conversation, question.id, pinned=True)
                 self._window.commands.continue_answer(conversation)
         self._expect(ended.stats.prefilled_tokens == 1, f"{ended.stats.prefilled_tokens} tokens were read to continue")
+
+    def _tokens(self, text: str) -> Iterator[Condition]:
+        """An answer coloured by surprise, one of its tokens looked at, and another one taken in its place."""
+        self._say("How likely was each word? A click shows what else was; to go on with another one reads one token")
+        self._window.store.settings.change(token_probabilities=True)
+        self._window.commands.new_chat()
+        conversation = self._selected()
+        yield from self._turn(conversation, text)
+        view = self._window.chat.view
+        widget = view.widgets[-1]
+        known = unpack(widget.message.probabilities)
+        at = max(range(4, len(known) // 2), key=lambda i: level_of(known[i]))
+        widget.show_token(at)
+        view.arrange()
+        yield lambda: (card := widget.token_card) is not None and bool(card.price)
+        yield from self._picture("probabilities")
+        card, n = widget.token_card, len(self._ended)
+        assert card is not None
+        self._expect("costs 1 token" in card.price, card.price)
+        card.buttons[0].click()
+        yield lambda: len(self._ended) > n
+        stats = self._ended[view.widgets[-1].message.id].stats
+        self._expect(stats.prefilled_tokens == 1, f"{stats.prefilled_tokens} tokens were read for another token")
+        self._window.store.settings.change(token_probabilities=False)
 
     def _sample(self, conversation: ConversationId) -> Iterator[Condition]:
         """Show an answer that no small model would give. It is not stored."""

@@ -56,7 +56,7 @@ SETTLED_S = 0.3
 """Between two answers. What one leaves to be done after it is the next one's load otherwise, and that follows the load:
 it begins with fewer threads while another process computes, as the engine of safe mode is one.
 """
-JUDGED = (("engine", "bare"), ("engine", "llama"), ("safe", "bare"))
+JUDGED = (("engine", "bare"), ("engine", "llama"), ("safe", "bare"), ("probabilities", "engine"))
 """The contenders whose ratio of speeds has a bar."""
 SIX_ROUNDS = 3
 """How often the six requests are made: single ones differ by as much as the machine's speed jumps."""
@@ -92,6 +92,7 @@ def run(
             figures += [
                 ratio_at_least("decode_vs_bare_loop", 0.97, speeds["engine"], speeds["bare"]),
                 ratio_at_least("decode_in_safe_mode_vs_bare_loop", 0.97, speeds["safe"], speeds["bare"]),
+                ratio_at_least("decode_with_probabilities_vs_engine", 0.98, speeds["probabilities"], speeds["engine"]),
                 ratio_at_least("decode_vs_llama_class", 1.0, speeds["engine"], speeds["llama"]),
             ]
             values["watched_vs_engine"] = round(ratio(speeds["watched"], speeds["engine"]), 4)
@@ -229,7 +230,7 @@ def _decode_speeds(headless: HeadlessEngine, bench: Bench) -> dict[str, list[flo
     most = MOST_TURNS if rounds > 1 else LEAST_TURNS
     turns = max(LEAST_TURNS, min(most, round(TURNS_S * _engine_tok_s(headless, watched=False) / n)))
     prompt = _prompt(headless, QUESTION)
-    names = ["engine", "bare", "llama", "watched", "safe"]
+    names = ["engine", "bare", "llama", "watched", "safe", "probabilities"]
     safe = HeadlessEngine(make_backend=ProcessBackend)
     speeds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(_contexts(rounds) * most_rounds(rounds)):
@@ -245,6 +246,7 @@ def _decode_speeds(headless: HeadlessEngine, bench: Bench) -> dict[str, list[flo
             "llama": lambda llama=llama: llama.decode_tok_s(prompt, n),  # type: ignore[misc]
             "watched": lambda: _engine_tok_s(headless, watched=True),
             "safe": lambda: _engine_tok_s(safe, watched=False),
+            "probabilities": lambda: _engine_tok_s(headless, watched=False, probabilities=True),
         }
         found: dict[str, list[float]] = {name: [] for name in names}
         try:
@@ -265,10 +267,10 @@ def _decode_speeds(headless: HeadlessEngine, bench: Bench) -> dict[str, list[flo
     return speeds
 
 
-def _engine_tok_s(headless: HeadlessEngine, *, watched: bool) -> float:
+def _engine_tok_s(headless: HeadlessEngine, *, watched: bool, probabilities: bool = False) -> float:
     """Decode speed of one answer in an empty cache, as the other contenders have it."""
     headless.do(Watch(snapshots=watched))
-    chat = HeadlessChat(headless)
+    chat = HeadlessChat(headless, probabilities=probabilities)
     speed = chat.answer(QUESTION, SHORT).stats.decode_tok_s
     headless.do(CloseConversation(chat.id))
     return speed

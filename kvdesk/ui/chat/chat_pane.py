@@ -47,6 +47,7 @@ from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.messages.find_bar import FindBar
 from kvdesk.ui.messages.message_edit import attachable_files, is_for_window
 from kvdesk.ui.messages.pinned_bar import PinnedBar
+from kvdesk.ui.messages.surprise_bar import SurpriseBar
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
 from kvdesk.ui.widgets.floating import Floating
@@ -83,6 +84,8 @@ class ChatPane(QWidget):
         self.find_bar = FindBar(kit, self._view)
         self.pinned = PinnedBar(kit, self._view.jump_to)
         self._view.pinned_changed.connect(self._on_pinned_changed)
+        self.surprise = SurpriseBar(kit)
+        self._view.texts_changed.connect(self._show_surprise)
         self.deleted = UndoNotice(theme, self.undelete, DELETED_MS)
         self.empty = EmptyPane(kit)
         self.branch_tree = BranchTree(kit)
@@ -124,6 +127,7 @@ class ChatPane(QWidget):
         over.addWidget(self.find_bar)
         column.addLayout(over)
         column.addWidget(self.pinned)
+        column.addWidget(self.surprise)
         column.addWidget(self.messages, 1)
         column.addWidget(centred(below, self._theme.text_column))
 
@@ -184,8 +188,16 @@ class ChatPane(QWidget):
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         if "cache" in changed:
             self._show_overflow()
+        if "token_probabilities" in changed:
+            self._view.show_coloured()
+            self._show_surprise()
         if "tour_seen" in changed:
             self.empty.offer_tour(not self._store.settings.current.tour_seen)
+
+    @Slot()
+    def _show_surprise(self) -> None:
+        """The legend of colours that there are."""
+        self.surprise.setVisible(self._store.settings.current.token_probabilities and self._view.has_probabilities)
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         store = self._store

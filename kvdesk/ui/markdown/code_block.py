@@ -8,11 +8,13 @@ from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QSyntaxHighlighter, QTextCharFormat, QWheelEvent
-from PySide6.QtWidgets import QFrame, QPlainTextEdit
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit
 
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.marks import word_marks
+from kvdesk.ui.markdown.offsets import source_offsets
 from kvdesk.ui.markdown.segments import Segment
+from kvdesk.ui.markdown.token_marks import TokenMarks, TokenText
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import IconButton, label
@@ -42,6 +44,9 @@ class CodeBlock(QFrame):
         self._view = _CodeView()
         self._view.setAccessibleName(tr("Code"))
         self._colouring = _Colouring(self._view)
+        self._found: list[QTextEdit.ExtraSelection] = []  # marked by `mark`
+        self._tokens = TokenMarks(self._view, self._offsets, self._show_marks)
+        self._source = ""
         head = boxes.row((self._language, 1), self._save, self._copy, margins=(12, 4, 4, 0))
         boxes.column(head, self._view, self._problem, on=self, margins=(0, 0, 0, 4), spacing=0)
         theme.changed.connect(self._on_look_changed)
@@ -67,9 +72,22 @@ class CodeBlock(QFrame):
 
     def mark(self, words: Sequence[str], at: int = -1) -> list[QPoint]:
         """As `ProseView.mark`."""
-        marks = word_marks(self._view.document(), words, self._theme.colours, at)
-        self._view.setExtraSelections(marks)
-        return [self._view.mapTo(self, self._view.cursorRect(mark.cursor).topLeft()) for mark in marks]
+        self._found = word_marks(self._view.document(), words, self._theme.colours, at)
+        self._show_marks()
+        return [self._view.mapTo(self, self._view.cursorRect(mark.cursor).topLeft()) for mark in self._found]
+
+    def show_tokens(self, tokens: TokenText | None, source: str = "") -> None:
+        """As `ProseView.show_tokens`. `source`: what this is written as, from its fence on."""
+        self._source = source
+        self._tokens.show(tokens)
+
+    def _show_marks(self) -> None:
+        self._view.setExtraSelections(self._tokens.selections + self._found)
+
+    def _offsets(self) -> list[int]:
+        """Of the characters that are shown, in the source; the line of the fence is not."""
+        start = self._source.find("\n") + 1 if self._source.lstrip()[:3] in ("```", "~~~") else 0
+        return [start + at for at in source_offsets(self._source[start:], self._view.toPlainText())]
 
     @Slot()
     def _on_copy_clicked(self) -> None:

@@ -35,6 +35,7 @@ from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.offsets import source_offsets, to_shown, to_source
 from kvdesk.ui.markdown.parser import markdown_parser
 from kvdesk.ui.markdown.prose import QUOTES, SAFE_SCHEMES, ProseWriter, set_leading, top_level_starts
+from kvdesk.ui.markdown.token_marks import TokenMarks, TokenText
 from kvdesk.ui.widgets.theme import Theme
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class ProseView(QTextBrowser):
         self._linked: list[QTextEdit.ExtraSelection] = []  # marked by `highlight`
         self._pointed: list[QTextEdit.ExtraSelection] = []  # marked by `point_at`
         self._found: list[QTextEdit.ExtraSelection] = []  # marked by `mark`
+        self._tokens = TokenMarks(self, self._offsets, self._show_marks)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setTabChangesFocus(True)
@@ -179,8 +181,12 @@ class ProseView(QTextBrowser):
         mark.format.setBackground(QColor(self._theme.colours.selection))
         return [mark]
 
+    def show_tokens(self, tokens: TokenText | None) -> None:
+        """What is known of the tokens of the source; None: nothing. Again after the text has changed."""
+        self._tokens.show(tokens)
+
     def _show_marks(self) -> None:
-        self.setExtraSelections(self._found + self._linked + self._pointed)
+        self.setExtraSelections(self._tokens.selections + self._found + self._linked + self._pointed)
 
     def mark(self, words: Sequence[str], at: int = -1) -> list[QPoint]:
         """Mark every place where one of the words stands, number `at` as where one is. Where all of them are."""
@@ -204,6 +210,7 @@ class ProseView(QTextBrowser):
             self.show_formula(source)
         else:
             self.show_plain(source)
+        self._tokens.refresh()
 
     @property
     def waits(self) -> bool:
@@ -227,6 +234,7 @@ class ProseView(QTextBrowser):
         self._settled_end = settled.position() if self._settled_end else 0
         self._wait(waits)
         self._fit()
+        self._tokens.refresh()
 
     def _style(self) -> None:
         palette = self.palette()

@@ -107,10 +107,10 @@ class ChatView(MessageList):
             widget.end_edit()
 
     def show_preview(self, preview: TurnPreview) -> None:
-        """What saving an edited message would cost."""
+        """What another version of a message would cost."""
         widget = self.widget_of(preview.replaced) if preview.replaced is not None else None
-        if widget is not None and widget.editor is not None:
-            widget.editor.show_preview(preview)
+        if widget is not None:
+            widget.show_preview(preview)
 
     def set_why_not_saved(self, question: str, answer: str) -> None:
         """Why an edited question, and an edited answer, cannot be saved now; "" where they can."""
@@ -141,6 +141,35 @@ class ChatView(MessageList):
 
     def _widgets(self) -> dict[MessageId, MessageWidget]:
         return {name: widget for name, widget in self.made().items() if isinstance(widget, MessageWidget)}
+
+    def show_coloured(self) -> None:
+        """Whether answers have the colours of how likely their tokens were may have changed."""
+        for widget in self.widgets:
+            widget.set_coloured(self._is_coloured)
+        self.arrange()
+
+    @property
+    def _is_coloured(self) -> bool:
+        return self._store.settings.current.token_probabilities
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether it is known of an answer how likely its tokens were."""
+        return any(message.probabilities for message in self._messages.values())
+
+    def show_token(self) -> None:
+        """Look at the first token of the last answer of which that is known."""
+        known = [name for name, message in self._messages.items() if message.probabilities]
+        widget = self.scroll_to(known[-1]) if known else None
+        if isinstance(widget, MessageWidget):
+            widget.show_token(0)
+            self.arrange()
+
+    def close_token(self) -> bool:
+        """Close what shows a token; False where none is shown."""
+        closed = [widget.close_token() for widget in self.widgets]
+        self.arrange()
+        return any(closed)
 
     def set_can_answer(self, can: bool) -> None:
         """Whether the last answer can be made again, and messages be edited: the model can chat."""
@@ -391,6 +420,7 @@ class ChatView(MessageList):
         widget.set_full(self._is_full(message))
         widget.set_last(message.id == self.last and self._can_answer)
         widget.set_can_edit(self._can_answer)
+        widget.set_coloured(self._is_coloured)
         self._restore_edit(widget)
         widget.set_dim(self._follows_edit(message_id))
         if self._words:

@@ -17,6 +17,7 @@ from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.markdown.text_chunks import GrowingAnswer, prose_pieces, weights
+from kvdesk.ui.markdown.token_marks import TokenText
 from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.widgets.controls import ElidedButton
 from kvdesk.ui.widgets.theme import Theme
@@ -47,6 +48,7 @@ class MessageBody(QWidget):
         self._shown: list[tuple[str, ProseView | CodeBlock | CollapsedThinking]] = []
         self._starts: list[int] = []  # offsets of the shown pieces in the source
         self._end = 0  # of what is shown, in the source
+        self._tokens: TokenText | None = None
         self._column = QVBoxLayout()
         self._column.setSpacing(8)
         self._rest: _Rest | None = None  # made where there is one
@@ -83,6 +85,22 @@ class MessageBody(QWidget):
         for (_, widget), start in zip(self._shown, self._starts, strict=True):
             if isinstance(widget, ProseView):
                 yield widget, start
+
+    def show_tokens(self, tokens: TokenText | None) -> None:
+        """What is known of the tokens of the source, which does not grow; None: nothing."""
+        self._tokens = tokens
+        for i, widget in enumerate(widget for _, widget in self._shown):
+            self._show_tokens(i, widget)
+
+    def _show_tokens(self, i: int, widget: ProseView | CodeBlock | CollapsedThinking) -> None:
+        start = self._starts[i]
+        if isinstance(widget, CollapsedThinking):
+            start = max(self._source.find(widget.text, start), start)
+        tokens = self._tokens.behind(start) if self._tokens is not None else None
+        if isinstance(widget, CodeBlock):
+            widget.show_tokens(tokens, self._source[start:])
+        else:
+            widget.show_tokens(tokens)
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
         """Mark every place where one of the words stands in what is shown; where those are.
@@ -150,6 +168,9 @@ class MessageBody(QWidget):
         self._starts = [piece.start for piece in pieces[:n_shown]]
         self._truncate(n_shown)
         self._end = pieces[n_shown].start if n_shown < len(pieces) else len(source)
+        if self._tokens is not None:
+            for i in range(unchanged, n_shown):
+                self._show_tokens(i, self._shown[i][1])
         hidden = sum(len(piece.text) for piece in pieces[n_shown:]) if self._n_made is None else 0
         if hidden and self._rest is None:
             self._rest = _Rest(self.show_more, self._copy if self._plain else None)  # an answer has its own button

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
 from typing import Final, Protocol
@@ -22,9 +23,11 @@ from kvdesk.call_format import CallFormat
 from kvdesk.chat import Message, MessageId, attached_text, finish_of, is_limit_note
 from kvdesk.conversations.tool_steps import without_calls
 from kvdesk.graphemes import cut
-from kvdesk.protocol.chat import TurnEnded
+from kvdesk.protocol.chat import TurnEnded, TurnPreview
+from kvdesk.protocol.logprobs import places, unpack
 from kvdesk.reasoning import ReasoningMarks, ThoughtClock
 from kvdesk.translation import marked, tr
+from kvdesk.ui.markdown.token_marks import TokenText
 from kvdesk.ui.messages.attachment_cards import AttachmentCards
 from kvdesk.ui.messages.branch_switch import BranchSwitch
 from kvdesk.ui.messages.loop_notice import LoopNotice
@@ -33,11 +36,13 @@ from kvdesk.ui.messages.message_editor import MessageEditor
 from kvdesk.ui.messages.message_foot import MessageFoot, Waiting
 from kvdesk.ui.messages.message_list import Gradual, settle_around
 from kvdesk.ui.messages.room_help import RoomHelp
+from kvdesk.ui.messages.token_card import TokenCard
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.repetition import repeated
+from kvdesk.viewmodel.token_surprise import colours_of, level_of, tip
 
 _STATE_WORDS: Final = {"stopped": marked("Stopped"), "interrupted": marked("Interrupted"), "failed": marked("Failed")}
 _NAME: Final = 200  # characters of a message that a screen reader says first
@@ -96,6 +101,8 @@ class MessageWidget(Gradual):
         self._help: RoomHelp | None = None  # made where it is needed
         self._loop: LoopNotice | None = None  # made when the answer repeats itself first
         self._edit: IconButton | None = None  # of what a person wrote
+        self._is_coloured = False  # by how likely its tokens were
+        self._tokens: TokenCard | None = None  # made when one is looked at first
         who = {"user": tr("You"), "system": tr("System prompt")}.get(message.role, message.model or tr("Answer"))
         self._who = label(who, tone="secondary", scale="small", weight="strong")
         self._retention = label("", tone="secondary", scale="small")
@@ -140,6 +147,7 @@ class MessageWidget(Gradual):
             if widget is not None:
                 column.addWidget(widget)
         self._column = column
+        theme.changed.connect(self._show_tokens)
         self.show_message(message)
 
     def make_next(self) -> bool:
@@ -290,6 +298,7 @@ class MessageWidget(Gradual):
         self._marks = message.marks or self._marks
         self.setAccessibleName(f"{self._who.text()}: {cut(message.text, _NAME)}")
         self.flush()
+        self._show_tokens()
         self._show_state()
 
     def append(self, text: str) -> None:
@@ -363,6 +372,80 @@ class MessageWidget(Gradual):
     def ask_for_edit(self) -> None:
         """Edit it in its place, where that is possible now."""
         self._owner.start_edit(self._message.id)
+
+    @property
+    def can_show_tokens(self) -> bool:
+        """Whether it is known how likely its tokens were."""
+        return bool(self._message.probabilities) and self._message.state != "streaming"
+
+    def set_coloured(self, is_coloured: bool) -> None:
+        """Whether its tokens have the colours of how likely they were, where that is known."""
+        self._is_coloured = is_coloured
+        self._show_tokens()
+
+    @Slot()
+    def _show_tokens(self) -> None:
+        shown = self._is_coloured and self.can_show_tokens
+        self._body.show_tokens(self._token_text() if shown else None)
+        if not self.can_show_tokens:
+            self.close_token()
+
+    def _token_text(self) -> TokenText:
+        known = unpack(self._message.probabilities)
+        spans = places(known, self._message.text)
+        starts = [first for first, _ in spans]
+        colours = colours_of(dark=self._theme.colours.dark)
+        tints = tuple(
+            (first, last, colours[level])
+            for one, (first, last) in zip(known, spans, strict=True)
+            if (level := level_of(one)) and last > first
+        )
+
+        def token_at(character: int) -> int:
+            return bisect_right(starts, character) - 1
+
+        return TokenText(tints, lambda at: tip(known[token_at(at)]), lambda at: self.show_token(token_at(at)))
+
+    @property
+    def token_card(self) -> TokenCard | None:
+        """The token that is looked at; None where none is."""
+        return self._tokens if self._tokens is not None and not self._tokens.isHidden() else None
+
+    def show_token(self, at: int) -> None:
+        """Look at number `at` of its tokens: under the text, with the keyboard there."""
+        if not self.can_show_tokens:
+            return
+        if self._tokens is None:
+            self._tokens = TokenCard(self._kit, self.show_token, self.close_token)
+            self._column.insertWidget(self._column.indexOf(self._note), self._tokens)
+        self._tokens.show_token(self._message, at)
+        first, last = places(unpack(self._message.probabilities), self._message.text)[self._tokens.at]
+        self._body.point_at(first, last)
+        self._owner.select_text(self._message.id, first, last)
+        self._tokens.show()
+        self._tokens.setFocus(Qt.FocusReason.OtherFocusReason)
+        settle_around(self._tokens, self)
+
+    def close_token(self) -> bool:
+        """Whether one was looked at until now. The keyboard stays with the message."""
+        card = self.token_card
+        if card is None:
+            return False
+        focus: QWidget | None = QApplication.focusWidget()
+        had_focus = focus is not None and (focus is card or card.isAncestorOf(focus))
+        card.hide()
+        self._body.point_at(0, 0)
+        self._owner.select_text(self._message.id, 0, 0)
+        if had_focus:
+            self.show_arrival()
+        return True
+
+    def show_preview(self, preview: TurnPreview) -> None:
+        """What another version of it would cost: an edited one, or one with another token."""
+        if self._editor is not None:
+            self._editor.show_preview(preview)
+        elif self._tokens is not None:
+            self._tokens.show_preview(preview)
 
     def set_last(self, is_last: bool) -> None:
         """Only the last answer can be made again."""

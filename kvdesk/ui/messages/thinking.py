@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from kvdesk.folding import places
 from kvdesk.translation import tr
+from kvdesk.ui.markdown.token_marks import TokenText
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.theme import Theme
 
@@ -20,6 +21,8 @@ class TextBody(Protocol):
     def show_source(self, source: str, growing: bool = False) -> None: ...
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]: ...
+
+    def show_tokens(self, tokens: TokenText | None) -> None: ...
 
 
 class CollapsedThinking(QWidget):
@@ -33,6 +36,7 @@ class CollapsedThinking(QWidget):
         self._body = body
         self._text, self._is_being_written = "", False
         self._was_clicked = False
+        self._tokens: TokenText | None = None
         self._fold = Collapsible(theme, tr("Thinking…"), body, opened=False)
         self._fold.toggled.connect(self._on_toggled)
         self._fold.button.clicked.connect(self._on_clicked)
@@ -43,6 +47,10 @@ class CollapsedThinking(QWidget):
     @property
     def is_open(self) -> bool:
         return self._fold.is_open
+
+    @property
+    def text(self) -> str:
+        return self._text
 
     @property
     def title(self) -> str:
@@ -66,9 +74,16 @@ class CollapsedThinking(QWidget):
         found = body.mark(words, at, unfold=unfold) if self.is_open else []
         return [self._body.mapTo(self, place) for place in found]
 
+    def show_tokens(self, tokens: TokenText | None) -> None:
+        """As `ProseView.show_tokens`."""
+        self._tokens = tokens
+        if self.is_open:
+            self._show_text()
+
     def _show_text(self) -> None:
         body: TextBody = self._body  # type: ignore[assignment]
         body.show_source(self._text, growing=self._is_being_written)
+        body.show_tokens(self._tokens)
 
     @Slot()
     def _on_clicked(self) -> None:

@@ -89,8 +89,8 @@ class SettingsPage(QWidget):
         self._rows = SettingRows(theme)
         self._rows.edited.connect(self._on_edited)
         self._appearance = Appearance(settings)
-        self.safe_mode = QCheckBox()
-        self.safe_mode.setAccessibleName(tr("Safe mode"))
+        self._switches: dict[str, QCheckBox] = {}
+        self.safe_mode, self.token_probabilities = self._switch("safe_mode"), self._switch("token_probabilities")
         self._prompt = QPlainTextEdit()
         self._prompt.setProperty("boxed", True)
         self._prompt.setAccessibleName(tr("System prompt"))
@@ -246,8 +246,16 @@ class SettingsPage(QWidget):
 
     def _show_choices(self) -> None:
         self._appearance.show()
-        with QSignalBlocker(self.safe_mode):
-            self.safe_mode.setChecked(self._settings.current.safe_mode)
+        for field, switch in self._switches.items():
+            with QSignalBlocker(switch):
+                switch.setChecked(getattr(self._settings.current, field))
+
+    def _switch(self, field: str) -> QCheckBox:
+        """Of a setting that goes to the store at once."""
+        switch = self._switches[field] = QCheckBox()
+        switch.setAccessibleName(tr(Settings.model_fields[field].title or ""))
+        switch.toggled.connect(lambda on: self._settings.change(**{field: on}))
+        return switch
 
     def show_context(self) -> None:
         """The part about the context, to rebuild it even where nothing is changed. No field of it has the focus: what
@@ -337,10 +345,6 @@ class SettingsPage(QWidget):
         finally:
             self._applying = False
         self._show_bar()
-
-    @Slot(bool)
-    def _on_safe_mode_toggled(self, on: bool) -> None:
-        self._settings.change(safe_mode=on)
 
     def _as_preset(self) -> tuple[str, Sampling]:
         """The shown system prompt and sampling."""
@@ -462,13 +466,13 @@ class SettingsPage(QWidget):
         self._rows.add_heading(tr("Sampling"))
         self._rows.add_widget(self.presets, tr("Sampling preset"))
         self._add_table("sampling")
+        self._rows.add_row(fields["token_probabilities"], self.token_probabilities)
         self._rows.add_heading(tr("Cache"))
         self._add_table("cache")
         self._rows.add_heading(tr("Context"))
         self._add_table("context")
         self._rows.add_heading(tr("Engine"))
         self._rows.add_row(fields["safe_mode"], self.safe_mode)
-        self.safe_mode.toggled.connect(self._on_safe_mode_toggled)
         self._rows.add_heading(tr("Tools"))
         self._rows.add_widget(self.tools, self.tools.words)
         self._add_table("tools")

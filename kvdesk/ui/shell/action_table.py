@@ -163,6 +163,13 @@ def _chat(window: Window, verbs: Verbs, helps: WindowHelp, there: There, why_not
             "Ctrl+Shift+B",
             refusal=why_not.branches,
         ),
+        Action(
+            "chat.tokens",
+            tr("Look at the tokens of the last answer"),
+            there(chat.view.show_token),
+            tip=tr("How likely each was, what else was likely, and going on with another one"),
+            refusal=why_not.tokens,
+        ),
         Action("chat.compare", tr("Compare the answers side by side"), there(verbs.compare), refusal=why_not.compare),
         *_arrangement(verbs, there, why_not),
         Action(
@@ -265,6 +272,13 @@ def _view(window: Window, settings: WindowSettings, there: There) -> tuple[Actio
             tr("Show more of the inspector, or the map and four numbers"),
             there(settings.toggle_instruments),
             "Ctrl+Shift+I",
+        ),
+        Action(
+            "view.probabilities",
+            tr("Token probabilities on or off"),
+            settings.toggle_probabilities,
+            "Ctrl+Shift+K",
+            tr("New answers keep how likely their tokens were, and are coloured by surprise"),
         ),
         *(
             Action(

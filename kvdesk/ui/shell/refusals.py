@@ -23,6 +23,13 @@ class Refusals:
         """There is nothing to look through."""
         return "" if self._window.chat.view.last is not None else tr("This chat has no messages.")
 
+    def tokens(self) -> str:
+        """There is no token to look at."""
+        there = self._window.chat.view.has_probabilities
+        return (
+            "" if there else tr("No answer of this chat has token probabilities. New ones get them once they are on.")
+        )
+
     def overflow(self) -> str:
         return self.chat() or self._context()
 

@@ -13,7 +13,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets.actions import Action, ActionGroup
 from kvdesk.ui.widgets.kit import Slice
 
-_OWN = ("theme", "zoom", "font_px", "language", "safe_mode")
+_OWN = ("theme", "zoom", "font_px", "language", "token_probabilities", "safe_mode")
 
 
 def setting_actions(show: Callable[[str], object], slices: Iterable[Slice]) -> ActionGroup:

@@ -140,8 +140,8 @@ class Verbs:
 
 
 def escape(window: Window) -> None:
-    """Leave another room, a question, the search, or a message that is edited; stop the answer; close "Why?", and
-    dismiss the newest notice.
+    """Leave another room, a question, the search, or a message that is edited; stop the answer; close a token or
+    "Why?", and dismiss the newest notice.
     """
     made, chats, chat = window.inspector.cache.made_instruments, window.conversations, window.chat
     if window.activity.has_keyboard:
@@ -165,7 +165,7 @@ def escape(window: Window) -> None:
         chat.view.end_edit()
     elif window.store.is_answering:
         window.kit.actions.run("chat.stop")
-    elif not chat.view.close_reasons():
+    elif not (chat.view.close_token() or chat.view.close_reasons()):
         window.activity.dismiss()
 
 

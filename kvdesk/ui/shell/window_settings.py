@@ -82,6 +82,10 @@ class WindowSettings(QObject):
         if self._window.chat.isHidden():
             self._store.change(inspector_visible=False)
 
+    def toggle_probabilities(self) -> None:
+        """New answers keep how likely their tokens were, and all are coloured by it; or no longer."""
+        self._store.change(token_probabilities=not self.current.token_probabilities)
+
     def use_theme(self, theme: ThemeChoice) -> None:
         """Light, dark, or as the system has it."""
         self._store.change(theme=theme)

@@ -1,0 +1,166 @@
+"""Under an answer: one of its tokens, what else was likely in its place, and what going on with another one costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import exp
+from typing import Final
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.chat import Message
+from kvdesk.policies.forecast import in_seconds
+from kvdesk.protocol.chat import TokenProb, TurnPreview
+from kvdesk.protocol.logprobs import unpack
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.controls import IconButton, ThinProgress, label
+from kvdesk.ui.widgets.kit import Kit
+from kvdesk.viewmodel.token_surprise import candidates, percent, shown, words
+
+_BAR_PX: Final = 72
+
+
+class TokenCard(QFrame):
+    """Left and Right go to the token before and the next one. `moved`: another token is shown; `closed`: none is."""
+
+    def __init__(self, kit: Kit, moved: Callable[[int], None], closed: Callable[[], object]) -> None:
+        super().__init__()
+        self._kit, self._moved, self._closed = kit, moved, closed
+        self._message: Message | None = None
+        self.at = 0
+        self.setProperty("card", "ask")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        before = IconButton(kit.theme, "chevron-left", tr("The token before"), tr("The token before (Left)"))
+        after = IconButton(kit.theme, "chevron-right", tr("The next token"), tr("The next token (Right)"))
+        close = IconButton(kit.theme, "close", tr("Close"), tr("Close (Esc)"))
+        before.clicked.connect(partial(self.step, -1))
+        after.clicked.connect(partial(self.step, 1))
+        close.clicked.connect(closed)
+        self._words = label("", scale="small", weight="strong")
+        self._words.setWordWrap(True)
+        self._price = label("", tone="secondary", scale="small")
+        self._price.setWordWrap(True)
+        head = QHBoxLayout()
+        head.setSpacing(4)
+        for widget in (before, after):
+            head.addWidget(widget)
+        head.addWidget(self._words, 1)
+        head.addWidget(close)
+        self._table = QWidget()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(8, 4, 4, 8)
+        self._column.setSpacing(4)
+        self._column.addLayout(head)
+        self._column.addWidget(self._table)
+        self._column.addWidget(self._price)
+        self.buttons: list[QPushButton] = []
+
+    @property
+    def sentence(self) -> str:
+        """What is said of the token."""
+        return self._words.text()
+
+    @property
+    def price(self) -> str:
+        """What going on with another token costs; "" until that is known."""
+        return self._price.text()
+
+    def show_token(self, message: Message, at: int) -> None:
+        """Number `at` of an answer's tokens, or the nearest there is."""
+        known = unpack(message.probabilities)
+        self._message, self.at = message, min(max(at, 0), len(known) - 1)
+        one = known[self.at]
+        self._words.setText(words(one))
+        place = tr("Token {n} of {all}").format(n=f"{self.at + 1:,}", all=f"{len(known):,}")
+        self.setAccessibleName(f"{place}. {words(one)}")
+        announce(self, self.accessibleName())
+        self._price.setText("")
+        self._fill(candidates(one), one.chosen.token)
+        if self.buttons:
+            self._kit.commands.preview_token(message.conversation, message.id, self.at)
+
+    def show_preview(self, preview: TurnPreview) -> None:
+        """What going on with another token would cost."""
+        self._price.setText(price(preview))
+        for button in self.buttons:
+            button.setAccessibleDescription(self.price)
+
+    def step(self, by: int) -> None:
+        """Go to another token, which many are further on."""
+        if self._message is not None:
+            self._moved(self.at + by)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if step is None:
+            super().keyPressEvent(event)
+        else:
+            self.step(step)
+
+    def _fill(self, probs: Sequence[TokenProb], chosen: int) -> None:
+        table = QWidget()
+        grid = QGridLayout(table)
+        grid.setContentsMargins(4, 0, 0, 0)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(2)
+        grid.setColumnStretch(3, 1)
+        self.buttons = []
+        for row, prob in enumerate(probs):
+            number, bar = label(percent(prob), scale="small"), ThinProgress(tr("Probability"))
+            number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            bar.set_share(exp(prob.logprob))
+            bar.setFixedWidth(self._kit.theme.px(_BAR_PX))
+            grid.addWidget(label(shown(prob), family="mono", scale="small"), row, 0)
+            grid.addWidget(number, row, 1)
+            grid.addWidget(bar, row, 2)
+            grid.addWidget(self._choice(prob, is_chosen=prob.token == chosen), row, 3, Qt.AlignmentFlag.AlignLeft)
+        self._column.replaceWidget(self._table, table)
+        self._table.hide()
+        self._table.deleteLater()
+        self._table = table
+
+    def _choice(self, prob: TokenProb, *, is_chosen: bool) -> QWidget:
+        """What can be done with this token."""
+        if is_chosen:
+            return label(tr("is in the answer"), tone="secondary", scale="small")
+        if prob.hidden:
+            return label(tr("a control token: there is no text to go on with"), tone="secondary", scale="small")
+        button = QPushButton(tr("Take this one instead"))
+        button.setProperty("quiet", True)
+        button.setProperty("scale", "small")
+        button.setAccessibleName(
+            tr("Take “{token}” ({percent}) instead").format(token=shown(prob), percent=percent(prob))
+        )
+        button.setToolTip(tr("The answer goes on from there, in a branch beside this one"))
+        button.clicked.connect(partial(self._take, prob.token))
+        store = self._kit.store
+        why = tr("An answer is being written; stop it first.") if store.is_answering else store.why_not_continued
+        if why:
+            button.setEnabled(False)
+            button.setToolTip(why)
+        self.buttons.append(button)
+        return button
+
+    @Slot(int)
+    def _take(self, token: int) -> None:
+        if (message := self._message) is not None:
+            at = self.at
+            self._closed()
+            self._kit.commands.take_token(message.conversation, message.id, at, token)
+
+
+def price(preview: TurnPreview) -> str:
+    """What going on with another token costs, in a sentence."""
+    if preview.refused:
+        return preview.refused
+    n, reused = preview.n_prefill, f"{preview.n_reused:,}"
+    if n == 1:
+        return tr("Another one costs 1 token: the {n} before it are in the cache.").format(n=reused)
+    said = tr("Another one costs {n} tokens: {reused} of those before it can be reused.")
+    said = said.format(n=f"{n:,}", reused=reused)
+    ms = preview.first_token_ms
+    return said if ms is None else f"{said[:-1]}, {in_seconds(ms)}."
