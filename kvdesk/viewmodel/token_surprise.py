@@ -11,12 +11,7 @@ from kvdesk.translation import marked, tr
 
 LEVELS: Final = (0.5, 0.1, 0.01)
 """A token of at least the first probability has no colour; each that it stays below gives it a stronger one."""
-LEVEL_NAMES: Final = (
-    marked("50 % and more"),
-    marked("10 to 50 %"),
-    marked("1 to 10 %"),
-    marked("below 1 %"),
-)
+LEVEL_NAMES: Final = (marked("≥ 50 %"), marked("10–50 %"), marked("1–10 %"), marked("< 1 %"))
 _LIGHT: Final = ("", "#fbeecb", "#f8d98a", "#f3b968")
 _DARK: Final = ("", "#39321f", "#594718", "#7d4c12")
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, plain_tip
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.token_surprise import LEVEL_NAMES, colours_of
 
@@ -20,11 +20,13 @@ class SurpriseBar(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 0, 12, 4)
         row.setSpacing(8)
-        row.addWidget(label(tr("How likely each token was:"), tone="secondary", scale="small"))
+        lead = ElidedLabel(tr("How likely each token was:"))
+        lead.setProperty("tone", "secondary")
+        lead.setProperty("scale", "small")
+        row.addWidget(lead, 1)
         self._swatches = [label(f" {tr(name)} ", scale="small") for name in LEVEL_NAMES]
         for swatch in self._swatches:
             row.addWidget(swatch)
-        row.addStretch(1)
         close = IconButton(
             kit.theme, "close", tr("No token probabilities"), tr("New answers are no longer kept with them")
         )
@@ -34,9 +36,11 @@ class SurpriseBar(QWidget):
         self.setAccessibleName(
             tr("Legend: how likely each token was, from no colour to the strongest: {names}").format(names=names)
         )
-        self.setToolTip(tr("The probability before sampling. A click on a token shows what else was likely there"))
+        tip = tr("The probability before sampling: {names}. A click on a token shows what else was likely there")
+        self.setToolTip(plain_tip(tip.format(names=names)))
         kit.theme.changed.connect(self._show_colours)
         self._show_colours()
+        self.setMinimumWidth(1)  # a narrow pane stays as narrow: the words are in the tooltip too
         self.hide()
 
     @Slot()

@@ -80,7 +80,8 @@ def test_the_less_likely_a_token_was_the_stronger_its_colour(window: MainWindow)
     colours = colours_of(dark=True)
     assert coloured(prose(widget)) == {" \U0001f30a": colours[1], " is": colours[2], " blue": colours[3]}
     assert window.chat.surprise.isVisible()
-    assert "below 1 %" in window.chat.surprise.accessibleName()
+    assert "< 1 %" in window.chat.surprise.accessibleName()
+    assert window.chat.surprise.minimumWidth() == 1, "a narrow pane stays as narrow"
 
 
 def test_what_was_not_kept_or_is_off_has_no_colour(window: MainWindow) -> None:
