@@ -172,7 +172,8 @@ class RenderingTokenizer:
         """
         vocab = self._vocab
         ends = ends_in(vocab, ids, text)
-        first = max((i + 1 for i in range(len(ends) - 1) if ids[i] in vocab.control_ids), default=0)
+        marks = (n for n in range(1, len(ends)) if ids[n - 1] in vocab.control_ids and ends[n] >= 0)
+        first = max(marks, default=0)
         rest = text[ends[first] :] + behind
         both = ends_in(vocab, plain_tokens(vocab, rest, is_behind=True), rest)
         return next(n for n in range(len(ends) - 1, first - 1, -1) if ends[n] >= 0 and ends[n] - ends[first] in both)
