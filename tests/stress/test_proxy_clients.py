@@ -193,6 +193,8 @@ def first_token_ms(client: http.client.HTTPConnection, question: str) -> float:
     """Until the first event of a stream is there; the rest is read too."""
     messages = [{"role": "system", "content": LONG}, {"role": "user", "content": f"{question}: {ASKED}"}]
     body = json.dumps({"messages": messages, "max_tokens": 4, "stream": True})
+    client.close()  # llama-server closes a connection that waits for some seconds
+    client.connect()
     began = time.perf_counter()
     client.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
     answer = client.getresponse()
