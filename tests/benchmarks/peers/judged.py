@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -43,7 +43,8 @@ class Part:
     peers     beside which `bench peers` measures them
     load      busy processes
     bars      of rows, by their ids; of the first turn of a chat there is none
-    minutes   after which no row is begun
+    minutes   after which no row is begun, those of `bench cache` excepted; together with these about 50 on two cores.
+              Five whole rounds of all rows take 14 of a model of 0.5 B parameters and about 36 of one of 1.5 B
     """
 
     what: Literal["peers", "cache", "servers"]
@@ -64,16 +65,16 @@ PARTS: Final = {
     "busy": Part(
         "peers",
         "second",
-        3,
         5,
+        4,
         ("turns", "decode", "middle"),
         (LLAMA_SERVER,),
         load=1,
         bars={"turns": TIMES, "decode": TIMES, "middle": ALIKE},
     ),
-    "servers": Part("servers", "second", 5, 5),
+    "servers": Part("servers", "second", 5, 4),
     "largest": Part("peers", "largest", 5, 15, QUIET, BOTH, bars=dict.fromkeys(QUIET, ALIKE)),
-    "back": Part("peers", "largest", 1, 8, ("return", "restart"), BOTH[:1], bars={"return": BACK, "restart": BACK}),
+    "back": Part("peers", "largest", 1, 6, ("return", "restart"), BOTH[:1], bars={"return": BACK, "restart": BACK}),
     "embedded": Part("peers", "embedded", 5, 3, QUIET, BOTH, bars=dict.fromkeys(QUIET, Bar(0.95))),
     "beside": Part("cache", "second", 1, 5, ("beside", "verify")),
     "beside-largest": Part("cache", "largest", 1, 5, ("beside",)),
@@ -91,19 +92,20 @@ class Verdict(NamedTuple):
         return f"{'ok  ' if self.passed else 'FAIL'}  {self.name}: {self.found}"
 
 
-def command(part: Part, folder: Path, llama_server: Path, rounds: int) -> list[str]:
+def command(part: Part, folder: Path, llama_server: Path) -> list[str]:
     """What measures the part. Raises UserError where its model is not there."""
     model = ["--model", str(_model(part.model, folder))]
-    common = [*model, "--rounds", str(rounds), "--json"]
+    common = [*model, "--rounds", str(part.rounds), "--json"]
+    limit = ["--minutes", str(part.minutes)]
     only = ["--only", *part.rows] if part.rows else []
     server = ["--llama-server", str(llama_server)]
     match part.what:
         case "cache":
             return child_command("bench", "cache", *common, *only)
         case "servers":
-            return [sys.executable, "-m", "tests.benchmarks.peers.two_servers", *server, *common, *only]
-    beside = ["--busy", str(part.load), "--minutes", str(part.minutes), "--peers", *part.peers]
-    return child_command("bench", "peers", *common, *only, *server, *beside, *CONTEXT)
+            return [sys.executable, "-m", "tests.benchmarks.peers.two_servers", *server, *common, *only, *limit]
+    beside = ["--busy", str(part.load), "--peers", *part.peers]
+    return child_command("bench", "peers", *common, *only, *server, *limit, *beside, *CONTEXT)
 
 
 def verdicts(part: Part, result: Mapping[str, Any]) -> Iterator[Verdict]:
@@ -140,14 +142,16 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--llama-server", type=Path, required=True, help="its program")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--rounds", type=int, help="of each part, in place of its own")
+    parser.add_argument("--minutes", type=float, help="of each part, in place of its own")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where everything that was measured is written")
     args = parser.parse_args(argv)
     found: dict[str, Any] = {}
     passed = True
     for name in args.only:
         part, start = PARTS[name], time.monotonic()
+        part = replace(part, rounds=args.rounds or part.rounds, minutes=args.minutes or part.minutes)
         try:
-            asked = command(part, args.folder, args.llama_server, args.rounds or part.rounds)
+            asked = command(part, args.folder, args.llama_server)
         except UserError as error:
             print(error, file=sys.stderr)
             return 2

@@ -1,4 +1,4 @@
-"""A server that is started here, in a process of its own, and ends with this one."""
+"""A server that is started here, in a process of its own, and ended by `close`."""
 
 from __future__ import annotations
 

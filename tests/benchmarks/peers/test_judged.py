@@ -30,10 +30,10 @@ def test_every_part_has_rows_that_exist_and_bars_of_them() -> None:
 def test_a_part_is_a_command_on_its_model(name: str, tmp_path: Path) -> None:
     for file, size in (("small", 1), ("middle", 2), ("large", 3)):
         (tmp_path / f"{file}.gguf").write_bytes(b"x" * size)
-    asked = command(PARTS[name], tmp_path, Path("llama-server"), 2)
+    asked = command(PARTS[name], tmp_path, Path("llama-server"))
     expected = {"largest": "large", "second": "middle"}.get(PARTS[name].model, "SmolLM2-135M-Instruct.Q4_1")
     assert Path(asked[asked.index("--model") + 1]).stem == expected
-    assert asked[asked.index("--rounds") + 1] == "2"
+    assert asked[asked.index("--rounds") + 1] == str(PARTS[name].rounds)
     assert "--json" in asked
 
 

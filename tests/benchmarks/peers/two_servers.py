@@ -30,7 +30,6 @@ from tests.benchmarks.peers.started_server import kvdesk_serve, llama_server
 from tests.benchmarks.peers.table import PRIMARY, Line, as_json, text
 
 BAR: Final = 0.98
-MINUTES: Final = 60.0
 SETTINGS: Final = ContextSettings(n_ctx=8192, n_seq_max=4)
 """Of servers that are started here."""
 CALLS: Final = 2
@@ -113,14 +112,12 @@ def failed(lines: Sequence[Line], other: str) -> list[str]:
     return [name for name, ratio in ratios if ratio is None or (ratio.high or ratio.value) < BAR]
 
 
-def compared(peers: dict[str, Peer], rows: Sequence[Row], rounds: int) -> list[Line]:
-    """The lines of these rows. Raises KvdeskError where a server cannot be asked."""
+def compared(peers: dict[str, Peer], plan: Plan) -> list[Line]:
+    """The lines of the plan. Raises KvdeskError where a server cannot be asked."""
     for server in peers.values():
         answer(server, "first", "Hello", TOKENS)  # a server's first request is slower
-    plan = Plan(tuple(rows), (0,), rounds, MINUTES)
-    return compare(
-        peers, plan, Texts(1.0, first_number()), partial(print, file=sys.stderr, flush=True), time.monotonic()
-    )
+    say = partial(print, file=sys.stderr, flush=True)
+    return compare(peers, plan, Texts(1.0, first_number()), say, time.monotonic())
 
 
 def main(argv: Sequence[str]) -> int:
@@ -129,17 +126,18 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("urls", nargs="*", metavar="URL", help="of kvdesk serve and of the other server, which run")
     parser.add_argument("--llama-server", type=Path, metavar="FILE", help="or its program: both are started")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=60.0, help="after which no row is begun")
     parser.add_argument("--only", nargs="+", choices=[row.id for row in ROWS], default=[])
     parser.add_argument("--json", action="store_true", help="everything measured as one JSON object")
     options.add_model(parser)
     args = parser.parse_args(argv)
     if len(args.urls) != (0 if args.llama_server else 2):
         parser.error("two addresses, or --llama-server FILE")
-    rows = [row for row in ROWS if not args.only or row.id in args.only]
+    rows = tuple(row for row in ROWS if not args.only or row.id in args.only)
     with ExitStack() as stack:
         try:
             servers = _servers(args, stack)
-            lines = compared({server.name: server for server in servers}, rows, args.rounds)
+            lines = compared({server.name: server for server in servers}, Plan(rows, (0,), args.rounds, args.minutes))
         except KvdeskError as error:
             print(error, file=sys.stderr)
             return 2
