@@ -368,8 +368,8 @@ class Tools(QObject, ToolCommands):
         sample = (Message(new_message_id(), _SAMPLE, None, "user", "Hello"),)
         for name in session.tool_lists:
             if (price := session.tool_prices.get(name)) is None or price.ms is None:
-                turn = PreviewTurn(_SAMPLE, sample, tools=self._offer_of((name,)).text)
-                self._submit(PriceTools(turn, ((name, ""),)))
+                alone = PreviewTurn(_SAMPLE, sample, tools=self._offer_of((name,)).text)
+                self._submit(PriceTools(alone, ((name, ""),)))
         known = session.shown
         if known is None or not known.tools:
             session.show_tools(chat_prices={})

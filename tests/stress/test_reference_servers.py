@@ -128,7 +128,7 @@ def test_calls_that_a_person_could_want(name: str, tmp_path: Path, page: str) ->
         schemas = {tool["function"]["name"] for tool in json.loads(offer([("test", listed.tools)]).text)}
         assert {tool for tool, _, _ in TASKS[name]} <= schemas
         for tool, arguments, wanted in TASKS[name]:
-            given = {key: page if value == "PAGE" else value for key, value in arguments.items()}
+            given: dict[str, Any] = {key: page if value == "PAGE" else value for key, value in arguments.items()}
             if name == "git":
                 given = {"repo_path": str(tmp_path / "repo"), **given}
             found = heard.call(tool, most=10_000, **given)
