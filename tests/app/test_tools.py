@@ -20,8 +20,8 @@ from kvdesk.protocol.chat import Generate, ModelLoaded, TextDelta, TurnEnded, Tu
 from kvdesk.protocol.prompt import PriceTools, ToolPrice, ToolsPriced
 from kvdesk.settings import Settings, ToolServer
 from kvdesk.tools.servers import command_line
+from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.tools.consent_dialog import ConsentDialog
-from kvdesk.ui.tools.tool_message import ToolMessage
 from tests.app.conftest import Rig
 from tests.app.test_controller import STATS, say
 from tests.tools.conftest import SERVER, local

@@ -19,7 +19,7 @@ from kvdesk.ui.markdown.text_chunks import PIECE_LINES
 from kvdesk.ui.messages.message_list import GAP_PX, Gradual, MessageList
 from kvdesk.ui.messages.message_menu import message_menu
 from kvdesk.ui.messages.message_widget import MessageWidget
-from kvdesk.ui.tools.tool_message import ToolMessage
+from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.tools.words import budget_text
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.throttle import Throttle

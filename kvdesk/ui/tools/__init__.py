@@ -1,1 +1,1 @@
-"""Tools in the window: servers in the settings, consent, the choice of a chat, calls and results among its messages."""
+"""Tools in the window: servers in the settings, consent, the choice of a chat. Calls are among `kvdesk.ui.messages`."""

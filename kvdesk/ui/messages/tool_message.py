@@ -48,9 +48,10 @@ class ToolMessage(Gradual):
         inner.setSpacing(4)
         self._arguments = MessageBody(kit.theme, plain=True, quiet=True)
         self._result = MessageBody(kit.theme, plain=True)
-        for name, body in ((tr("Arguments"), self._arguments), (tr("Result"), self._result)):
-            inner.addWidget(label(name, tone="secondary", scale="small"))
-            inner.addWidget(body)
+        self._over_result = label(tr("Result"), tone="secondary", scale="small")
+        over_arguments = label(tr("Arguments"), tone="secondary", scale="small")
+        for widget in (over_arguments, self._arguments, self._over_result, self._result):
+            inner.addWidget(widget)
         self.fold = Collapsible(kit.theme, "", content, self._facts)
         self.fold.toggled.connect(lambda _open: self._show_content())
         self._spent = label("", tone="secondary", scale="small")
@@ -137,6 +138,8 @@ class ToolMessage(Gradual):
             use = self.message.use
             self._arguments.show_source(pretty(use.arguments) if use is not None else "")
             self._result.show_source(self.message.text)
+            for widget in (self._over_result, self._result):
+                widget.setVisible(bool(self.message.text))
 
     def _show_question(self) -> None:
         asked = self._kit.store.tool_questions.get(self.message.id)
@@ -157,4 +160,5 @@ class ToolMessage(Gradual):
             self.show_message(self.message)
 
     def _decide(self, decision: ToolDecision) -> None:
+        self.fold.button.setChecked(False)
         self._kit.commands.tools.decide(self.message.id, decision)
