@@ -14,7 +14,6 @@ from kvdesk.values import dataclass
 State = Literal["off", "starting", "on", "failed"]
 SECRET: Final = "tools:"
 """What the names begin with under which values of variables and headers are kept as keys."""
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,9 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """Of one server, for the window. sentence: what a person should know; detail: the server's last words."""
+    """Of one server, for the window. sentence: what a person should know; detail: the server's last words; version: of
+    the protocol, once it runs.
+    """
 
     name: str
     state: State = "off"
@@ -76,8 +77,3 @@ def good_name(name: str, taken: Mapping[str, Any] | set[str] | frozenset[str] = 
     while found in taken:
         found, n = f"{clean}-{n}", n + 1
     return found
-
-
-def is_good_name(name: str) -> bool:
-    """Whether a server can have this name."""
-    return _NAME.fullmatch(name) is not None

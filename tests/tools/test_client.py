@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import psutil
 import pytest
 
@@ -129,6 +132,28 @@ def test_no_process_is_left(heard: Heard) -> None:
     assert len(children) >= 2, "the one between, and the server"
     heard.clients.close()
     _, alive = psutil.wait_procs(children, 10)
+    assert alive == []
+
+
+HOLDER = """
+import sys
+from tests.tools.conftest import Heard, local
+Heard().started(local())
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there the job of the process does it")
+def test_servers_end_with_kvdesk_even_when_it_is_killed() -> None:
+    command = [sys.executable, "-c", HOLDER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert len(children) >= 2
+        process.kill()
+    _, alive = psutil.wait_procs(children, 20)
     assert alive == []
 
 

@@ -248,6 +248,8 @@ class ServerRow(QFrame):
         kind = state.state if state is not None else "off"
         self._state.setText(state_text(state))
         set_tone(self._state, _TONES.get(kind, "secondary"))
+        version = state.version if state is not None else ""
+        self._state.setToolTip(tr("Protocol {version}").format(version=version) if version else "")
         self.start.setVisible(kind in ("off", "failed"))
         self.stop.setVisible(kind in ("starting", "on"))
         self._detail.setText(state.detail.strip() if state is not None else "")
