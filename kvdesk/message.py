@@ -59,7 +59,8 @@ class TurnStats:
     `earlier_` ones are what those before it took, to be added. With `seed` as the sampler's seed the same prompt gets
     the same answer; -1: nothing was left to chance, or it is not known. `marks` are those around reasoning in the
     family of models that wrote the answer. Of a request of another program, `reread_tokens` of the prompt had been in
-    the cache in the same order and were read again, for the cause `miss` (`kvdesk.cache.reuse.score`).
+    the cache in the same order and were read again, for the cause `miss` (`kvdesk.cache.reuse.score`). Of the answer's
+    tokens `accepted_tokens` were guessed before, out of `drafted_tokens` guesses that were computed.
     """
 
     prompt_tokens: int
@@ -82,6 +83,8 @@ class TurnStats:
     marks: ReasoningMarks | None = None
     reread_tokens: int = 0
     miss: str = ""
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
 
     @property
     def all_prefilled(self) -> int:

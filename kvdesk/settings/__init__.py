@@ -219,6 +219,14 @@ class CachePolicy(Table):
             "the speed gained is worth it. Off: their cells stay while there is room"
         ),
     )
+    drafts: bool = Field(
+        False,
+        title=marked("Drafts"),
+        description=marked(
+            "Guess the next tokens of an answer from what the chat says already, and verify several in one batch, "
+            "where that is expected to be faster. Texts may differ by rounding"
+        ),
+    )
     prefill_ahead: bool = Field(
         False,
         title=marked("Prefill ahead"),

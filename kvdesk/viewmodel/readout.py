@@ -160,6 +160,10 @@ def stats_tip(stats: TurnStats) -> str:
         all_of_it = tr("The answer was continued; in all {generated} tokens of it, and {computed} computed for prompts")
         numbers = {"generated": f"{stats.all_generated:,}", "computed": f"{stats.all_prefilled:,}"}
         continued = all_of_it.format(**numbers) + "\n"
+    if stats.drafted_tokens:
+        guessed = tr("{accepted} of {drafted} guessed tokens were right")
+        numbers = {"accepted": f"{stats.accepted_tokens:,}", "drafted": f"{stats.drafted_tokens:,}"}
+        continued += guessed.format(**numbers) + "\n"
     seed = "" if stats.seed < 0 else "\n" + tr("seed {seed}").format(seed=stats.seed)
     said = tr(
         "prompt {prompt} tokens: {reused} were in the cache, {prefilled} were computed{read}\n"

@@ -96,6 +96,8 @@ class ContextRuntime:
         """Do by itself from now on what the policy says."""
         self.threads.follow = policy.follow_load
         self.idle_requests.enabled = policy.save_idle_requests
+        can_give_back = self.context.can("partial seq_rm")  # what was guessed wrong
+        self.drafts = policy.drafts and can_give_back and not self.context.settings.exact  # rows of a batch round anew
 
     @property
     def info(self) -> ContextInfo:

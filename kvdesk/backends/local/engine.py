@@ -317,6 +317,7 @@ class Engine:
             runtime.threads,
             runtime.idle_requests,
             runtime.spans,
+            lambda: runtime.drafts,
         )
         self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values())))
         self._told = None

@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.record import DecodeRecord
 
-DecodeKind = Literal["prefill", "decode", "check", "flush"]
-"""What a decode is for: a prompt, an answer, a look at logits, pending K-shifts and copies."""
+DecodeKind = Literal["prefill", "decode", "draft", "check", "flush"]
+"""What a decode is for: a prompt, an answer, an answer with guessed tokens, a look at logits, pending K-shifts and
+copies."""
 
 
 class PendingDecode(NamedTuple):

@@ -16,6 +16,7 @@ from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.stop_strings import StopStrings
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
+from kvdesk.policies.drafting import Guess
 from kvdesk.policies.prompt_piece import end_of_piece
 from kvdesk.protocol.chat import Generate, ReuseReason
 from kvdesk.reasoning import SaidStart
@@ -54,6 +55,8 @@ class Request:
     notes    what is to be said when the request ends: which messages were evicted
     clocks   what is measured until the first token; `time_why`: what it says, "" before
     stops    strings that end the answer; None where there are none
+    guess    of the next tokens; None where nobody asked for it
+    n_drafted, n_accepted  guessed tokens that were in batches, and those of them that the answer has
     """
 
     command: Generate
@@ -77,6 +80,9 @@ class Request:
     last_at: float = 0.0
     tell_at: float = 0.0
     time_why: str = ""
+    guess: Guess | None = None
+    n_drafted: int = 0
+    n_accepted: int = 0
     prompt: list[int] = field(init=False)
     n_asked: int = field(init=False)
     stops: StopStrings | None = field(init=False, default=None)
@@ -134,6 +140,13 @@ class Request:
         """The token sampled last, where only that is missing."""
         return Batch(self.generated[-1:], (len(self.sequence.tokens),), ((self.sequence.seq_id,),), (True,))
 
+    def with_draft(self, n_tokens: int) -> Batch:
+        """The same with as much of the guess as makes so many tokens."""
+        assert self.guess is not None
+        draft = self.guess.next(n_tokens - 1)
+        self.n_drafted += len(draft)
+        return Batch.of(self.sequence.seq_id, len(self.sequence.tokens), [self.generated[-1], *draft], "all")
+
     def sampled(self, token: int, now: float) -> None:
         """`token` is part of the answer; it was sampled at `now`."""
         self.last_at = now
@@ -141,6 +154,8 @@ class Request:
         self.untold.append(token)
         if self.stops is not None:
             self.stops.add(token)
+        if self.guess is not None:
+            self.guess.add(token)
 
     def take_text(self, *, over: bool = False, end: bool = False) -> tuple[str, tuple[int, ...]]:
         """The text that can be told now, and its tokens.
@@ -206,4 +221,6 @@ class Request:
             marks=self.whole.marks,
             reread_tokens=self.why.reread_tokens,
             miss=self.why.miss,
+            drafted_tokens=self.n_drafted,
+            accepted_tokens=self.n_accepted,
         )

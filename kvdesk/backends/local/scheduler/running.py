@@ -31,7 +31,10 @@ from kvdesk.cache.batch import Batch
 from kvdesk.chat import LIMIT_NOTE, ConversationId, FinishReason, MessageState
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, UserError, unexpected
 from kvdesk.policies.batching import ChunkSize, Want, compose
+from kvdesk.policies.drafting import DraftSize, Guess
 from kvdesk.policies.prompt_piece import piece
+from kvdesk.policies.tuned import TILE
+from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
@@ -54,12 +57,21 @@ class Decoded(NamedTuple):
     failure: KvdeskError | None = None
 
 
+class Ending(NamedTuple):
+    """How an answer ends: as `Running.finish`."""
+
+    state: MessageState
+    note: str = ""
+    finish: FinishReason = ""
+
+
 class Running:
     """What runs on one context.
 
     admission, overflow  None where the model has no text tokenizer: no request begins there
     on_complete          gets a request whose answer has come to its own end
     jobs                 the one that runs has a part in the batches
+    drafts               whether guessed tokens may be in the batches of an answer that runs alone
     """
 
     def __init__(
@@ -75,6 +87,7 @@ class Running:
         emit: Emit,
         on_complete: Callable[[Request], None],
         jobs: Jobs,
+        drafts: Callable[[], bool],
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
@@ -87,9 +100,11 @@ class Running:
         self._emit = emit
         self._on_complete = on_complete
         self._jobs = jobs
+        self._drafts = drafts
         self._aborts_tokens = context.can("partial seq_rm")
         """A state that cannot give back a part is lost with a decode that is aborted: there a token is let end."""
         self._chunk = ChunkSize(context.n_batch, context.block)
+        self._draft_size = DraftSize()
         self._requests: list[Request] = []
         self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several requests run
         self._n_sure = 0  # batches of one token a request that have room without another look
@@ -154,9 +169,10 @@ class Running:
         elif self._stops.any_running:
             self.end_stopped()
         if self._n_sure and self._requests:
-            self._n_sure -= 1
+            parts = self._next_tokens()
+            self._n_sure -= len(parts[0][1].tokens)
             self._n_decoded += len(self._requests) > 1
-            return Scheduled([(request, request.next_token()) for request in self._requests], "decode")
+            return Scheduled(parts, "decode" if len(parts[0][1].tokens) == 1 else "draft")
         running: list[Request | Reading] = [*self._requests]
         if (reading := self._jobs.next()) is not None:
             running.append(reading)
@@ -192,7 +208,7 @@ class Running:
                 request.clocks.beside |= len(batch.parts) > 1
                 self._events.tell_progress(request, step_s)
             if part.output[-1]:
-                self._sample(request, row)
+                self._take(request, part, row, decoded.ms)
         for request in self._requests:
             if request.pauses and request.position in request.pauses:
                 self._cache_manager.swapper.checkpoint(request.sequence)
@@ -307,6 +323,24 @@ class Running:
         chosen = [(by_seq[share.seq_id], share.n_tokens) for share in shares]
         return [(one, one.next_batch(n_tokens, context.block)) for one, n_tokens in chosen]
 
+    def _next_tokens(self) -> list[tuple[Request | Reading, Batch]]:
+        """The token that each answer sampled last; behind it a guess, where that pays and one answer runs alone."""
+        if len(self._requests) > 1 or not self._drafts():
+            return [(request, request.next_token()) for request in self._requests]
+        (request,) = self._requests
+        if request.guess is None:
+            request.guess = Guess((), request.known)
+        n_guessed = len(request.guess.next(TILE - 1)) if request.guess.holds else 0
+        n_left = request.n_most - len(request.generated)
+        most = min(1 + n_guessed, n_left, self._n_sure, self._context.n_ubatch)
+        if most < 2:
+            return [(request, request.next_token())]
+        at, costs = request.position, self._cache_manager.costs
+        draft = self._draft_size.choose(
+            request.guess.holds, most, lambda n: costs.batch_ms(n, at + n, at + (n + 1) / 2)
+        )
+        return [(request, request.next_token() if draft.n_tokens == 1 else request.with_draft(draft.n_tokens))]
+
     def _has_room(self, request: Request, n_tokens: int, n_before: int = 0) -> bool:
         """Whether the request can go on with so many tokens now, after `n_before` of others in the same batch.
 
@@ -339,6 +373,10 @@ class Running:
 
     def _took(self, batch: Scheduled, ms: float) -> None:
         """Let the next chunk of a prompt follow what this batch took."""
+        if self._drafts() and batch.kind != "prefill" and len(batch.parts) == 1:
+            self._draft_size.took(len(batch.parts[0][1].tokens), ms)
+        if batch.kind == "draft":
+            return
         n_read = sum(len(part.tokens) for _, part in batch.parts if not part.output[0] or len(part.tokens) > 1)
         if not n_read:
             self._chunk.step_took(ms)
@@ -355,10 +393,10 @@ class Running:
             if isinstance(request, Reading):
                 continue
             request.reused = min(request.reused, request.position)
-            if decoded.rc == 2 and request.position == len(
+            if decoded.rc == 2 and request.position >= len(
                 request.known
             ):  # placed, not sampled: the last is decoded again
-                whole = self._cache_manager.truncate(request.sequence, request.position - 1, tr("it was stopped"))
+                whole = self._cache_manager.truncate(request.sequence, len(request.known) - 1, tr("it was stopped"))
                 if not whole:
                     self._cache_manager.truncate(request.sequence, 0, tr("it was stopped"))
         for request, part in batch.parts if decoded.rc != 2 else ():
@@ -370,8 +408,28 @@ class Running:
             else:
                 self.finish(request, "stopped", note, "context full")
 
-    def _sample(self, request: Request, row: int) -> None:
-        """Sample the request's next token from row `row` of the last decode."""
+    def _take(self, request: Request, part: Batch, row: int, ms: float) -> None:
+        """Sample the request's next token from row `row` of the last decode; with a guess, whose last token has that
+        row, one from each row up to the first that is another. What was guessed behind it leaves the cache.
+        """
+        tokens, n_before = part.tokens, request.n_new
+        n = len(tokens) if part.output[0] else 1
+        first, start = row - n + 1, request.position - n
+        for i in range(n):
+            over = self._sample(request, first + i)
+            if over or i + 1 == n or request.generated[-1] != tokens[i + 1]:
+                break
+        if n > 1:
+            request.n_accepted += i
+            if i + 1 < n:
+                self._cache_manager.truncate(request.sequence, start + i + 1, tr("a guess was wrong"))
+            n_kv = self._cache_manager.totals()[2]
+            self._emit(SpeedSample(time.monotonic(), "decode", request.n_new - n_before, ms, n_kv))
+        if over:
+            self.finish(request, *over)
+
+    def _sample(self, request: Request, row: int) -> Ending | None:
+        """Sample one token; how the answer ends, where it is over."""
         token = self._context.sample(request.sampler, row)
         now = time.perf_counter()
         if not request.first_at:
@@ -379,10 +437,11 @@ class Running:
             n_read = request.n_asked - request.reused
             request.time_why = request.clocks.reason(n_read, request.prefill_s)
         if token < 0 or request.vocab.is_eog(token):
-            self.finish(request, *request.ending)
-            return
+            state, note = request.ending
+            return Ending(state, note)
         request.sampled(token, now)
         if request.stops is not None and request.stops.found:
-            self.finish(request, "complete", finish="stop string")
-        elif len(request.generated) >= request.n_most:
-            self.finish(request, "complete", tr(LIMIT_NOTE).format(n=f"{request.n_new:,}"), "limit")
+            return Ending("complete", finish="stop string")
+        if len(request.generated) >= request.n_most:
+            return Ending("complete", tr(LIMIT_NOTE).format(n=f"{request.n_new:,}"), "limit")
+        return None

@@ -59,8 +59,11 @@ class Scheduler:
         threads: Threads,
         idle_requests: IdleRequests,
         spans: MessageSpanReporter,
+        drafts: Callable[[], bool],
     ) -> None:
-        """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer."""
+        """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer;
+        `drafts`: see `Running`.
+        """
         overflow = admission = None
         if overflow_manager is not None:
             overflow = RequestOverflow(cache_manager, overflow_manager, spans, self._emit)
@@ -78,6 +81,7 @@ class Scheduler:
             self._emit,
             self._on_complete,
             self.jobs,
+            drafts,
         )
 
     def leave(self) -> None:

@@ -42,7 +42,7 @@ class SpeedModel:
             if learns:
                 self._n_kv, self.n_visible = n_kv, fmean(batch.pos[i * n : (i + 1) * n]) + 1
                 self.costs.learn(n, n_kv, self.n_visible, took)
-            if kind != "check" or record.n_shifted:
+            if told != "draft" and (kind != "check" or record.n_shifted):  # of a draft it is said once it is verified
                 self._emit(SpeedSample(end, told, n, took, n_kv, *counts))
 
     def decode_tok_s(self, settings: ContextSettings) -> float | None:
