@@ -91,10 +91,15 @@ def preview(
 
 
 def preview_continued(
-    conversation: Conversation, before: Sequence[Message], answer: Message, replaced: MessageId, settings: Settings
+    conversation: Conversation,
+    before: Sequence[Message],
+    answer: Message,
+    replaced: MessageId,
+    settings: Settings,
+    tools: str = "",
 ) -> PreviewTurn:
     """What would going on with `answer` after the messages `before` cost? It is a version of the answer `replaced`."""
-    turn = _turn(conversation, before, QueuedMessage(""), settings)
+    turn = _turn(conversation, before, QueuedMessage(""), settings, tools)
     return replace(turn, replaced=replaced, continued=_as_sent(answer))
 
 

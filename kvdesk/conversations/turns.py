@@ -210,7 +210,7 @@ class Turns:
         new = next((one for one in others if one is not None), None)
         if new is not None:
             known, before = self._known[conversation], tree.branch(old.parent)
-            self._submit(requests.preview_continued(known, before, new, old.id, self._settings()))
+            self._submit(requests.preview_continued(known, before, new, old.id, self._settings(), self.offered(known)))
 
     def measure(self, conversation: ConversationId) -> None:
         """Ask how full its context is. Not while it is answered: then the turn tells."""

@@ -19,7 +19,7 @@ from kvdesk.engine_log.causes import HITS, Finding
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.live import LiveLog
 from kvdesk.engine_log.record import Request
-from tests.stress.test_llama_streams import LLAMA_SERVER, llama_server
+from tests.stress.serving import LLAMA_SERVER, llama_server
 
 ENDED: Final = b" release: id "
 OLDER: Final = """\

@@ -31,8 +31,8 @@ from kvdesk.agents import AGENTS, Place, environment
 from tests.places import ROOT
 from tests.proxy.test_named import CASES
 from tests.stress.recording_relay import Passed, Relay
+from tests.stress.serving import LLAMA_SERVER, llama_server
 from tests.stress.test_agents import ARGUMENTS, PROGRAMS, TYPED
-from tests.stress.test_llama_streams import LLAMA_SERVER, llama_server
 
 PAIRS: Final = 80
 MOST_MS: Final = 5.0
