@@ -38,9 +38,10 @@ def test_links_lead_somewhere(name: str) -> None:
 
 
 def anchors(text: str) -> set[str]:
-    """Those that GitHub gives the headings of a page."""
+    """Those that GitHub gives the headings of a page, and those that are named in it."""
     headings = re.findall(r"(?m)^#+ (.+)$", re.sub(r"(?ms)^```.*?^```", "", text))
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    named = re.findall(r'<a id="([\w-]+)">', text)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings} | set(named)
 
 
 def test_every_picture_is_shown_and_made() -> None:

@@ -63,9 +63,8 @@ def budget_text(spent: Spent, budget: ToolBudget) -> str:
 
 def state_text(state: ServerState | None) -> str:
     """The state of a server, with what a person should know of it."""
-    if state is None:
-        return tr(_STATES["off"])
-    return " ".join(filter(None, (tr(_STATES[state.state]), f"·  {state.sentence}" if state.sentence else "")))
+    said = _STATES["off" if state is None else state.state]
+    return " · ".join(filter(None, (tr(said), "" if state is None else state.sentence)))
 
 
 def place_of(server: ToolServer) -> str:
