@@ -23,7 +23,7 @@ MOST_AT_ONCE: Final = 1000
 """Messages of a server, and so many a second for good: no call has so many parts, and they would heat the processor."""
 _A_SECOND: Final = 50.0
 _CLOSING_S: Final = 2.0
-"""Twice: from the end of its input to SIGTERM, and from there to SIGKILL."""
+"""From the end of its input to its end."""
 
 Streams = tuple[
     "anyio.streams.memory.MemoryObjectReceiveStream[SessionMessage | Exception]",
@@ -84,9 +84,7 @@ class LocalServer:
             with anyio.CancelScope(shield=True):
                 incoming.close()
                 outgoing.close()
-                child.send(b"")
-                await asyncio.to_thread(child.close, 0.0 if self.sentence else _CLOSING_S)
-                await asyncio.to_thread(reader.join, _CLOSING_S)
+                await asyncio.to_thread(_close, child, reader)
                 to_client.close()
                 from_client.close()
 
@@ -116,6 +114,17 @@ class LocalServer:
         if isinstance(method := getattr(message, "method", None), str):
             self._heard(method)
         return SessionMessage(message)
+
+
+def _close(child: Child, reader: threading.Thread) -> None:
+    """Close its input, upon which it ends; kill it where it does not. The thread that reads it ends first: it waits for
+    the end of the output, which `Child.close` would take from it.
+    """
+    child.send(b"")
+    reader.join(_CLOSING_S)
+    child.kill()
+    reader.join(_CLOSING_S)
+    child.close()
 
 
 async def _started() -> Child:
