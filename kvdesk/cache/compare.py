@@ -31,6 +31,8 @@ ROUNDING_KL = 1e-4
 STRONG_KL = math.log(2)
 """From this divergence on, in nats, a change is strong: KL(before || after) is the mean of log(p before / p after) over
 what would have been said before, so such tokens have on average (geometric) become at most half as likely."""
+KNOWN_KL = 0.05
+"""Divergence in nats below which what was removed made no difference to the next token: there is nothing to forget."""
 
 
 class Verdict(StrEnum):
@@ -206,6 +208,20 @@ def divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.flo
         terms = np.where(weight == 0.0, 0.0, weight * (log_p - log_q))
         kl = np.maximum(terms.sum(axis=1), 0.0)
     return np.where(np.isnan(kl), np.inf, kl)
+
+
+def ghost_share(
+    untouched: NDArray[np.float32], edited: NDArray[np.float32], recomputed: NDArray[np.float32]
+) -> float | None:
+    """How much of the effect of what was removed is still there: KL(edited, recomputed) over KL(untouched, recomputed)
+    of next tokens, from logits of shape (n_vocab,). 1: as if nothing was removed; 0: as if it had never been there.
+    None where it made no difference: then there is nothing to forget.
+    """
+    before, now = (
+        float(divergence(row[None].astype(np.float64), recomputed[None].astype(np.float64))[0])
+        for row in (untouched, edited)
+    )
+    return now / before if before >= KNOWN_KL else None
 
 
 def _log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -240,12 +240,16 @@ class ContextPreview:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A conversation as it is in the cache against the same tokens computed afresh."""
+    """A conversation as it is in the cache against the same tokens computed afresh. `ghost`: how much of the effect of
+    what was removed from it by hand is still there (`kvdesk.cache.compare.ghost_share`); None: nothing was removed, or
+    it made no difference.
+    """
 
     conversation: ConversationId
     n_tokens: int
     logits: LogitsComparison
     ms: float
+    ghost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

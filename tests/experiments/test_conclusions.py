@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.experiments import (
     context_size,
+    forgetting,
     fragmentation,
     kv_types,
     no_cache,
@@ -436,3 +438,38 @@ def test_what_is_far_from_its_bar_is_certain(result: Callable[[], Result]) -> No
 def test_each_layout_near_the_bar_is_named() -> None:
     remarks = not_certain(fragmentation_said(fragmentation.SLOWER, 1, noise=0.1))
     assert [remark.split(": ")[1] for remark in remarks] == ["no flash attention, f16", "no flash attention, K q8_0"]
+
+
+# --- forgetting -------------------------------------------------------------------------------------------------------
+
+
+def forgetting_result(untouched: float, edited: float, erratum: float, said: tuple[str, ...] = ()) -> Result:
+    """Six facts with these divergences from what the recomputed cache says; `said`: by whom each was said."""
+    samples = []
+    kls = dict(zip(forgetting.WAYS, (untouched, edited, erratum, 0.0), strict=True))
+    for i in range(6):
+        for way, kl in kls.items():
+            samples.append(Sample(way, i, kl * (1 + i / 10), note=f"fact {i}"))
+            samples.append(Sample(f"{way}: {forgetting.SAID}", i, float(way in said)))
+            samples.append(Sample(f"{way}: {forgetting.READ}", i, {forgetting.ERRATA: 20.0}.get(way, 100.0)))
+    return concluded(forgetting.EXPERIMENT, samples)
+
+
+def test_what_stays_of_a_removed_fact_decides() -> None:
+    assert forgetting_result(4.0, 0.1, 0.05).verdict.key == "removed is forgotten; an erratum helps"
+    assert forgetting_result(4.0, 1.0, 1.0).verdict.key == "removed is half forgotten; an erratum does not help"
+    kept = forgetting_result(4.0, 3.0, 0.4, (forgetting.UNTOUCHED, forgetting.EDITED))
+    assert kept.verdict.key == "removed is not forgotten; an erratum helps"
+    assert "says it in 6 of 6 cases, 6 before and 0 when it has never read it" in kept.verdict.sentence
+    assert "costs 100 tokens and leaves nothing; an erratum costs 20, leaves 10%" in kept.verdict.sentence
+    assert kept.figures[0].value == pytest.approx(0.75)
+
+
+def test_what_was_never_known_is_neither_forgotten_nor_remembered() -> None:
+    assert forgetting_result(0.01, 0.01, 0.0).verdict.key == "nothing was known"
+
+
+def test_facts_are_different_ones() -> None:
+    known = forgetting.facts(40)
+    assert len({(fact.name, fact.thing) for fact in known}) == 40
+    assert all(a.value != b.value for a, b in pairwise(known))

@@ -23,6 +23,7 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
     "size-formula": ({"n_ctx": 1024}, "right with K/V heads; the estimate is right"),
     "fragmentation": ({"per_filler": 32, "tokens": 4, "rounds": 2}, "compaction heals; a rebuild heals"),
     "kv-types": ({"chunk": 64, "chunks": 1, "written": 4, "deepest": 64, "rounds": 2}, "matters more"),
+    "forgetting": ({"facts": 4}, ""),
     "threads": ({"tokens": 4, "prompt": 32, "rounds": 2}, "beside a busy process"),
     "context-size": ({"n_ctx": 2048, "used": 16, "tokens": 4, "prompt": 128, "rounds": 2}, "a small n_batch costs"),
     "rebuild": ({"text": 64, "others": 256, "tokens": 4, "rounds": 2}, "a rebuild"),

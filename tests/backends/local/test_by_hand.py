@@ -11,7 +11,7 @@ from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import Verdict
 from kvdesk.chat import new_conversation_id
 from kvdesk.errors import UserError
-from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import (
     CacheView,
     ContextPreview,
@@ -366,6 +366,29 @@ def test_verify_tells_a_cache_that_is_not_what_it_should_be(headless: HeadlessEn
     )
     verified = of(headless.do(VerifyConversation(chat.id)), Verified)[0]
     assert not verified.logits.verdict.same
+
+
+def test_what_stays_of_a_removed_part_is_measured_and_said(embedded: HeadlessEngine) -> None:
+    chat = HeadlessChat(embedded)
+    asked = "My dog is called Rex. What is the name of my dog? Answer with one word."
+    chat.answer(asked, Sampling(temperature=0.0, max_tokens=2))
+    vocab, held = session_of(embedded).loaded.model.vocab, session_of(embedded).runtime.cache_manager.pool.get(chat.id)
+    assert held is not None
+    s, n = held.seq_id, len(held.tokens)
+    first = [vocab.label(token) for token in held.tokens].index("My")
+    removed = RemoveRange(s, first, first + 6)
+    (done,) = [e for e in of(embedded.do(Operate(removed)), OperationDone) if e.effect is not None]
+    assert done.note.startswith(f"{n - first - 6} tokens behind the hole are read again with the next turn")
+    (hole,) = of(embedded.do(VerifyConversation(chat.id)), Verified)
+    assert (hole.n_tokens, hole.ghost) == (first, None), "what is behind the hole is not asked"
+    embedded.do(Operate(ShiftPositions(s, first + 6, -1, -6), measured=False))
+    (moved,) = of(embedded.do(VerifyConversation(chat.id)), Verified)
+    assert moved.n_tokens == n - 6
+    assert moved.ghost is not None
+    assert moved.ghost > 0.5, "the cells behind it still hold the name"
+    last = RemoveRange(s, moved.n_tokens - 3, -1)
+    (end,) = [e for e in of(embedded.do(Operate(last)), OperationDone) if e.effect is not None]
+    assert end.note == "", "nothing is behind it"
 
 
 def test_previews_of_contexts(headless: HeadlessEngine) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kvdesk.backends.local.cache_manager.held import Held
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.prefix_lookup import PrefixLookup
-from kvdesk.backends.local.cache_manager.probe import Probe
+from kvdesk.backends.local.cache_manager.probe import Logits, Probe
 from kvdesk.backends.local.cache_manager.sequences import (
     ALL_EXACT,
     CacheSequence,
@@ -57,6 +57,8 @@ class Leases:
         self.shared_cells = SharedCells(context, self._pool)
         self._eviction_reasons = dict(eviction_reasons or {})
         self.to_refill: dict[ConversationId, Held] = {}
+        self.removed: dict[ConversationId, tuple[int, Logits]] = {}
+        """Of conversations from which a part was removed by hand: tokens that were left, and the next token before."""
         self.one_buffer = context.memory.mirror.geometry.n_stream == 1
         self._can_share = self.one_buffer and context.can("partial seq_cp") and not self.prefixes.has_small_window
 

@@ -64,10 +64,11 @@ class _Done:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """The cache before an operation: its cells, and the next token of some sequences."""
+    """The cache before an operation: its cells, the next token of some sequences, and the tokens of all."""
 
     snapshot: CacheSnapshot
     asked: dict[int, Logits]
+    n_tokens: dict[int, int]
 
 
 class CacheOperations:
@@ -128,6 +129,7 @@ class CacheOperations:
                 self.blobs.keep(told.number, kept)
             told.undoable = told.number in self.blobs.numbers
             audited = self._context.auditor.audit().state == "verified"
+            self._remember(operation, before)
             with journal.purpose(None, tr(TO_COMPARE)):
                 told.effect = self._effect(before, done, audited=audited)
 
@@ -170,7 +172,29 @@ class CacheOperations:
         if not self._cells.remove(seq_id, p0, p1):
             raise RefusedCall(tr("Only a whole conversation can be removed: no part of this model's state can."))
         empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and self._cells.is_empty(seq_id))
-        return _Done(emptied=empty)
+        return _Done(emptied=empty, note=self._behind(seq_id, p1))
+
+    def _behind(self, seq_id: int, p1: int) -> str:
+        """What becomes of the cells behind a hole that ends at `p1`; "" where there are none."""
+        sequence = self._cache_manager.pool.by_seq(seq_id)
+        last = self._context.memory.seq_pos_max(seq_id) if sequence is not None else -1
+        if sequence is None or last < max(len(sequence.tokens), p1):
+            return ""
+        n = last + 1 - max(p1, len(sequence.tokens))
+        return tr(
+            "{n} tokens behind the hole are read again with the next turn: then nothing is left of what was removed. "
+            "Shifted up they stay and cost nothing, but were computed while it was there: “Verify” then says how much "
+            "of it they still hold."
+        ).format(n=f"{n:,}")
+
+    def _remember(self, operation: HandOperation, before: _Before) -> None:
+        """What the next token was before a part of a sequence was removed: for `verify`."""
+        if not isinstance(operation, RemoveRange) or operation.seq_id not in before.asked:
+            return
+        sequence = self._cache_manager.pool.by_seq(operation.seq_id)
+        if sequence is not None:
+            n_left = before.n_tokens[operation.seq_id] - (operation.p1 - max(operation.p0, 0))
+            self._cache_manager.removed[sequence.conversation] = n_left, before.asked[operation.seq_id]
 
     def _copy(self, src: int, conversation: ConversationId, p0: int, p1: int) -> _Done:
         if (own := self._cache_manager.pool.by_seq(src)) is not None and own.conversation == conversation:
@@ -200,7 +224,8 @@ class CacheOperations:
 
     def _look(self, measured: bool) -> _Before:
         snapshot = self._cache_manager.snapshot()
-        return _Before(snapshot, self._ask() if measured else {})
+        n_tokens = {sequence.seq_id: len(sequence.tokens) for sequence in self._cache_manager.pool}
+        return _Before(snapshot, self._ask() if measured else {}, n_tokens)
 
     def _ask(self) -> dict[int, Logits]:
         """The next token of the sequences that hold something; of none where there is no room to ask."""

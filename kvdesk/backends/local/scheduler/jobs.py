@@ -18,7 +18,7 @@ from kvdesk.backends.local.cache_manager.probe import Logits
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.compare import compare_logits
+from kvdesk.cache.compare import compare_logits, ghost_share
 from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
 from kvdesk.policies.prompt_piece import end_of_piece
@@ -180,7 +180,9 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
             last = n == len(tokens) - 1  # in a batch of its own, as in `next_logits`
             logits = yield Reading(spare, tokens if last else tokens[:-1], working, asks=last)
     ms = (time.perf_counter() - start) * 1e3
-    emit(Verified(conversation, total, compare_logits(logits, held, *noise), ms))
+    n_left, before = cache_manager.removed.get(conversation, (-1, held))
+    ghost = ghost_share(before, held, logits) if n_left == total else None
+    emit(Verified(conversation, total, compare_logits(logits, held, *noise), ms, ghost))
 
 
 def refill(cache_manager: Cache, spans: MessageSpanReporter, n_ctx_seq: int, emit: Emit) -> Readings:

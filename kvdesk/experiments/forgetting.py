@@ -1,0 +1,253 @@
+"""Whether a model forgets what is removed from its cache: the next token after a question about it, three ways.
+
+Each fact of a text is removed by itself. The cells behind it were computed while it was there and may hold what it
+said (arXiv 2606.17107): so what the edited cache says is compared with a cache that has never read it, and with one
+from which nothing was removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.compare import KNOWN_KL, divergence
+from kvdesk.cache.geometry import CTX_PAD, pad
+from kvdesk.errors import RefusedCall, UserError
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
+from kvdesk.experiments.measured import Measured
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.statistics import mean_figure
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Progress,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    at_most,
+)
+from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
+
+NAMES: Final = (
+    "Anna", "Bruno", "Clara", "David", "Emma", "Felix", "Greta", "Henry", "Irene", "Jonas",
+    "Karen", "Louis", "Maria", "Nils", "Olga", "Peter", "Rosa", "Simon", "Tilda", "Viktor",
+)  # fmt: skip
+THINGS: Final = (
+    ("favourite colour", ("green", "blue", "red", "yellow", "purple", "orange", "white", "black", "brown", "pink")),
+    ("pet", ("dog", "cat", "horse", "rabbit", "parrot", "turtle", "snake", "mouse", "goat", "duck")),
+)
+"""Each of these of every name: 40 facts."""
+INTRO: Final = "These are notes about some people.\n"
+OUTRO: Final = "That is all that is known about them.\n"
+ERRATUM: Final = "Correction: what was said about {name}'s {thing} was wrong; nobody knows {name}'s {thing}.\n"
+QUESTION: Final = "Question: What is {name}'s {thing}?\nAnswer: {name}'s {thing} is"
+GHOST, CURED = marked("ghost share"), marked("ghost share after an erratum")
+UNTOUCHED, EDITED, ERRATA = marked("untouched"), marked("edited"), marked("edited, with an erratum")
+SAID, READ = marked("says it"), marked("tokens")
+RECOMPUTED = marked("recomputed")
+WAYS: Final = (UNTOUCHED, EDITED, ERRATA, RECOMPUTED)
+FORGOTTEN, REMEMBERED = 0.1, 0.5
+"""Ghost shares below which a fact counts as forgotten, and above which as remembered."""
+_TOKENS: Final = 14  # of a fact at most, about
+_ASKED: Final = 40  # of a question and of an erratum at most, about
+
+PARAMETERS = (
+    Parameter("facts", marked("Facts"), 40, 2, 40, 8, marked("Of the text; each is removed and asked for by itself")),
+)
+
+
+class Fact(NamedTuple):
+    """`text` says that the `thing` of `name` is `value`."""
+
+    name: str
+    thing: str
+    value: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}'s {self.thing} is {self.value}.\n"
+
+    @property
+    def question(self) -> str:
+        return QUESTION.format(name=self.name, thing=self.thing)
+
+    @property
+    def erratum(self) -> str:
+        return ERRATUM.format(name=self.name, thing=self.thing)
+
+
+def facts(n: int) -> list[Fact]:
+    """Different ones, the same each time: no two neighbours have the same value."""
+    found = []
+    for i in range(n):
+        thing, values = THINGS[i // len(NAMES)]
+        found.append(Fact(NAMES[i % len(NAMES)], thing, values[(7 * i + i // len(values)) % len(values)]))
+    return found
+
+
+def _cells(values: Values) -> int:
+    return pad(int(values["facts"]) * _TOKENS + 2 * _ASKED + 32, CTX_PAD)
+
+
+def _settings(values: Values) -> ContextSettings:
+    cells = _cells(values)
+    return ContextSettings(n_ctx=cells, n_seq_max=1, n_batch=cells, n_ubatch=512)
+
+
+def _work(values: Values) -> Work:
+    n = values["facts"]
+    return Work(n * _TOKENS + n * (4 * _ASKED + n * _TOKENS / 2), 0)
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    vocab = bench.model.vocab
+    if not vocab.has_text:
+        raise UserError(tr("This model has no text tokenizer: it cannot be asked what was removed."))
+
+    def ids(text: str, *, first: bool = False) -> list[int]:
+        return vocab.tokenize(text, add_special=first, parse_special=False)
+
+    known = facts(bench.whole("facts"))
+    parts = [ids(INTRO, first=True), *(ids(fact.text) for fact in known), ids(OUTRO)]
+    text = [token for part in parts for token in part]
+    with bench.context() as context:
+        context.read(text, 0)
+        whole = context.saved(0)
+        end = len(parts[0])
+        for i, (fact, part) in enumerate(zip(known, parts[1:-1], strict=True)):
+            yield Progress(i, len(known), fact.text.strip())
+            start, end = end, end + len(part)
+            asked, erratum, rest = ids(fact.question), ids(fact.erratum), text[end:]
+            _restore(context, whole, text)
+            untouched = _said(context, asked)
+            _restore(context, whole, text)
+            context.remove(0, start, end)
+            context.shift(0, end, start - end)  # what is behind moves up, as it is
+            edited, edited_erratum = _said(context, asked), _said(context, erratum + asked)
+            _restore(context, whole, text)
+            context.remove(0, start, -1)
+            context.read(rest, start)
+            never, never_erratum = _said(context, asked), _said(context, erratum + asked)
+            value = ids(f" {fact.value}")[0]
+            for way, said, reference, price in (
+                (UNTOUCHED, untouched, never, 0),
+                (EDITED, edited, never, 0),
+                (ERRATA, edited_erratum, never_erratum, len(erratum)),
+                (RECOMPUTED, never, never, len(rest)),
+            ):
+                kl = float(divergence(said, reference)[0])
+                yield Sample(way, i, kl, note=fact.text.strip(), unit="nats")
+                yield Sample(f"{way}: {SAID}", i, float(said.argmax() == value))
+                yield Sample(f"{way}: {READ}", i, price, unit="tokens")
+
+
+def _restore(context: RawContext, state: bytes, tokens: Sequence[int]) -> None:
+    context.clear()
+    context.restore(0, state, tokens)
+
+
+def _said(context: RawContext, more: Sequence[int]) -> NDArray[np.float64]:
+    """Logits of the token after these, behind what is in the cache, shape (1, n_vocab); the cache is as before then."""
+    n = context.span(0)[1] + 1
+    context.read(more, n)
+    said = context.logits().astype(np.float64)[None]
+    if not context.remove(0, n, -1):
+        raise RefusedCall(tr("This memory cannot give back a part of a sequence."))
+    return said
+
+
+def _answer(_values: Values, measured: Measured) -> Result:
+    of = {way: [measured.one(way, x) for x in measured.xs(way)] for way in WAYS}
+    judged = [i for i, kl in enumerate(of[UNTOUCHED]) if kl >= KNOWN_KL]
+    if not judged:
+        sentence = tr("No fact was known in the first place: this model's answers do not depend on what the text says.")
+        return Result(Verdict("nothing was known", sentence, sentence), figures=(), tables=(_table(measured),))
+    weights = [of[UNTOUCHED][i] for i in judged]
+    ghost, cured = (
+        mean_figure(tr(name), [of[way][i] / of[UNTOUCHED][i] for i in judged], weights)
+        for name, way in ((GHOST, EDITED), (CURED, ERRATA))
+    )
+    n, still = len(judged), [sum(measured.one(f"{way}: {SAID}", i) for i in judged) for way in WAYS]
+    before, edited, errata, recomputed = still
+    share = tr("What is removed is forgotten in part: {share:.0%} of its effect stays.")
+    key = "removed is half forgotten"
+    if ghost.value < FORGOTTEN:
+        key, share = "removed is forgotten", tr("What is removed is forgotten: {share:.0%} of its effect stays.")
+    elif ghost.value > REMEMBERED:
+        key, share = (
+            "removed is not forgotten",
+            tr("What is removed is not forgotten: {share:.0%} of its effect stays."),
+        )
+    helped = cured.value < ghost.value
+    key += "; an erratum helps" if helped else "; an erratum does not help"
+    sentence = tr(
+        "After its cells are removed, {share:.0%} of what a fact does to the next token is still there (ghost share "
+        "{low:.2f} to {high:.2f}, {n} facts). Asked for it, the model says it in {edited:.0f} of {n} cases, "
+        "{before:.0f} before and {recomputed:.0f} when it has never read it. Reading again what follows costs "
+        "{suffix:.0f} tokens and leaves nothing; an erratum costs {erratum:.0f}, leaves {cured:.0%}, and it is said in "
+        "{errata:.0f} cases."
+    ).format(
+        share=ghost.value, low=ghost.low, high=ghost.high, n=n, edited=edited, before=before, recomputed=recomputed,
+        suffix=_price(measured, RECOMPUTED), erratum=_price(measured, ERRATA), cured=cured.value, errata=errata,
+    )  # fmt: skip
+    figures = (
+        ghost.judged(at_most(FORGOTTEN), at_most(REMEMBERED)),
+        cured,
+        Figure(tr("facts that counted"), n),
+        Figure(tr("said after removal"), edited / n),
+        Figure(tr("said without it"), recomputed / n),
+    )
+    meaning = tr(
+        "Ghost share: KL(edited, recomputed) over KL(untouched, recomputed) of the next token, summed over the facts. "
+        "1: as if nothing had been removed; 0: as if it had never been there. After an erratum both have that."
+    )
+    left_out = len(of[UNTOUCHED]) - n
+    less = tr("%n facts made less than {kl} nats of difference, and do not count.", left_out).format(kl=KNOWN_KL)
+    return Result(
+        Verdict(key, sentence, share.format(share=ghost.value)),
+        figures=figures,
+        tables=(_table(measured),),
+        remarks=(meaning, *([less] if left_out else [])),
+    )
+
+
+def _price(measured: Measured, way: str) -> float:
+    """Tokens that were read for it, the mean of all facts."""
+    series = f"{way}: {READ}"
+    return float(np.mean([measured.one(series, x) for x in measured.xs(series)]))
+
+
+def _table(measured: Measured) -> Table:
+    """Each fact, with what the three caches make of it."""
+    notes = {sample.x: sample.note for sample in measured.samples if sample.series == UNTOUCHED}
+    rows = tuple(
+        (
+            note,
+            *(f"{measured.one(way, x):.3g}" for way in WAYS[:3]),
+            ", ".join(tr(way) for way in WAYS if measured.one(f"{way}: {SAID}", x)) or "–",
+        )
+        for x, note in sorted(notes.items())
+    )
+    heads = (tr("fact"), *(tr("{way} (nats)").format(way=tr(way)) for way in WAYS[:3]), tr("said by"))
+    return Table(tr("Divergence from the recomputed cache"), heads, rows)
+
+
+EXPERIMENT = Experiment(
+    id="forgetting",
+    title=marked("Forgetting"),
+    question=marked("Does a model forget what is removed from its cache, and what helps?"),
+    supposed=marked("Removing the cells of a passage makes the model forget it, as if it had never been read."),
+    parameters=PARAMETERS,
+    settings=_settings,
+    work=_work,
+    measure=_measure,
+    answer=_answer,
+    applies=needs_prefixes,
+)
