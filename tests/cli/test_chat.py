@@ -75,3 +75,36 @@ def test_no_such_chat_and_a_store_in_use_are_said(talking_file: Path, capsys: py
     with chats_there():
         assert main([*arguments, "--keep"]) == 2
     assert "open in kvdesk's window" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("models_are_tried")
+def test_probabilities_are_written_with_each_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KVDESK_LANGUAGE", "en")
+    path = write(tmp_path / "model.gguf", "llama", text=True)
+    asked = [
+        "chat",
+        "--model",
+        str(path),
+        "--prompt",
+        "hi",
+        "--max-tokens",
+        "3",
+        "--n-ctx",
+        "256",
+        "--temperature",
+        "0",
+    ]
+    assert main([*asked, "--logprobs", "--json"]) == 0
+    turn = json.loads(capsys.readouterr().out)
+    assert len(turn["logprobs"]) == turn["generated_tokens"] > 0
+    for one in turn["logprobs"]:
+        assert (one["rank"], one["id"]) == (1, one["top_logprobs"][0]["id"])
+        assert len(one["top_logprobs"]) == 8
+        assert one["logprob"] == one["top_logprobs"][0]["logprob"] < 0
+    assert main([*asked, "--logprobs"]) == 0
+    assert capsys.readouterr().out.count("%") == 8 * turn["generated_tokens"]
+    assert main([*asked, "--json"]) == 0
+    assert "logprobs" not in json.loads(capsys.readouterr().out)

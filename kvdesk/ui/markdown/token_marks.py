@@ -75,8 +75,9 @@ class TokenMarks(QObject):
                 QToolTip.showText(event.globalPos(), plain_tip(text), self._view.viewport())
             return bool(text)
         if event.type() is QEvent.Type.MouseButtonRelease and isinstance(event, QMouseEvent):
+            point = event.position().toPoint()
             is_click = event.button() is Qt.MouseButton.LeftButton and not self._view.textCursor().hasSelection()
-            at = self._source_at(event.position().toPoint()) if is_click else None
+            at = self._source_at(point) if is_click and not self._view.anchorAt(point) else None
             if at is not None:
                 tokens.click(at)
         return False

@@ -193,6 +193,17 @@ def test_hovering_a_token_tells_its_numbers(window: MainWindow, monkeypatch: pyt
     assert not view._tokens.eventFilter(view.viewport(), QHelpEvent(QEvent.Type.ToolTip, beside, beside))
 
 
+def test_a_click_on_a_link_follows_it_and_opens_no_token(window: MainWindow, qtbot: QtBot) -> None:
+    widget = show(window, answer(one(0.9, "See "), one(0.9, "[here](https://example.org)"), one(0.9, " now")))
+    view = prose(widget)
+    view.anchorClicked.disconnect()
+    followed: list[object] = []
+    view.anchorClicked.connect(followed.append)
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at(view, 5))
+    assert len(followed) == 1
+    assert widget.token_card is None
+
+
 # --- words ------------------------------------------------------------------------------------------------------------
 
 

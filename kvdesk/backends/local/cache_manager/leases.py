@@ -58,7 +58,7 @@ class Leases:
         self._eviction_reasons = dict(eviction_reasons or {})
         self.to_refill: dict[ConversationId, Held] = {}
         self.removed: dict[ConversationId, tuple[int, Logits]] = {}
-        """Of conversations from which a part was removed by hand: tokens that were left, and the next token before."""
+        """Of the conversation from which a part was removed by hand last: the tokens left, and the next one before."""
         self.one_buffer = context.memory.mirror.geometry.n_stream == 1
         self._can_share = self.one_buffer and context.can("partial seq_cp") and not self.prefixes.has_small_window
 

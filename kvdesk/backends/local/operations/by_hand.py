@@ -193,6 +193,7 @@ class CacheOperations:
             return
         sequence = self._cache_manager.pool.by_seq(operation.seq_id)
         if sequence is not None:
+            self._cache_manager.removed.clear()  # logits are large, and the last removal is what one asks about
             n_left = before.n_tokens[operation.seq_id] - (operation.p1 - max(operation.p0, 0))
             self._cache_manager.removed[sequence.conversation] = n_left, before.asked[operation.seq_id]
 
