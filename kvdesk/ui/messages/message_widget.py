@@ -376,7 +376,7 @@ class MessageWidget(Gradual):
     @property
     def can_show_tokens(self) -> bool:
         """Whether it is known how likely its tokens were."""
-        return bool(self._message.probabilities) and self._message.state != "streaming"
+        return self._message.state != "streaming" and bool(unpack(self._message.probabilities))
 
     def set_coloured(self, is_coloured: bool) -> None:
         """Whether its tokens have the colours of how likely they were, where that is known."""

@@ -193,6 +193,13 @@ def test_hovering_a_token_tells_its_numbers(window: MainWindow, monkeypatch: pyt
     assert not view._tokens.eventFilter(view.viewport(), QHelpEvent(QEvent.Type.ToolTip, beside, beside))
 
 
+def test_what_is_damaged_on_the_disk_is_not_looked_at(window: MainWindow) -> None:
+    widget = show(window, replace(answer(*SAID), probabilities=b"damaged"))
+    widget.show_token(0)
+    assert widget.token_card is None
+    assert not coloured(prose(widget))
+
+
 def test_a_click_on_a_link_follows_it_and_opens_no_token(window: MainWindow, qtbot: QtBot) -> None:
     widget = show(window, answer(one(0.9, "See "), one(0.9, "[here](https://example.org)"), one(0.9, " now")))
     view = prose(widget)
