@@ -183,7 +183,7 @@ class _Walk:
             if self._behind and known:
                 return
             with os.scandir(folder) as entries:
-                inside = list(self._bounded(entries))
+                inside = sorted(self._bounded(entries), key=lambda entry: entry.name)
         except (OSError, ValueError):
             return
         for entry in inside:

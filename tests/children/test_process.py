@@ -272,8 +272,8 @@ def test_a_child_inherits_no_files() -> None:
 
 
 def test_nobody_else_starts_processes() -> None:
-    """But for `ldd`, which is no kvdesk, and a program that gets the terminal."""
+    """But for `ldd`, which is no kvdesk, a program that gets the terminal, and a server of tools behind its child."""
     root = Path(kvdesk.__file__).parent
     starts = re.compile(rb"^ *(import subprocess|from PySide6.QtCore import .*QProcess)", re.MULTILINE)
     found = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if starts.search(path.read_bytes())}
-    assert found == {"children/process.py", "children/foreground.py", "app/display.py"}
+    assert found == {"children/process.py", "children/foreground.py", "app/display.py", "tools/server_child.py"}

@@ -223,11 +223,14 @@ def test_a_chat_goes_on_there_and_its_second_turn_is_in_the_cache(window: Window
         said = window.text(command)
         messages.append(Message(command.answer, conversation, None, "assistant", said))
     assert ended.stats.reused_tokens > 30, "all before, cached on the other side"
-    assert window.view is not None
-    mine = [lease for lease in window.view.leases if lease.conversation == conversation]
-    assert sum(not lease.inactive for lease in mine) == 1, "its cells are the chat's own here, in its colour"
-    assert all(not lease.client for lease in mine)
-    assert len({lease.branch for lease in mine}) == len(mine)
+
+    def mine() -> list[Lease]:
+        return [lease for lease in window.view.leases if lease.conversation == conversation] if window.view else []
+
+    window.wait(lambda: [lease for lease in mine() if not lease.inactive])  # the view comes a frame after the answer
+    assert sum(not lease.inactive for lease in mine()) == 1, "its cells are the chat's own here, in its colour"
+    assert all(not lease.client for lease in mine())
+    assert len({lease.branch for lease in mine()}) == len(mine())
 
 
 def test_requests_of_a_chat_are_its_branches_and_keep_their_numbers() -> None:
@@ -348,16 +351,19 @@ def test_a_newer_one_and_a_liar_are_passed_over_and_said_once(window: Window) ->
 
 
 def test_it_is_recorded_to_a_file_without_token_ids(running: Running, tmp_path: Path) -> None:
-    client = running.openai()
+    client, file = running.openai(), tmp_path / "out.jsonl"
 
     def ask() -> None:
-        for word in WORDS[:2]:
+        """Until operations are in the file: they come a frame after the answer."""
+        for n in range(1000):
+            word = WORDS[n % len(WORDS)]
             client.chat.completions.create(model="", messages=[{"role": "user", "content": word}], max_tokens=4)
+            if file.exists() and file.read_bytes().count(b"\n") > 3:
+                break
         os.kill(os.getpid(), signal.SIGTERM)
 
     asking = threading.Timer(1.0, ask)
     asking.start()
-    file = tmp_path / "out.jsonl"
     assert main(["record", running.root, str(file), "--key", INSPECT.value]) == 0
     asking.join()
     _header, recording = load_journal(file)

@@ -128,7 +128,8 @@ def test_an_exporter_that_does_not_start_costs_no_server(
 
 
 def test_an_exporter_without_the_api_is_said(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    for name in ("opentelemetry", "opentelemetry.trace", "opentelemetry.propagate"):
+        monkeypatch.setitem(sys.modules, name, None)
     with caplog.at_level(logging.WARNING):
         assert spans.spans_of({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}) is None
     assert "kvdesk[otel]" in caplog.text

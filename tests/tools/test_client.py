@@ -127,8 +127,9 @@ def test_a_call_that_is_cancelled_tells_nothing(heard: Heard) -> None:
 
 
 def test_no_process_is_left(heard: Heard) -> None:
+    before = psutil.Process().children(recursive=True)
     heard.started(local())
-    children = psutil.Process().children(recursive=True)
+    children = [one for one in psutil.Process().children(recursive=True) if one not in before]
     assert len(children) >= 2, "the one between, and the server"
     heard.clients.close()
     _, alive = psutil.wait_procs(children, 10)

@@ -58,6 +58,8 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
         took = getattr(ChunkSize, name)
         ms = lambda self, n, _, took=took, **along: took(self, n, 5 + token_ms * n, **along)  # noqa: E731
         monkeypatch.setattr(ChunkSize, name, ms)
+    step_took = ChunkSize.step_took
+    monkeypatch.setattr(ChunkSize, "step_took", lambda self, _: step_took(self, 5 + token_ms))
     writer, reader = HeadlessChat(headless), HeadlessChat(headless)
     writer.add_question("Name three rivers.")
     reader.add_question("the sea, its ships and shores, " * 40)

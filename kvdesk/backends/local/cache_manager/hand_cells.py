@@ -40,9 +40,9 @@ class HandCells:
         """Why llama.cpp refused the last decode, where the mirror knows. Read-only."""
         return self._memory.last_record.problem
 
-    def is_empty(self, seq_id: int) -> bool:
-        """Whether the sequence has no cell. Read-only."""
-        return self._memory.seq_pos_max(seq_id) < 0
+    def last_position(self, seq_id: int) -> int:
+        """Of the sequence; -1 where it has no cell. Read-only."""
+        return self._memory.seq_pos_max(seq_id)
 
     def remove(self, seq_id: int, p0: int, p1: int) -> bool:
         """`seq_rm`. False: this memory cannot remove a part, and nothing changed. Changes the cache."""

@@ -171,13 +171,13 @@ class CacheOperations:
     def _remove(self, seq_id: int, p0: int, p1: int) -> _Done:
         if not self._cells.remove(seq_id, p0, p1):
             raise RefusedCall(tr("Only a whole conversation can be removed: no part of this model's state can."))
-        empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and self._cells.is_empty(seq_id))
+        empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and self._cells.last_position(seq_id) < 0)
         return _Done(emptied=empty, note=self._behind(seq_id, p1))
 
     def _behind(self, seq_id: int, p1: int) -> str:
         """What becomes of the cells behind a hole that ends at `p1`; "" where there are none."""
         sequence = self._cache_manager.pool.by_seq(seq_id)
-        last = self._context.memory.seq_pos_max(seq_id) if sequence is not None else -1
+        last = self._cells.last_position(seq_id) if sequence is not None else -1
         if sequence is None or last < max(len(sequence.tokens), p1):
             return ""
         n = last + 1 - max(p1, len(sequence.tokens))
