@@ -83,6 +83,20 @@ def test_every_command_is_told_of() -> None:
         assert f"`kvdesk {command}" in TEXTS["docs/commands.md"], command
 
 
+def test_changes_keep_their_form() -> None:
+    """That of keepachangelog.com, short enough to be read by a user."""
+    text = TEXTS["CHANGELOG.md"]
+    versions = re.findall(r"(?m)^## (.*)$", text)
+    form = r"\[\d+\.\d+\.\d+\] - (Unreleased|\d{4}-\d\d-\d\d)"
+    assert [version for version in versions if not re.fullmatch(form, version)] == []
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(re.findall(r"(?m)^### (.*)$", text)) <= kinds
+    entries = [line for line in text.splitlines() if line.startswith("- ")]
+    assert [entry for entry in entries if len(entry) > 160] == []
+    newest = text.split("\n## ")[1]
+    assert len(newest.splitlines()) <= 120
+
+
 def test_modules_named_in_the_architecture_exist() -> None:
     rooms = {path.stem for path in (ROOT / "kvdesk").iterdir()}
     named = [span for span in code(TEXTS["docs/architecture.md"]) if span.split(".")[0] in rooms]
@@ -101,7 +115,7 @@ def test_files_named_in_documents_exist() -> None:
 def test_versions_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["version"] == __version__
-    assert f"## {__version__}\n" in TEXTS["CHANGELOG.md"]
+    assert f"## [{__version__}]" in TEXTS["CHANGELOG.md"]
     metainfo = (ROOT / "packaging/linux/kvdesk.metainfo.xml").read_text(encoding="utf-8")
     assert f'<release version="{__version__}"' in metainfo
     assert f"kvdesk_{__version__}_amd64.deb" in TEXTS["docs/install.md"]
