@@ -12,12 +12,12 @@ from translated_docs import code
 
 from kvdesk import __version__
 from kvdesk.__main__ import COMMANDS, main
+from tests.docs.headings import sections
 from tests.places import ROOT
 
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs/zh").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -34,14 +34,7 @@ def test_links_lead_somewhere(name: str) -> None:
             continue
         file = folder / target if target else ROOT / name
         assert file.exists(), target
-        assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), f"{target}#{anchor}"
-
-
-def anchors(text: str) -> set[str]:
-    """Those that GitHub gives the headings of a page, and those that are named in it."""
-    headings = re.findall(r"(?m)^#+ (.+)$", re.sub(r"(?ms)^```.*?^```", "", text))
-    named = re.findall(r'<a id="([\w-]+)">', text)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings} | set(named)
+        assert not anchor or anchor in sections(file.read_text(encoding="utf-8")), f"{target}#{anchor}"
 
 
 def test_every_picture_is_shown_and_made() -> None:
