@@ -2,7 +2,7 @@
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE # else each process compiles all that it imports, and tests start hundreds
 
-.PHONY: run setup test lint lint-style lint-format lint-types lint-imports lint-translations check real stress soak lock selftest screenshots screenshots-check lab-figures
+.PHONY: run setup test lint lint-style lint-format lint-types lint-imports lint-translations check real stress soak lock selftest screenshots screenshots-check lab-figures docs
 .PHONY: package package-test translations
 
 run:
@@ -54,6 +54,13 @@ screenshots-check: setup
 
 lab-figures: setup
 	.venv/bin/python packaging/lab_figures.py $(NAMES)
+
+# The pages of docs as a site: build/site/index.html.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: setup
+	.venv/bin/uv venv --quiet --allow-existing build/docs-env
+	.venv/bin/uv pip install --quiet --python build/docs-env --group docs
+	build/docs-env/bin/mkdocs build --config-file packaging/site/mkdocs.yml
 
 # The texts of kvdesk for those who translate them; see packaging/translations.py.
 translations: setup
