@@ -38,6 +38,7 @@ MOVED = "reading-beside.md"
 """Leads to a page elsewhere, since code names it."""
 LEARNED_FROM = [
     ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
     *(DOCS / f"{name}.md" for name in ("install", "first-ten-minutes", "reading-the-map", "kv-cache", "faq")),
     *(DOCS / f"{name}.md" for name in ("troubleshooting", "serving", "connecting", "tools", "agents", "exports")),
     *(
@@ -48,6 +49,12 @@ LEARNED_FROM = [
 ]
 MOST_WORDS = 17
 """Of a sentence, in the mean of a page."""
+
+FOREIGN = re.compile(
+    r"\b(anew|by itself|stands?|point at|where there is none|of (?:its|their) own|comes? back|dearer|mended|spares?)\b",
+    re.IGNORECASE,
+)
+"""Say: again, automatically, is, hover, if there is none, its own, returns, more expensive, fixed, saves."""
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -83,6 +90,11 @@ def test_sentences_are_short(path: Path) -> None:
     lengths = [len(sentence.split()) for sentence in _sentences(path.read_text(encoding="utf-8"))]
     assert len(lengths) > 8
     assert mean(lengths) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("path", LEARNED_FROM, ids=lambda path: path.stem)
+def test_words_are_those_of_a_native_engineer(path: Path) -> None:
+    assert FOREIGN.findall(path.read_text(encoding="utf-8")) == []
 
 
 def _sentences(text: str) -> list[str]:
