@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Final
 
 import pytest
@@ -22,6 +23,7 @@ from kvdesk import translation
 from kvdesk.agents import AGENTS
 from kvdesk.settings import CacheType
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.tools.servers_section import EXAMPLE
 from kvdesk.ui.widgets.controls import ElidedLabel
 from kvdesk.viewmodel.metric_groups import metric_groups
 from tests.ui.samples import CONVERSATIONS, MODEL, cache_view
@@ -31,10 +33,11 @@ from tests.ui.test_numbers import measured
 UNITS: Final = frozenset({"MB", "ms", "GB/s"})
 NAMES: Final = frozenset(
     {"kvdesk", "English", "MB", "/models/tiny.gguf", MODEL.name, MODEL.description, *(k.value for k in CacheType)}
-    | {"curl", *(agent.title for agent in AGENTS.values())}
+    | {"curl", EXAMPLE, *(agent.title for agent in AGENTS.values())}
 )
 """What has the same name in every language."""
 _LATIN: Final = re.compile(r"[A-Za-z]{2,}")
+_MARKUP: Final = re.compile(r"<[^>]*>|https?://\S*")
 _CALL: Final = re.compile(r"llama_\w+\(.*")
 _KEYS: Final = re.compile(r"\((Ctrl|Shift|Alt)\+[^)]*\)|\(F\d+\)|\(Esc\)")
 
@@ -74,7 +77,7 @@ def left(text: str) -> str:
     text = _KEYS.sub("", _CALL.sub("", text))
     for name in (*NAMES, *(title for conversation in CONVERSATIONS if (title := conversation.title))):
         text = text.replace(name, "")
-    return re.sub(r"<[^>]*>|\b[a-z]+_[a-z_]+\b", "", text)  # markup, and names as those of llama.cpp
+    return re.sub(r"\b[a-z]+_[a-z_]+\b", "", unescape(_MARKUP.sub("", text)))  # without names as those of llama.cpp
 
 
 @pytest.mark.usefixtures("_pseudo")

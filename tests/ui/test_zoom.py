@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.colours import DARK, LIGHT
-from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, NumberLabel
+from tests.ui.cut_texts import cut
 from tests.ui.samples import ONE, STATS, cache_view, message, show_messages
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -73,32 +71,6 @@ def test_themes_are_actions(used: MainWindow) -> None:
     assert used.theme.colours is DARK
     used.action_set.run("view.theme_system")
     assert used.shown_settings.current.theme is ThemeChoice.SYSTEM
-
-
-def cut(window: QWidget) -> Iterator[str]:
-    """Texts of labels and buttons that are not seen whole, but for those that say so with an ellipsis."""
-    for widget in window.findChildren(QWidget):
-        if not isinstance(widget, QLabel | QAbstractButton) or not widget.isVisible() or not widget.text():
-            continue
-        if isinstance(widget, ElidedLabel | ElidedButton | NumberLabel):
-            continue
-        metrics = widget.fontMetrics()
-        if isinstance(widget, QLabel) and widget.wordWrap():
-            is_cut = widget.heightForWidth(widget.width()) > widget.height() + 1
-        else:
-            lines = widget.text().replace("&", "").split("\n")
-            wide = max(metrics.horizontalAdvance(line) for line in lines)
-            is_cut = wide > widget.width() + 1 or metrics.ascent() * len(lines) > widget.height()
-        corner = widget.mapTo(window, QPoint(widget.width(), 0))
-        if is_cut or (corner.x() > window.width() and not _scrolls(widget)):
-            yield f"{widget.text()!r} in {widget.width()} x {widget.height()}"
-
-
-def _scrolls(widget: QWidget) -> bool:
-    around = widget.parentWidget()
-    while around is not None and not isinstance(around, QScrollArea):
-        around = around.parentWidget()
-    return around is not None
 
 
 @pytest.mark.parametrize("zoom", [*(pytest.param(zoom, marks=pytest.mark.matrix) for zoom in (100, 150)), 200])

@@ -31,8 +31,10 @@ from kvdesk.ui.tools.words import is_large, place_of, price_text, state_text
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import ElidedLabel, label, set_tone
+from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
 
+EXAMPLE: Final = "uvx mcp-server-git"
 _TONES: Final = {"on": "good", "failed": "danger"}
 _GRANTED: Final = {
     "start": marked("{server} may start"),
@@ -85,11 +87,12 @@ class ServersSection(QWidget):
     def _make_form(self) -> QWidget:
         self.name, self.place = QLineEdit(), QLineEdit()
         self.name.setMaxLength(60)
-        self.place.setPlaceholderText(tr("Such as {command}").format(command="uvx mcp-server-git, https://…/mcp"))
+        self.place.setPlaceholderText(tr("Such as {command} or {address}").format(command=EXAMPLE, address="https://…/mcp"))
         self.values = QPlainTextEdit()
         self.values.setProperty("boxed", True)
         self.values.setTabChangesFocus(True)
         self.values.setPlaceholderText(tr("NAME=value, one in a line"))
+        composes(self.values)
         self.values.setFixedHeight(self._kit.theme.text.pixelSize() * 4)
         box = QWidget()
         form = QFormLayout(box)

@@ -320,7 +320,7 @@ def test_one_section_is_shown_and_a_search_shows_those_that_have_the_words(page:
     assert page.safe_mode.isVisible()
     page.search.clear()
     assert headings() == ["Cache"]
-    assert len(listed()) == 8
+    assert len(listed()) == 9
     page.search_for("curl")
     assert headings() == []
     page.search_for("API key")
