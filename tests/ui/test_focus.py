@@ -45,7 +45,6 @@ def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbo
     assert window.rooms.settings is None
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
 def test_after_a_menu_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
     show_messages(window, ONE, BRANCH)
     window.chat.composer.focus_edit()

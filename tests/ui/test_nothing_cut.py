@@ -34,6 +34,7 @@ from tests.ui.models.test_page import MACHINE, row
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message, show_messages
 from tests.ui.server.test_serve_section import row as request
 from tests.ui.test_accessibility import PLACES, leave, opened
+from tests.ui.tool_places import tools
 
 HAS_CHINESE: Final = QFontDatabase.WritingSystem.SimplifiedChinese
 SIZES: Final = ((900, 600, 100), (1280, 800, 100), (1280, 800, 200))
@@ -105,6 +106,7 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     dialog.show()
     yield "Import", dialog
     dialog.hide()
+    yield from tools(window)
     yield from servers(window)
 
 

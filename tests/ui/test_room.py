@@ -100,7 +100,6 @@ def test_shorten_selects_what_is_too_much(window: MainWindow) -> None:
     assert window.chat.composer.edit.textCursor().selectedText() == " world"
 
 
-@pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)  # a popup, on the offscreen platform
 def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, record: Record) -> None:
     chosen, asked = record(window.commands.set_overflow), record(window.commands.preview)
     typed(window, "hello world", TOO_LONG)

@@ -54,7 +54,7 @@ class CollapsedThinking(QWidget):
 
     @property
     def title(self) -> str:
-        return self._fold.button.text()
+        return self._fold.button.full_text
 
     def show_thought(self, text: str, ms: int, *, is_open: bool, may_collapse: bool = True) -> None:
         """The reasoning so far. `is_open`: it is being written. `ms`: how long it took, 0 where that is not known."""

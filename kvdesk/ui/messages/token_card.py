@@ -113,7 +113,7 @@ class TokenCard(QFrame):
             number, bar = label(percent(prob), scale="small"), ThinProgress(tr("Probability"))
             number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             bar.set_share(exp(prob.logprob))
-            bar.setFixedWidth(self._kit.theme.px(_BAR_PX))
+            bar.setMaximumWidth(self._kit.theme.px(_BAR_PX))
             grid.addWidget(label(shown(prob), family="mono", scale="small"), row, 0)
             grid.addWidget(number, row, 1)
             grid.addWidget(bar, row, 2)

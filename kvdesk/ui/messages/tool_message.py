@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import Message
 from kvdesk.session import Changed
@@ -20,6 +20,7 @@ from kvdesk.ui.tools.words import arguments_text, pretty, seconds
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import label, set_tone
+from kvdesk.ui.widgets.flow import Flow
 from kvdesk.ui.widgets.kit import Kit
 
 _DECISIONS: Final[tuple[tuple[ToolDecision, str, str], ...]] = (
@@ -58,22 +59,20 @@ class ToolMessage(Gradual):
         self._question = label("")
         self._question.setWordWrap(True)
         self.buttons: dict[ToolDecision, QPushButton] = {}
-        row = QHBoxLayout()
-        row.setSpacing(8)
         for decision, text, tip in _DECISIONS:
             button = self.buttons[decision] = QPushButton(tr(text))
             button.setToolTip(tr(tip))
             button.setProperty("scale", "small")
             button.setProperty("primary", decision == "once")
             button.clicked.connect(lambda _checked=False, chosen=decision: self._decide(chosen))
-            row.addWidget(button)
-        row.addStretch(1)
+        choices = Flow((8, 8))
+        choices.show_parts(self.buttons.values())
         self._ask = QWidget()
         asking = QVBoxLayout(self._ask)
         asking.setContentsMargins(20, 0, 0, 4)
         asking.setSpacing(8)
         asking.addWidget(self._question)
-        asking.addLayout(row)
+        asking.addWidget(choices)
         card = QFrame()
         card.setProperty("card", "code")
         column = QVBoxLayout(card)

@@ -70,7 +70,8 @@ class ServersSection(QWidget):
         column.setSpacing(12)
         column.addWidget(self._about)
         column.addLayout(self._list)
-        column.addWidget(Collapsible(kit.theme, tr("Add a server"), self._make_form()))
+        self.form = Collapsible(kit.theme, tr("Add a server"), self._make_form())
+        column.addWidget(self.form)
         column.addWidget(self.importing, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._allowed)
         column.addLayout(self._grants)
@@ -87,7 +88,9 @@ class ServersSection(QWidget):
     def _make_form(self) -> QWidget:
         self.name, self.place = QLineEdit(), QLineEdit()
         self.name.setMaxLength(60)
-        self.place.setPlaceholderText(tr("Such as {command} or {address}").format(command=EXAMPLE, address="https://…/mcp"))
+        self.place.setPlaceholderText(
+            tr("Such as {command} or {address}").format(command=EXAMPLE, address="https://…/mcp")
+        )
         self.values = QPlainTextEdit()
         self.values.setProperty("boxed", True)
         self.values.setTabChangesFocus(True)

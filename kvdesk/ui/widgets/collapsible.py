@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import push_button
+from kvdesk.ui.widgets.controls import ElidedButton
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -20,7 +20,7 @@ class Collapsible(QWidget):
         super().__init__()
         self._theme = theme
         self._content = content
-        self.button = push_button(title, quiet=True, scale="small")
+        self.button = ElidedButton(title, quiet=True, scale="small")
         self.button.setProperty("collapsible", True)
         self.button.setCheckable(True)
         self.button.setChecked(opened)
@@ -41,8 +41,7 @@ class Collapsible(QWidget):
         return self.button.isChecked()
 
     def set_title(self, title: str) -> None:
-        if self.button.text() != title:
-            self.button.setText(title)
+        self.button.setText(title)
 
     @Slot(bool)
     def _on_toggled(self, opened: bool) -> None:
@@ -55,5 +54,5 @@ class Collapsible(QWidget):
         name = "chevron-down" if self.is_open else "chevron-right"
         self.button.setIconSize(QSize(self._theme.px(12), self._theme.px(12)))
         self.button.setIcon(self._theme.icon(name, self._theme.colours.secondary))
-        self.button.setAccessibleName(self.button.text())
+        self.button.setAccessibleName(self.button.full_text)
         self.button.setAccessibleDescription(tr("expanded") if self.is_open else tr("collapsed"))

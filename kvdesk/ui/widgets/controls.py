@@ -172,9 +172,10 @@ class NumberLabel(QLabel):
 class ElidedButton(QPushButton):
     """A push button whose text ends in … where there is no room."""
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", *, scale: str = "", quiet: bool = False) -> None:
         super().__init__(text)
         self._full = text
+        _dress(self, scale=scale, quiet=quiet)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
 
     @property

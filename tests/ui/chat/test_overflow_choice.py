@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from kvdesk.chat import EvictedMessages, MessageId
 from kvdesk.policies.overflow import policy_of
 from kvdesk.protocol.cache import ContextReady
@@ -33,7 +31,6 @@ def shown(window: MainWindow) -> list[str]:
     return [widget.retention for widget in window.chat.view.widgets]
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
 def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow) -> None:
     choice = window.chat.overflow
     window.action_set.run("chat.overflow")

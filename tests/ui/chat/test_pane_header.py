@@ -41,7 +41,6 @@ def test_the_title_comes_first(window: MainWindow) -> None:
     assert title.x() < model.x() or title.y() < model.y()
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
 def test_the_chip_opens_the_menu_of_models(window: MainWindow, qtbot: QtBot) -> None:
     chip = window.chat.header.model
     with qtbot.waitSignal(chip.menu_of_models.aboutToShow):

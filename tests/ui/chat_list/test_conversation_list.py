@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 from PySide6.QtCore import QMimeData, QModelIndex, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
@@ -108,7 +107,6 @@ def test_a_menu_arranges_the_chat(window: MainWindow, record: Record) -> None:
     assert {"Forget cells", "Keep only its cells", "Swap out of the cache"} <= set(entries(cache))
 
 
-@pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)  # a popup, on the offscreen platform
 def test_the_menu_of_any_row_comes_from_its_dots_a_right_click_or_the_menu_key(
     window: MainWindow, qtbot: QtBot, record: Record
 ) -> None:
@@ -309,7 +307,6 @@ def test_the_chat_that_is_shown_is_arranged_from_the_palette(window: MainWindow,
     assert window.action_set["chat.undo"].refusal() == ""
 
 
-@pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
 def test_a_folder_is_chosen_by_keys_alone(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     moved = record(window.commands.move)
     window.store.show_conversations(ALL, ONE)
