@@ -12,6 +12,7 @@ from kvdesk.translation import marked, tr
 LEVELS: Final = (0.5, 0.1, 0.01)
 """A token of at least the first probability has no colour; each that it stays below gives it a stronger one."""
 LEVEL_NAMES: Final = (marked("≥ 50 %"), marked("10–50 %"), marked("1–10 %"), marked("< 1 %"))
+_SHOWN_CHARS: Final = 16
 _LIGHT: Final = ("", "#fbeecb", "#f8d98a", "#f3b968")
 _DARK: Final = ("", "#39321f", "#594718", "#7d4c12")
 
@@ -35,12 +36,13 @@ def percent(prob: TokenProb) -> str:
 
 
 def shown(prob: TokenProb) -> str:
-    """The text of a token on one line; blanks at its ends can be seen, and ends of lines."""
+    """The text of a token on one line, of a long one its ends alone; blanks at them can be seen, and ends of lines."""
     text = prob.piece.decode("utf-8", "replace").replace("\n", "↵").replace("\t", "⇥")
     inner = text.strip(" ")
     before = len(text) - len(text.lstrip(" "))
     after = len(text) - before - len(inner)
-    return "␣" * before + inner + "␣" * max(after, 0)
+    text = "␣" * before + inner + "␣" * max(after, 0)
+    return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS // 2]}…{text[-_SHOWN_CHARS // 4 :]}"
 
 
 def words(one: TokenLogprobs) -> str:

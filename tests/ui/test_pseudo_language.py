@@ -37,7 +37,7 @@ NAMES: Final = frozenset(
 )
 """What has the same name in every language."""
 _LATIN: Final = re.compile(r"[A-Za-z]{2,}")
-_MARKUP: Final = re.compile(r"<[^>]*>|https?://\S*")
+_MARKUP: Final = re.compile(r"<[^>]*>")
 _CALL: Final = re.compile(r"llama_\w+\(.*")
 _KEYS: Final = re.compile(r"\((Ctrl|Shift|Alt)\+[^)]*\)|\(F\d+\)|\(Esc\)")
 

@@ -25,7 +25,9 @@ from tests.ui.samples import ONE, STATS, message, show_messages
 LOCAL: Final = ToolServer(
     name="git", command="uvx", args=("mcp-server-git", "--repository", "/home/me/a b"), env=("GIT_AUTHOR_NAME",)
 )
-REMOTE: Final = ToolServer(name="tickets", url="https://tools.example/mcp", headers=("Authorization",))
+REMOTE: Final = ToolServer(
+    name="tickets-of-the-whole-company", url="https://tools.example/mcp", headers=("Authorization",)
+)
 TOOLS: Final = (
     Tool("git_log", "Shows the commit logs, the newest first, with author, date and message of each one of them."),
     Tool("git_status", "Shows what is changed."),
@@ -42,9 +44,9 @@ def set_up(window: MainWindow) -> None:
             ToolGrant(bound=bound_to(LOCAL), what="tool", tool="git_status"),
         ),
     )
-    failed = ServerState("tickets", "failed", "The server does not answer.", "401 Unauthorized")
+    failed = ServerState(REMOTE.name, "failed", "The server does not answer.", "401 Unauthorized")
     window.store.show_tools(
-        states={"git": ServerState("git", "on", version="2025-06-18"), "tickets": failed},
+        states={"git": ServerState("git", "on", version="2025-06-18"), REMOTE.name: failed},
         lists={"git": TOOLS},
         prices={"git": ToolPrice("git", 1234, 20, 1254, 60, 3100.0, 150.0)},
         questions={MessageId("t2"): ToolQuestion("git", "git_log", _ARGUMENTS)},
@@ -69,7 +71,14 @@ def answer() -> Message:
     """An answer with its probabilities."""
     tokens = [
         TokenLogprobs(
-            chosen := prob(i, p, piece), (chosen, prob(100 + i, p / 2, " one"), prob(200 + i, p / 3, " other")), 1
+            chosen := prob(i, p, piece),
+            (
+                chosen,
+                prob(100 + i, p / 2, " one"),
+                prob(200 + i, p / 3, " " * 80),
+                prob(300 + i, p / 4, "<end_of_turn>", hidden=True),
+            ),
+            1,
         )
         for i, (p, piece) in enumerate(PIECES)
     ]

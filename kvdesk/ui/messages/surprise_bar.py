@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from kvdesk.translation import tr
@@ -26,7 +26,7 @@ class SurpriseBar(QWidget):
         row.addWidget(lead, 1)
         self._swatches = [label(f" {tr(name)} ", scale="small") for name in LEVEL_NAMES]
         for swatch in self._swatches:
-            row.addWidget(swatch)
+            row.addWidget(swatch, 0, Qt.AlignmentFlag.AlignVCenter)
         close = IconButton(
             kit.theme, "close", tr("No token probabilities"), tr("New answers are no longer kept with them")
         )

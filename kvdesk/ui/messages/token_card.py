@@ -17,11 +17,13 @@ from kvdesk.protocol.chat import TokenProb, TurnPreview
 from kvdesk.protocol.logprobs import unpack
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import IconButton, ThinProgress, label
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.token_surprise import candidates, percent, shown, words
 
 _BAR_PX: Final = 72
+_ROW_PX: Final = 26  # as high as a button
+_BUTTON_PX: Final = 9  # before the text of a button
 
 
 class TokenCard(QFrame):
@@ -114,10 +116,13 @@ class TokenCard(QFrame):
             number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             bar.set_share(exp(prob.logprob))
             bar.setMaximumWidth(self._kit.theme.px(_BAR_PX))
+            grid.setRowMinimumHeight(row, self._kit.theme.px(_ROW_PX))
             grid.addWidget(label(shown(prob), family="mono", scale="small"), row, 0)
             grid.addWidget(number, row, 1)
             grid.addWidget(bar, row, 2)
-            grid.addWidget(self._choice(prob, is_chosen=prob.token == chosen), row, 3, Qt.AlignmentFlag.AlignLeft)
+            choice = self._choice(prob, is_chosen=prob.token == chosen)
+            is_button = isinstance(choice, QPushButton)
+            grid.addWidget(choice, row, 3, Qt.AlignmentFlag.AlignLeft if is_button else Qt.AlignmentFlag(0))
         self._column.replaceWidget(self._table, table)
         self._table.hide()
         self._table.deleteLater()
@@ -125,13 +130,14 @@ class TokenCard(QFrame):
 
     def _choice(self, prob: TokenProb, *, is_chosen: bool) -> QWidget:
         """What can be done with this token."""
-        if is_chosen:
-            return label(tr("is in the answer"), tone="secondary", scale="small")
-        if prob.hidden:
-            return label(tr("a control token: there is no text to go on with"), tone="secondary", scale="small")
-        button = QPushButton(tr("Take this one instead"))
-        button.setProperty("quiet", True)
-        button.setProperty("scale", "small")
+        if is_chosen or prob.hidden:
+            why_not = ElidedLabel(
+                tr("in the answer") if is_chosen else tr("a control token"), tone="secondary", scale="small"
+            )
+            why_not.setToolTip("" if is_chosen else tr("There is no text to go on with"))
+            why_not.setContentsMargins(self._kit.theme.px(_BUTTON_PX), 0, 0, 0)
+            return why_not
+        button = push_button(tr("Take this one"), quiet=True, scale="small")
         button.setAccessibleName(
             tr("Take “{token}” ({percent}) instead").format(token=shown(prob), percent=percent(prob))
         )

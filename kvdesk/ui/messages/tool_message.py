@@ -82,7 +82,7 @@ class ToolMessage(Gradual):
         column.addWidget(self._ask)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(2)
+        whole.setSpacing(4)
         whole.addWidget(card)
         whole.addWidget(self._spent)
         self.destroyed.connect(kit.store.listen(self._on_changed))

@@ -25,7 +25,7 @@ class ConsentDialog(Dialog):
         )
         super().__init__(theme, parent, title)
         self._done = False
-        self.column.addWidget(label(title, scale="large"))
+        self.column.addWidget(label(title, scale="large", wrap=True))
         lead = tr("This command runs on your computer:") if server.command else tr("kvdesk connects to this address:")
         self.column.addWidget(sentence(lead))
         self.column.addWidget(self._place(theme, server))

@@ -88,9 +88,7 @@ class ServersSection(QWidget):
     def _make_form(self) -> QWidget:
         self.name, self.place = QLineEdit(), QLineEdit()
         self.name.setMaxLength(60)
-        self.place.setPlaceholderText(
-            tr("Such as {command} or {address}").format(command=EXAMPLE, address="https://…/mcp")
-        )
+        self.place.setPlaceholderText(tr("Such as {command}").format(command=EXAMPLE))
         self.values = QPlainTextEdit()
         self.values.setProperty("boxed", True)
         self.values.setTabChangesFocus(True)
@@ -220,8 +218,9 @@ class ServerRow(QFrame):
         self.fold = Collapsible(kit.theme, tr("Tools"), self.tools)
         head = QHBoxLayout()
         head.setSpacing(8)
-        head.addWidget(label(server.name, weight="strong"))
-        head.addWidget(self._state, 1)
+        name = ElidedLabel(server.name)
+        name.setProperty("weight", "strong")
+        head.addWidget(name, 1)
         for button in (self.start, self.stop, self.remove):
             button.setAccessibleName(f"{button.text()}: {server.name}")
             head.addWidget(button)
@@ -229,7 +228,7 @@ class ServerRow(QFrame):
         column.setContentsMargins(12, 8, 12, 8)
         column.setSpacing(4)
         column.addLayout(head)
-        for widget in (place, self._detail, self._price, self.fold):
+        for widget in (self._state, place, self._detail, self._price, self.fold):
             column.addWidget(widget)
         self.show_state()
 
@@ -289,7 +288,7 @@ class _GrantRow(QWidget):
         revoke.clicked.connect(lambda _checked=False: kit.commands.tools.revoke(grant))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(label(said), 1)
+        row.addWidget(ElidedLabel(said), 1)
         row.addWidget(revoke)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
 from kvdesk.settings import ToolServer
 from kvdesk.tools.servers import Tool
 from kvdesk.ui.widgets.controls import ElidedLabel, plain_tip
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.sizes import BOX_PX
 
 _TIP_CHARS: Final = 1000
 
@@ -23,6 +25,8 @@ class ToolList(QWidget):
         self._kit, self._server = kit, server
         self._shown: tuple[Tool, ...] = ()
         self.boxes: dict[str, QCheckBox] = {}
+        self._abouts: list[ElidedLabel] = []
+        kit.theme.changed.connect(self._fit)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(20, 0, 0, 4)
         self._column.setSpacing(2)
@@ -36,18 +40,23 @@ class ToolList(QWidget):
             if (widget := item.widget()) is not None:
                 widget.hide()
                 widget.deleteLater()
-        self.boxes = {}
+        self.boxes, self._abouts = {}, []
         for tool in sorted(tools, key=lambda one: one.name):
             box = self.boxes[tool.name] = QCheckBox(tool.name)
             box.setChecked(tool.name not in self._server.left_out)
             box.setAccessibleDescription(tool.description[:_TIP_CHARS])
             box.setToolTip(plain_tip(tool.description[:_TIP_CHARS]))
             box.clicked.connect(self._on_clicked)
-            about = ElidedLabel(" ".join(tool.description.split())[:_TIP_CHARS])
-            about.setProperty("tone", "secondary")
-            about.setContentsMargins(24, 0, 0, 0)
+            about = ElidedLabel(" ".join(tool.description.split())[:_TIP_CHARS], tone="secondary", scale="small")
             self._column.addWidget(box)
+            self._abouts.append(about)
             self._column.addWidget(about)
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        for about in self._abouts:
+            about.setContentsMargins(self._kit.theme.px(BOX_PX), 0, 0, 4)
 
     def _on_clicked(self, _checked: bool) -> None:
         left_out = tuple(name for name, box in self.boxes.items() if not box.isChecked())

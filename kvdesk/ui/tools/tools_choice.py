@@ -18,6 +18,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.tools.words import again_text, is_large, place_of, price_text, state_text
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.sizes import BOX_PX
 
 _WIDTH: Final = 420
 
@@ -119,7 +120,7 @@ class ToolsChoice(QFrame):
     def _add_sentence(self, text: str, *, indent: bool = False, tone: str = "secondary") -> None:
         shown = label(text, tone=tone, scale="small")
         shown.setWordWrap(True)
-        shown.setContentsMargins(24 if indent else 0, 0, 0, 4)
+        shown.setContentsMargins(self._kit.theme.px(BOX_PX) if indent else 0, 0, 0, 4)
         self._column.addWidget(shown)
 
     def _switch(self, name: str, on: bool) -> None:

@@ -94,7 +94,7 @@ class ElidedLabel(QLabel):
             self._elide()
 
     def _elide(self) -> None:
-        metrics, room = self.fontMetrics(), max(self.width(), 0)
+        metrics, room = self.fontMetrics(), max(self.contentsRect().width(), 0)
         if self._n_lines == 1:
             self._shown = metrics.elidedText(self._full, Qt.TextElideMode.ElideRight, room)
         else:
@@ -130,6 +130,19 @@ class ElidedLabel(QLabel):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._elide()
+
+
+class WrappedLabel(QLabel):
+    """In one line where there is room, else in several: a QLabel that wraps asks for less width than its text has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+
+    def sizeHint(self) -> QSize:
+        width = self.fontMetrics().horizontalAdvance(self.text()) + 1
+        return QSize(width, self.heightForWidth(width))
 
 
 class NumberLabel(QLabel):
