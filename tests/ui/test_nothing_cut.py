@@ -151,7 +151,7 @@ def test_nothing_is_cut(qapp: QApplication, qtbot: QtBot, language: str, width: 
     try:
         window = filled(qapp)
         qtbot.addWidget(window)
-        window.theme.set_size(zoom)
+        window.store.settings.change(zoom=zoom)
         window.resize(*size)
         window.show()
         qtbot.waitExposed(window)

@@ -11,6 +11,7 @@ from kvdesk.ui.parameters.prompt_view import PromptView
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -52,7 +53,11 @@ class TemplatePage(QWidget):
         halves.addWidget(upper)
         halves.addWidget(lower)
         halves.setSizes([200, 300])
-        boxes.column(halves, on=self, margins=0)
+        halves.setObjectName("column")
+        scroll = ScrollColumn()  # where the window is too low for both
+        scroll.setAccessibleName(tr("Template and prompt"))
+        scroll.setWidget(halves)
+        boxes.column(scroll, on=self, margins=0)
         self._show_text()
         self.show_missing("")
 

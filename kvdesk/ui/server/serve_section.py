@@ -108,7 +108,8 @@ class ServeSection(SectionWidget):
 
     def _lay_out(self) -> None:
         grid = QGridLayout()
-        grid.setSpacing(8)
+        grid.setHorizontalSpacing(6)
+        grid.setVerticalSpacing(8)
         rows: tuple[tuple[str, QWidget, tuple[QWidget, ...]], ...] = (
             (tr("Address"), self._address, (self._copy_address,)),
             (tr("API key"), self.key_field, (self.copy_key, self._new_key)),

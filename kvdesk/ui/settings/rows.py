@@ -19,7 +19,7 @@ from kvdesk.ui.settings.fields import bounds, control_of, is_wide, problem_of, s
 from kvdesk.ui.settings.groups import groups_of
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, WrappedLabel, label
 from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass, field
@@ -44,7 +44,7 @@ class SettingRow(QWidget):
         self._words = fold(f"{title} {llama_name(info)} {about}")
         names = QHBoxLayout()
         names.setSpacing(8)
-        caption = label(title)
+        caption = WrappedLabel(title)
         caption.setBuddy(control)
         names.addWidget(caption)
         self.reset_button = IconButton(theme, "again", tr("Reset {name}").format(name=title))
