@@ -30,6 +30,7 @@ from kvdesk.message import (
     storable,
 )
 from kvdesk.settings import Sampling
+from kvdesk.thinking import AS_USUAL, Thinking
 
 __all__ = [
     "FEW_TOKENS",
@@ -98,6 +99,7 @@ class Conversation:
     sent and waits for the answer before to end.
     `sampling` is its own; None: as the settings say. `template` is its own chat template (Jinja), in the place of the
     model's; empty: the model's.
+    `thinking` is how its answers think.
     `tools` are the names of the servers whose tools its answers may call (`kvdesk.settings.ToolServer`).
     `folder` is the name of the folder it is in; empty: none. One that is `archived` is not listed with the others.
     """
@@ -121,6 +123,7 @@ class Conversation:
     archived: bool = False
     draft_attachments: tuple[Attachment, ...] = ()
     tools: tuple[str, ...] = ()
+    thinking: Thinking = AS_USUAL
 
     @property
     def is_unused(self) -> bool:

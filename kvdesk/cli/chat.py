@@ -6,11 +6,11 @@ import argparse
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import exp
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kvdesk import paths, values
 from kvdesk.chat import Conversation
@@ -28,6 +28,7 @@ from kvdesk.settings import Settings
 from kvdesk.store.listener import StoreListener, read_tree
 from kvdesk.store.writer import StoreWriter
 from kvdesk.terminal.dialogue import Dialogue, cost_line
+from kvdesk.thinking import LEVELS
 from kvdesk.translation import tr
 
 
@@ -48,6 +49,9 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--keep", action="store_true", help=tr("keep the chat among those of the window"))
     parser.add_argument("--chat", metavar="ID", help=tr("go on with a kept chat, by its id or whole title"))
+    parser.add_argument("--thinking", choices=LEVELS[1:], help=tr("whether the model reasons before it answers"))
+    parser.add_argument("--thinking-budget", type=int, metavar="N", help=tr("tokens after which reasoning is closed"))
+    parser.add_argument("--keep-thinking", action="store_true", help=tr("earlier reasoning stays in the prompt"))
     options.add_model(parser)
     options.add_context(parser)
     sampling_options.add_sampling(parser)
@@ -56,6 +60,8 @@ def main(argv: Sequence[str]) -> int:
         parser.error(tr("a prompt must have some text"))
     if args.chat and args.system:
         parser.error(tr("--system: a kept chat has its system prompt already"))
+    if args.thinking_budget is not None and args.thinking_budget < 0:
+        parser.error(tr("--thinking-budget: a number of tokens, from 0 on"))
     preset = sampling_options.chosen(args)
     system = args.system or preset.system_prompt or ""
     said = {"sampling": preset.sampling, "system_prompt": system, "token_probabilities": args.logprobs}
@@ -63,7 +69,7 @@ def main(argv: Sequence[str]) -> int:
     context = options.context_settings(args)
     chat = _typed if args.prompt is None and not args.json and _is_terminal() else partial(_read, args)
     with _kept(args.chat, keep=args.keep) as kept, running(options.model_path(args), context) as host:
-        chat(partial(_dialogue, host, settings, context.n_ctx, *kept))
+        chat(partial(_dialogue, host, settings, context.n_ctx, _thinking(args), *kept))
     return 0
 
 
@@ -77,18 +83,29 @@ def _dialogue(
     host: Host,
     settings: Settings,
     n_ctx: int,
+    thinking: Mapping[str, Any],
     listener: StoreListener | None,
     stored: tuple[Conversation, Tree] | None,
     on_text: Callable[[str], None],
 ) -> Dialogue:
     """With remarks about the model and the context on standard error."""
     dialogue = Dialogue(host, settings, on_text, listener, stored)
+    if thinking:
+        if not dialogue.levels:
+            say(tr("The chat template of this model has no switch for thinking."))
+        dialogue.think(values.replace(dialogue.conversation.thinking, **thinking))
     if dialogue.remark:
         say(dialogue.remark)
     made = dialogue.store.context
     if made is not None and n_ctx not in (0, made.n_ctx):
         say(tr("n_ctx is {n_ctx:,}: llama.cpp rounds {n_ctx2:,} up.").format(n_ctx=made.n_ctx, n_ctx2=n_ctx))
     return dialogue
+
+
+def _thinking(args: argparse.Namespace) -> dict[str, Any]:
+    """What the options change."""
+    wanted = {"level": args.thinking, "budget": args.thinking_budget, "keep": args.keep_thinking or None}
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def _typed(begin: Begin) -> None:

@@ -1,9 +1,12 @@
-"""What a person chooses for one conversation beside its messages: system prompt, sampling, chat template."""
+"""What a person chooses for one conversation beside its messages: system prompt, sampling, chat template,
+how its answers think.
+"""
 
 from __future__ import annotations
 
 from kvdesk.chat import Conversation
 from kvdesk.settings import Sampling, Settings
+from kvdesk.thinking import AS_USUAL, Thinking
 from kvdesk.values import dataclass, replace
 
 
@@ -16,11 +19,13 @@ class Parameters:
     system_prompt: str = ""
     sampling: Sampling | None = None
     template: str = ""
+    thinking: Thinking = AS_USUAL
 
     @staticmethod
     def of(conversation: Conversation) -> Parameters:
         """Those of a conversation."""
-        return Parameters(conversation.system_prompt, conversation.sampling, conversation.template)
+        c = conversation
+        return Parameters(c.system_prompt, c.sampling, c.template, c.thinking)
 
     @staticmethod
     def default(settings: Settings) -> Parameters:
@@ -29,7 +34,13 @@ class Parameters:
 
     def put_into(self, conversation: Conversation) -> Conversation:
         """The conversation with these."""
-        return replace(conversation, system_prompt=self.system_prompt, sampling=self.sampling, template=self.template)
+        return replace(
+            conversation,
+            system_prompt=self.system_prompt,
+            sampling=self.sampling,
+            template=self.template,
+            thinking=self.thinking,
+        )
 
     def own_sampling(self, settings: Settings) -> tuple[str, ...]:
         """Names of the fields of `Sampling` that differ from those of the settings."""

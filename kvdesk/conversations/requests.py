@@ -67,6 +67,8 @@ def generate(
         settings.cache.n_keep,
         conversation.evicted,
         template=conversation.template,
+        variables=conversation.thinking.variables,
+        reasoning_budget=conversation.thinking.most,
         continued=None if continued is None else _as_sent(continued),
         n_probs=N_KEPT if settings.token_probabilities else -1,
         tools=tools,
@@ -148,6 +150,7 @@ def _turn(
         max_tokens=sampling_of(conversation, settings).max_tokens,
         n_typed=len(draft.text),
         template=conversation.template,
+        variables=conversation.thinking.variables,
         n_attached=tuple(len(attachment_as_read(attachment)) for attachment in draft.attachments),
         tools=tools,
     )
@@ -167,6 +170,7 @@ def measure(
         settings.cache.n_keep,
         conversation.evicted,
         template=conversation.template,
+        variables=conversation.thinking.variables,
         max_tokens=sampling_of(conversation, settings).max_tokens,
         tools=tools,
     )

@@ -197,6 +197,7 @@ class PreviewTurn:
     replaced: MessageId | None = None
     continued: Message | None = None
     tools: str = ""
+    variables: str = ""
 
     @property
     def text(self) -> str:
@@ -218,6 +219,7 @@ class MeasureContext:
     template: str = ""
     max_tokens: int = 1024
     tools: str = ""
+    variables: str = ""
 
 
 @dataclass(frozen=True, slots=True)

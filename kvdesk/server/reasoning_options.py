@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from kvdesk.server.schemas import ChatRequest
+from kvdesk.thinking import switch
 from kvdesk.values import dataclass
 
 _MOST = (1 << 31) - 1
@@ -21,8 +22,8 @@ class ReasoningOptions:
 
 
 def options_of(request: ChatRequest, usual: int) -> ReasoningOptions:
-    """`usual`: tokens of the reasoning where the request does not say; -1: no limit. Most templates call the switch of
-    reasoning `enable_thinking`, DeepSeek's `thinking`; Seed-OSS's has `thinking_budget`. A budget of 0 is the switch
+    """`usual`: tokens of the reasoning where the request does not say; -1: no limit. Seed-OSS's template has
+    `thinking_budget`. A budget of 0 is the switch
     too, and without reasoning the budget is 0: where the template has no switch, it is closed where it begins.
     """
     found = dict(request.chat_template_kwargs or {})
@@ -48,7 +49,7 @@ def options_of(request: ChatRequest, usual: int) -> ReasoningOptions:
     if thinking is False or (thinking is None and budget == 0):
         thinking, budget = False, 0
     if thinking is not None:
-        found = {"enable_thinking": thinking, "thinking": thinking, **found}
+        found = switch(thinking) | found
     if budget is not None and budget >= 0:
         found.setdefault("thinking_budget", budget)
     return ReasoningOptions(json.dumps(found, ensure_ascii=False) if found else "", -1 if budget is None else budget)

@@ -35,6 +35,7 @@ from kvdesk.chat import (
 )
 from kvdesk.codec import CodecError, decode, encode
 from kvdesk.settings import Sampling
+from kvdesk.thinking import AS_USUAL, Thinking, checked
 from kvdesk.translation import marked, tr
 from kvdesk.values import names
 
@@ -44,7 +45,7 @@ CONVERSATION_COLUMNS = (
     *("id", "title", "colour", "leaf", "system_prompt"),
     *("created_ms", "updated_ms", "overflow", "departed", "draft", "queued", "sampling", "template"),
     *("folder", "pinned", "archived"),
-    *("draft_attachments", "tools"),
+    *("draft_attachments", "tools", "thinking"),
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
@@ -240,6 +241,14 @@ def unpack_tools(text: str) -> tuple[str, ...]:
         return ()
 
 
+def unpack_thinking(text: str) -> Thinking:
+    """What is damaged is as usual."""
+    try:
+        return checked(decode(Thinking, text.encode())) if text else AS_USUAL
+    except CodecError:
+        return AS_USUAL
+
+
 def unpack_use(text: str) -> ToolUse | None:
     """What is damaged is none: the result stays."""
     try:
@@ -260,13 +269,14 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
         *(storable(c.folder), int(c.pinned), int(c.archived)),
         pack_attachments(c.draft_attachments),
         pack_tools(c.tools),
+        "" if c.thinking == AS_USUAL else encode(c.thinking).decode(),
     )
 
 
 def conversation_of(row: Row) -> Conversation:
     """Text that is not UTF-8 gets U+FFFD where it is broken."""
     identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, evicted, *rest = row
-    draft, queued, sampling, template, folder, pinned, archived, draft_attachments, tools = rest
+    draft, queued, sampling, template, folder, pinned, archived, draft_attachments, tools, thinking = rest
     return Conversation(
         id=ConversationId(text_of(identity)),
         title=text_of(title),
@@ -286,6 +296,7 @@ def conversation_of(row: Row) -> Conversation:
         archived=bool(archived),
         draft_attachments=_of_draft(text_of(draft_attachments)),
         tools=unpack_tools(text_of(tools)),
+        thinking=unpack_thinking(text_of(thinking)),
     )
 
 

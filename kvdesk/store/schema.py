@@ -169,6 +169,7 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE message ADD COLUMN fields TEXT NOT NULL DEFAULT '';
     ALTER TABLE message ADD COLUMN tool_use TEXT NOT NULL DEFAULT '';
     """,
+    "ALTER TABLE conversation ADD COLUMN thinking TEXT NOT NULL DEFAULT '';",
 )
 VERSION = len(MIGRATIONS)
 

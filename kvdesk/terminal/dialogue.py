@@ -11,6 +11,7 @@ from typing import Final
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.conversations.changes import Change, ConversationChanged, Listener
+from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
@@ -20,7 +21,9 @@ from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, ModelLoa
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.session.store import Store
 from kvdesk.settings import Settings
+from kvdesk.thinking import Thinking, levels_of
 from kvdesk.translation import tr
+from kvdesk.values import replace
 from kvdesk.viewmodel.palette import N_COLOURS
 from kvdesk.viewmodel.readout import stats_parts
 
@@ -68,6 +71,16 @@ class Dialogue:
         self._show()
         self._subscription = host.subscribe(self._wake.set, known=True)
         self._take()
+
+    def think(self, thinking: Thinking) -> None:
+        """From the next answer on."""
+        self.service.set_parameters(self.chat, replace(Parameters.of(self.conversation), thinking=thinking))
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Of thinking, as the chat template has them (`kvdesk.thinking.levels_of`)."""
+        model = self.store.model
+        return levels_of(self.conversation.template or (model.template if model is not None else ""))
 
     def close(self) -> None:
         """Nothing more is heard from the host."""

@@ -13,6 +13,7 @@ from kvdesk.terminal import cell_blocks
 from kvdesk.terminal.dialogue import Dialogue
 from kvdesk.terminal.screen import Screen
 from kvdesk.translation import marked, tr
+from kvdesk.ui.parameters.words import LEVEL_NAMES
 from kvdesk.values import dataclass, replace
 from kvdesk.viewmodel.readout import reasons
 
@@ -73,6 +74,19 @@ def _again(dialogue: Dialogue, screen: Screen, _argument: str) -> TurnEnded:
     return screen.answering(dialogue, dialogue.ask_again)
 
 
+def _think(dialogue: Dialogue, screen: Screen, argument: str) -> None:
+    levels = dialogue.levels[1:]
+    if not levels:
+        raise UserError(tr("The chat template of this model has no switch for thinking."))
+    now = dialogue.conversation.thinking
+    if argument:
+        if argument not in levels:
+            raise UserError(tr("/think takes one of {levels}.").format(levels=", ".join(levels)))
+        now = replace(now, level=argument)
+        dialogue.think(now)
+    screen.say(tr("Thinking: {level}").format(level=tr(LEVEL_NAMES[now.level])))
+
+
 def _save(dialogue: Dialogue, screen: Screen, argument: str) -> None:
     if not argument:
         raise UserError(tr("/save needs the name of a file."))
@@ -104,6 +118,7 @@ COMMANDS: Final = (
     SlashCommand("/map", marked("the cells of the KV cache"), _map),
     SlashCommand("/edit [TEXT]", marked("the last question in other words, in a new branch"), _edit),
     SlashCommand("/again", marked("another answer to the last question, in a new branch"), _again),
+    SlashCommand("/think [LEVEL]", marked("whether the model reasons first, from the next answer on"), _think),
     SlashCommand("/save FILE", marked("this chat as .json, .md or .html"), _save),
     SlashCommand("/help", marked("this list"), _help),
     SlashCommand("/quit", marked("leave; so does Ctrl+D"), _quit),

@@ -22,9 +22,14 @@ from kvdesk.terminal import cell_blocks, slash_commands
 from kvdesk.terminal.dialogue import Dialogue
 from kvdesk.terminal.loop import converse
 from kvdesk.terminal.screen import Screen
+from tests.backends.local.talking import write_talking
 
 SETTINGS = Settings().model_copy(update={"sampling": Sampling(temperature=0.0, max_tokens=6)})
 CTRL_D = "\x04"
+THINKING = (
+    "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
+)
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +175,28 @@ def test_each_used_cell_has_half_a_block(begin: Callable[..., Dialogue]) -> None
 def test_no_text_is_refused(begin: Callable[..., Dialogue]) -> None:
     with pytest.raises(UserError, match="must have some text"):
         begin().ask("  ")
+
+
+@pytest.fixture
+def thinking_host(model_file: Path, tmp_path: Path) -> Iterator[Host]:
+    path = write_talking(tmp_path / "thinking.gguf", model_file, THINKING)
+    with running(path, ContextSettings(n_ctx=512)) as host:
+        yield host
+
+
+def test_thinking_is_switched_where_the_template_can(thinking_host: Host, begin: Callable[..., Dialogue]) -> None:
+    _, shown = typed(begin, f"/think off\r{CTRL_D}")
+    assert "has no switch for thinking" in shown
+    keys = f"/think loud\rhi\r/think off\rhi\r/think\r{CTRL_D}"
+    dialogue, shown = typed(lambda on_text: Dialogue(thinking_host, SETTINGS, on_text), keys)
+    dialogue.close()
+    assert "/think takes one of off, on." in shown
+    assert "Thinking: off" in shown
+    first, second = (m.stats for m in dialogue.messages if m.stats is not None)
+    plain = Dialogue(thinking_host, SETTINGS, lambda _text: None)
+    for text in ("hi", "hi"):
+        ended = plain.ask(text)
+    plain.close()
+    assert first.prompt_tokens < ended.stats.prompt_tokens < second.prompt_tokens, (
+        "an empty block of reasoning is in it"
+    )

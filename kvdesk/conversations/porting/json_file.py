@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from kvdesk import __version__
+from kvdesk import __version__, thinking
 from kvdesk.chat import Conversation, Message, MessageId, known_fields, storable
 from kvdesk.codec import CodecError, from_builtins, to_builtins
 from kvdesk.conversations.porting.adding import has_good_ids, renamed
@@ -148,6 +148,7 @@ def checked(conversation: Conversation) -> Conversation:
         created_ms=_time(conversation.created_ms),
         updated_ms=_time(conversation.updated_ms),
         overflow=conversation.overflow if conversation.overflow in set(Overflow) else "",
+        thinking=thinking.checked(conversation.thinking),
         messages=messages,
     )
 

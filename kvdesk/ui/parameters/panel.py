@@ -23,6 +23,7 @@ from kvdesk.settings import Preset
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.sampling_page import SamplingPage
 from kvdesk.ui.parameters.template_page import TemplatePage
+from kvdesk.ui.parameters.thinking_row import ThinkingRow
 from kvdesk.ui.parameters.words import cost, template_prompt
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.widgets import boxes
@@ -65,6 +66,8 @@ class ParametersPanel(QWidget):
         composes(self.prompt_edit)
         self.sampling_page = SamplingPage(theme)
         self.sampling_page.edited.connect(self._on_edited)
+        self.thinking_row = ThinkingRow()
+        self.thinking_row.edited.connect(self._on_edited)
         self.template_page = TemplatePage(theme)
         self.template_page.edited.connect(self._on_edited)
         self.presets = PresetBar(theme, lambda: (self.prompt_edit.toPlainText(), self.sampling_page.shown))
@@ -79,6 +82,7 @@ class ParametersPanel(QWidget):
             self._make_head(),
             self._title,
             self.presets,
+            self.thinking_row,
             self._make_tabs(),
             (self._pages, 1),
             self._make_cost(),
@@ -105,7 +109,12 @@ class ParametersPanel(QWidget):
     @property
     def parameters(self) -> Parameters:
         """What is edited."""
-        return Parameters(self.prompt_edit.toPlainText(), self.sampling_page.sampling, self.template_page.template)
+        return Parameters(
+            self.prompt_edit.toPlainText(),
+            self.sampling_page.sampling,
+            self.template_page.template,
+            self.thinking_row.thinking,
+        )
 
     @property
     def is_edited(self) -> bool:
@@ -186,6 +195,7 @@ class ParametersPanel(QWidget):
                 self.prompt_edit.setPlainText(parameters.system_prompt)
             self.sampling_page.set_sampling(parameters.sampling)
             self.template_page.set_template(parameters.template)
+            self.thinking_row.set_thinking(parameters.thinking)
 
     @Slot()
     def _on_edited(self) -> None:
@@ -204,11 +214,9 @@ class ParametersPanel(QWidget):
             self._ask_for(self._asked, self._n_asked)
 
     def _show_state(self) -> None:
-        edited, preview = self.parameters, self._preview
-        if self._missing and (edited.system_prompt, edited.template) != (
-            self._applied.system_prompt,
-            self._applied.template,
-        ):
+        edited, preview, model = self.parameters, self._preview, self._kit.store.model
+        self.thinking_row.show_template(edited.template or (model.template if model is not None else ""))
+        if self._missing and replace(edited, sampling=None) != replace(self._applied, sampling=None):
             said, tone = tr("This engine does not say what that costs."), "secondary"
         else:
             said, tone = cost(self._applied, edited, preview)

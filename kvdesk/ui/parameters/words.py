@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from enum import StrEnum
 from itertools import pairwise
+from typing import Final
 
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.policies.forecast import in_seconds
 from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.settings import RANDOM_SEED, Sampling, Settings
-from kvdesk.translation import tr
+from kvdesk.thinking import AS_USUAL
+from kvdesk.translation import marked, tr
+from kvdesk.values import replace
 
 _NAMED = 2  # values of sampling; more are counted
+LEVEL_NAMES: Final = {
+    "": marked("as the template does"),
+    "off": marked("off"),
+    "on": marked("on"),
+    "low": marked("low effort"),
+    "medium": marked("medium effort"),
+    "high": marked("high effort"),
+}
+"""Of `kvdesk.thinking.LEVELS`."""
 
 
 def is_changed(parameters: Parameters, settings: Settings) -> bool:
     """Whether answers in this chat are made in another way than in a new one."""
     differs = parameters.system_prompt != settings.system_prompt or bool(parameters.template)
+    differs = differs or parameters.thinking != AS_USUAL
     return differs or bool(parameters.own_sampling(settings))
 
 
@@ -32,6 +45,8 @@ def button_text(parameters: Parameters, settings: Settings) -> str:
         changed += [_value(parameters, name) for name in own]
     if parameters.template:
         changed.append(tr("template"))
+    if parameters.thinking != AS_USUAL:
+        changed.append(tr("thinking"))
     return tr("Parameters: {changes}").format(changes=", ".join(changed)) if changed else tr("Parameters")
 
 
@@ -43,6 +58,8 @@ def changes(parameters: Parameters, settings: Settings) -> str:
     lines += [_value(parameters, name) for name in parameters.own_sampling(settings)]
     if parameters.template:
         lines.append(tr("Chat template of its own"))
+    if parameters.thinking != AS_USUAL:
+        lines.append(tr("Thinking: {level}").format(level=tr(LEVEL_NAMES[parameters.thinking.level])))
     return "\n".join(lines) or tr("All parameters of this chat are as in the settings")
 
 
@@ -50,7 +67,7 @@ def cost(before: Parameters, after: Parameters, preview: PromptPreview | None) -
     """What applying `after` costs, and its tone. `preview`: of the prompt with `after`; None while it is not known."""
     if before == after:
         return _prompt_size(preview), "secondary"
-    if (before.system_prompt, before.template) == (after.system_prompt, after.template):
+    if replace(before, sampling=None) == replace(after, sampling=None):
         return tr("Sampling is no part of the prompt: changing it costs nothing in the cache."), "good"
     if preview is None:
         return tr("Counting the tokens …"), "secondary"

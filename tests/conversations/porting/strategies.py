@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
 from kvdesk.protocol.logprobs import pack
 from kvdesk.settings import Overflow
+from kvdesk.thinking import LEVELS
 from kvdesk.values import is_dataclass, names, replace
 from tests.protocol.logprobs import answer_logprobs
 
@@ -21,6 +22,7 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "colour": st.integers(0, 9),
     "messages": st.just(()),
     "probabilities": st.sampled_from((b"", pack(answer_logprobs(3)))),
+    "level": st.sampled_from(LEVELS),
     "fields": st.sampled_from(
         ("", '{"tool_call_id": "1", "name": "f"}', '{"tool_calls": [{"id": 1}], "content": "é"}')
     ),

@@ -14,12 +14,13 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.parameters import Parameters
-from kvdesk.protocol.chat import BackendReady, PreviewTurn, TurnEnded
+from kvdesk.protocol.chat import BackendReady, ModelLoaded, PreviewTurn, TurnEnded
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview, PromptToken
 from kvdesk.settings import Preset, Sampling, Settings
 from kvdesk.settings.preset import built_in
+from kvdesk.thinking import Thinking
 from kvdesk.ui.parameters.panel import ParametersPanel
 from kvdesk.ui.settings.text_field import TextField
 from kvdesk.ui.shell.main_window import MainWindow
@@ -349,3 +350,33 @@ def test_every_control_has_a_name(dialog: ParametersPanel) -> None:
     ]
     assert all(names)
     assert len(set(names)) == len(names)
+
+
+THINKING = (
+    MODELS + "{% if enable_thinking is defined and not enable_thinking or clear_thinking %}<think></think>{% endif %}"
+)
+
+
+def test_thinking_is_chosen_where_the_template_has_a_switch(
+    window: MainWindow, dialog: ParametersPanel, applied: list[tuple[object, ...]]
+) -> None:
+    row = dialog.thinking_row
+    assert row.isHidden(), "the model's template has no switch"
+    model = window.store.model
+    assert model is not None
+    window.store.apply(ModelLoaded(replace(model, template=THINKING)))
+    dialog.show_settings()
+    assert not row.isHidden()
+    assert [row.level.itemText(n) for n in range(row.level.count())] == ["as the template does", "off", "on"]
+    row.level.setFocus()
+    QTest.keyClick(row.level, Qt.Key.Key_Down)
+    assert dialog.parameters.thinking == Thinking("off")
+    assert not row.budget.isEnabled(), "there is none to limit"
+    row.level.setCurrentIndex(2)
+    row.level.activated.emit(2)
+    row.budget.setValue(256)
+    row.keep.click()
+    QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
+    (_, parameters), *_rest = applied
+    assert isinstance(parameters, Parameters)
+    assert parameters.thinking == Thinking("on", keep=True, budget=256)

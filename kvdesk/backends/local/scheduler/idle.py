@@ -79,7 +79,10 @@ class Idle:
         told = [*request.command.messages, said]
         nexts = [Message(MessageId(word), who, None, "user", word) for word in ("a", "Zebra")]
         try:
-            first, second = (self._prompts.tokens([*told, m], request.command.template) for m in nexts)
+            asked = request.command
+            first, second = (
+                self._prompts.prompt([*told, m], asked.template, asked.tools, asked.variables).tokens for m in nexts
+            )
         except KvdeskError:
             return None
         n, held = common_prefix(first, second), len(sequence.tokens)

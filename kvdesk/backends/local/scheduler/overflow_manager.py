@@ -213,7 +213,7 @@ class OverflowManager:
         """The prompt of an answer whose first `n` tokens were evicted with all before them but the first tokens of all
         (`n` is negative where marks of the template before it stay), and how many of its tokens are not in it.
         """
-        whole = self._prompts.prompt(asked.messages, asked.template)
+        whole = self._rendered(asked, asked.messages)
         first, end = Situation((), 0, 0, 0, asked.n_keep).n_sinks, len(whole.tokens) + n
         places = tuple(place for place in whole.places if place.end <= first)
         return replace(whole, tokens=whole.tokens[:first] + whole.tokens[end:], places=places), max(0, n)
@@ -310,8 +310,7 @@ class OverflowManager:
         return _without(whole, Situation((), 0, 0, 0, asked.n_keep).n_sinks, max(ends, default=0))
 
     def _rendered(self, asked: Asked, messages: Sequence[Message]) -> Prompt:
-        variables = asked.variables if isinstance(asked, Generate) else ""
-        return self._prompts.prompt(messages, asked.template, asked.tools, variables)
+        return self._prompts.prompt(messages, asked.template, asked.tools, asked.variables)
 
     def _situation(self, asked: Asked, whole: Prompt, n_held: int, *, answering: bool) -> Situation:
         """A message's tokens end with its own text, so the template's marks between two belong to the later one. What a

@@ -1,0 +1,82 @@
+"""How the answers of one chat think, where its chat template lets one choose."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
+
+from kvdesk.thinking import OFF, Thinking, can_keep, levels_of
+from kvdesk.translation import tr
+from kvdesk.ui.parameters.words import LEVEL_NAMES
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import Choice, label
+
+_MOST_BUDGET = 1_000_000
+
+
+class ThinkingRow(QWidget):
+    """Hidden where the template has no switch. What it cannot show of a chat stays as it is."""
+
+    edited = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown = Thinking()
+        self.level = Choice(name=tr("Thinking"))
+        self.level.setToolTip(tr("Whether the model reasons before it answers, as its chat template knows it"))
+        self.budget = QSpinBox()
+        self.budget.setRange(-1, _MOST_BUDGET)
+        self.budget.setSingleStep(64)
+        self.budget.setSpecialValueText(tr("no limit"))
+        self.budget.setSuffix(tr(" tokens"))
+        self.budget.setAccessibleName(tr("Most tokens of thinking"))
+        self.budget.setToolTip(tr("After so many tokens the reasoning is closed, and the answer begins"))
+        self.keep = QCheckBox(tr("Keep earlier thinking in the prompt"))
+        self.keep.setToolTip(
+            tr("It takes room in the context. Else the template leaves it out, and what follows is read again")
+        )
+        self.level.activated.connect(self._on_edited)
+        self.budget.valueChanged.connect(self._on_edited)
+        self.keep.toggled.connect(self._on_edited)
+        head = boxes.row(label(tr("Thinking")), (self.level, 1), self.budget, spacing=8)
+        boxes.column(head, self.keep, on=self, margins=0, spacing=4)
+        self.show_template("")
+
+    @property
+    def thinking(self) -> Thinking:
+        """What is chosen."""
+        return self._shown
+
+    def set_thinking(self, thinking: Thinking) -> None:
+        """Show this."""
+        self._shown = thinking
+        self._show()
+
+    def show_template(self, template: str) -> None:
+        """What this chat template (Jinja) lets one choose."""
+        levels = levels_of(template)
+        if levels != self._levels():
+            with QSignalBlocker(self.level):
+                self.level.clear()
+                for level in levels:
+                    self.level.addItem(tr(LEVEL_NAMES[level]), level)
+        self.setVisible(bool(levels))
+        self.keep.setVisible(can_keep(template))
+        self._show()
+
+    def _levels(self) -> tuple[str, ...]:
+        return tuple(self.level.itemData(n) for n in range(self.level.count()))
+
+    def _show(self) -> None:
+        with QSignalBlocker(self.level), QSignalBlocker(self.budget), QSignalBlocker(self.keep):
+            self.level.setCurrentIndex(self.level.findData(self._shown.level))
+            self.budget.setValue(self._shown.budget)
+            self.keep.setChecked(self._shown.keep)
+        self.budget.setEnabled(self._shown.level != OFF)
+
+    @Slot()
+    def _on_edited(self) -> None:
+        level = self.level.currentData()
+        self._shown = Thinking("" if level is None else level, self.keep.isChecked(), self.budget.value())
+        self.budget.setEnabled(self._shown.level != OFF)
+        self.edited.emit()
