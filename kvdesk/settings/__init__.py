@@ -221,7 +221,7 @@ class CachePolicy(Table):
     )
     drafts: bool = Field(
         False,
-        title=marked("Drafts"),
+        title=marked("Speculative decoding"),
         description=marked(
             "Guess the next tokens of an answer from what the chat says already, and verify several in one batch, "
             "where that is expected to be faster. Texts may differ by rounding"
