@@ -16,8 +16,19 @@ from tests.library.hub_server import HubServer
 
 pytestmark = pytest.mark.usefixtures("qtbot")
 STEPS = [
-    *("window", "plot", "store", "attachments", "model", "greedy text", "safe mode", "connecting", "compaction"),
-    *("audit", "server", "model hub", "found models", "languages", "formula"),
+    *(
+        "window",
+        "plot",
+        "store",
+        "attachments",
+        "model",
+        "greedy text",
+        "safe mode",
+        "connecting",
+        "tools",
+        "compaction",
+    ),
+    *("audit", "server", "model hub", "found models", "languages", "formula", "terminal"),
 ]
 
 

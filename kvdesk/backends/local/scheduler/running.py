@@ -169,7 +169,7 @@ class Running:
         elif self._stops.any_running:
             self.end_stopped()
         if self._n_sure and self._requests:
-            parts = self._next_tokens()
+            parts = self._next_tokens(self._n_sure)
             self._n_sure -= len(parts[0][1].tokens)
             self._n_decoded += len(self._requests) > 1
             return Scheduled(parts, "decode" if len(parts[0][1].tokens) == 1 else "draft")
@@ -187,8 +187,8 @@ class Running:
             return None
         reads = any(one.n_to_read for one, _ in batches)
         if not reads and len(batches) == len(running):
-            self._n_sure = max(0, self._n_steps() - 1)
-        return Scheduled(batches, "prefill" if reads else "decode")
+            self._n_sure = max(0, self._n_steps() - len(batches[0][1].tokens))
+        return Scheduled(batches, "prefill" if reads else "draft" if n_tokens > len(batches) else "decode")
 
     def update(self, batch: Scheduled, decoded: Decoded) -> bool:
         """Sample for the requests whose prompt is read, and end those that are over. Whether all requests go on and no
@@ -281,7 +281,10 @@ class Running:
         """What is decoded next, of those that have room for it. The job takes none from a request."""
         if len(running) == 1:
             one = running[0]
-            batches = [(one, one.next_batch(self._n_piece() if one.n_to_read else 1, self._context.block))]
+            if self._drafts() and isinstance(one, Request) and not one.n_to_read:
+                batches = self._next_tokens(self._n_steps())
+            else:
+                batches = [(one, one.next_batch(self._n_piece() if one.n_to_read else 1, self._context.block))]
         else:
             batches = self._compose(running)
         fitting: list[tuple[Request | Reading, Batch]] = []
@@ -323,8 +326,10 @@ class Running:
         chosen = [(by_seq[share.seq_id], share.n_tokens) for share in shares]
         return [(one, one.next_batch(n_tokens, context.block)) for one, n_tokens in chosen]
 
-    def _next_tokens(self) -> list[tuple[Request | Reading, Batch]]:
-        """The token that each answer sampled last; behind it a guess, where that pays and one answer runs alone."""
+    def _next_tokens(self, n_room: int) -> list[tuple[Request | Reading, Batch]]:
+        """The token that each answer sampled last; behind it a guess, where that pays and one answer runs alone.
+        `n_room`: tokens for which there is room without another look.
+        """
         if len(self._requests) > 1 or not self._drafts():
             return [(request, request.next_token()) for request in self._requests]
         (request,) = self._requests
@@ -332,7 +337,7 @@ class Running:
             request.guess = Guess((), request.known)
         n_guessed = len(request.guess.next(TILE - 1)) if request.guess.holds else 0
         n_left = request.n_most - len(request.generated)
-        most = min(1 + n_guessed, n_left, self._n_sure, self._context.n_ubatch)
+        most = min(1 + n_guessed, n_left, n_room, self._context.n_ubatch)
         if most < 2:
             return [(request, request.next_token())]
         at, costs = request.position, self._cache_manager.costs
