@@ -56,9 +56,9 @@ class Guess:
             self._step(held=held)
         self._tokens.append(token)
         n = len(self._tokens)
+        self._index(self._tokens, n - 1, n)
         if self._from is None:
             self._look()
-        self._index(self._tokens, n - 1, n)
 
     @property
     def holds(self) -> float:
