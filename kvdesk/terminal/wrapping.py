@@ -8,8 +8,8 @@ from typing import Final
 from prompt_toolkit.utils import get_cwidth
 
 _WIDE: Final = "\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001f300-\U0003ffff"
-_PART: Final = re.compile(rf"\n|[ \t]+|[{_WIDE}]|[^\s{_WIDE}]+|\s")
-"""A line's end, spaces, one wide character (a line may break on either side), a word."""
+_PART: Final = re.compile(rf"\n|[{_WIDE}]|[^\s{_WIDE}]+|\s")
+"""A line's end, one wide character (a line may break on either side), a word, one space."""
 
 
 class Wrapping:
@@ -36,7 +36,10 @@ class Wrapping:
             return part
         n = get_cwidth(part)
         if self.column and self.column + n > width:
+            if part.isspace():  # left out: the line breaks before the next word
+                self.column += n
+                return ""
             self.column = 0
-            return "\n" + ("" if part.isspace() else self._placed(part, width))
+            return "\n" + self._placed(part, width)
         self.column = self.column + n if n <= width else n % width
         return part
