@@ -149,7 +149,7 @@ class Splitter:
         for i in range(self._i, len(self._lines)):
             if i > self._i:
                 body.append(self._lines[i])
-                if not self._lines[i].strip():
+                if not self._lines[i].strip() and i + 1 < len(self._lines):  # the last line may go on
                     return not name and not body[0].strip() and self._loose_formula(close)
             found = body[-1].find(close)
             if found >= 0:
