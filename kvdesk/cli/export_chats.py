@@ -39,10 +39,7 @@ def main(argv: Sequence[str]) -> int:
             for conversation in wanted:
                 print(f"{conversation.id}  {_day(conversation.updated_ms)}  {conversation.title}")
             return 0
-        form = export.format_of(args.file)
-        if form is None:
-            endings = ", ".join(known.ending for known in export.EXPORT_FORMATS)
-            raise UserError(tr("{file} must end in one of {endings}.").format(file=args.file.name, endings=endings))
+        form = export.format_named(args.file)
         n = export.write(args.file, form, _whole(store, wanted))
     print(export.written_sentence(n, args.file))
     return 0

@@ -91,10 +91,7 @@ def _save(dialogue: Dialogue, screen: Screen, argument: str) -> None:
     if not argument:
         raise UserError(tr("/save needs the name of a file."))
     path = Path(argument).expanduser()
-    form = export.format_of(path)
-    if form is None:
-        endings = ", ".join(known.ending for known in export.EXPORT_FORMATS)
-        raise UserError(tr("{file} must end in one of {endings}.").format(file=path.name, endings=endings))
+    form = export.format_named(path)
     messages = dialogue.service.all_messages(dialogue.chat) or ()
     if not messages:
         raise UserError(tr("Nothing was asked yet."))

@@ -46,6 +46,15 @@ def format_of(path: Path) -> ExportFormat | None:
     return next((form for form in EXPORT_FORMATS if path.name.lower().endswith(form.ending)), None)
 
 
+def format_named(path: Path) -> ExportFormat:
+    """The same. Raises UserError where the ending names none."""
+    form = format_of(path)
+    if form is None:
+        endings = ", ".join(known.ending for known in EXPORT_FORMATS)
+        raise UserError(tr("{file} must end in one of {endings}.").format(file=path.name, endings=endings))
+    return form
+
+
 def written_sentence(n_conversations: int, path: Path) -> str:
     """What came of an export."""
     if n_conversations == 1:
