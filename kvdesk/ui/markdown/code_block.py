@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Slot
@@ -19,6 +18,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.direction import keep_left_to_right
+from kvdesk.ui.widgets.text_height import text_height
 from kvdesk.ui.widgets.theme import Theme
 
 _HIGHLIGHT_WHILE_OPEN: Final = 8_000  # characters; a longer program is coloured once, when it is complete
@@ -155,9 +155,8 @@ class _CodeView(QPlainTextEdit):
 
     @Slot()
     def fit(self) -> None:
-        line = self.fontMetrics().lineSpacing()
         bar = self.horizontalScrollBar().sizeHint().height() if self.horizontalScrollBar().maximum() > 0 else 4
-        self.setFixedHeight(ceil(line * max(self.blockCount(), 1)) + 8 + bar)
+        self.setFixedHeight(text_height(self) + 8 + bar)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

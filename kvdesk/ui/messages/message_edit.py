@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from math import ceil
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +23,7 @@ from kvdesk.conversations.porting.signs import looks_like_chats
 from kvdesk.state_files.signs import looks_like_state
 from kvdesk.ui.widgets.direction import align_by_text
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.text_height import text_height
 
 _MAX_LINES: Final = 8
 LONG_PASTE: Final = 4000
@@ -57,9 +57,7 @@ class MessageEdit(QPlainTextEdit):
         self.fit()
 
     def fit(self) -> None:
-        layout = self.document().documentLayout()
-        lines = max(1, round(layout.documentSize().height()))  # QPlainTextDocumentLayout counts in lines
-        height = ceil(self.fontMetrics().lineSpacing() * min(lines, _MAX_LINES)) + 8
+        height = text_height(self, _MAX_LINES) + 8
         if height != self.height():
             self.setFixedHeight(height)
 
@@ -95,7 +93,7 @@ class MessageEdit(QPlainTextEdit):
             super().dragEnterEvent(event)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(80, self.fontMetrics().lineSpacing() + 8)
+        return QSize(80, text_height(self, 1) + 8)
 
     def event(self, event: QEvent) -> bool:
         # On X11 a text field claims Ctrl+K, "delete to the end of the line", and Ctrl+E, "go there"; here they do what

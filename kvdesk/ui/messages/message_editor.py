@@ -16,6 +16,7 @@ from kvdesk.ui.widgets.controls import label, set_tone
 from kvdesk.ui.widgets.direction import align_by_text
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.text_height import text_height
 
 PAUSE_MS: Final = 300
 _LEAST_LINES: Final = {"user": 2, "assistant": 4}
@@ -203,6 +204,6 @@ class _Edit(QPlainTextEdit):
     def _fit(self) -> None:
         lines = round(self.document().documentLayout().documentSize().height())  # this layout counts in lines
         shown = min(max(lines + 1, self._least), _MOST_LINES)
-        height = self.fontMetrics().lineSpacing() * shown + 2 * round(self.document().documentMargin()) + _EDGES_PX
+        height = text_height(self, 1) * shown + 2 * round(self.document().documentMargin()) + _EDGES_PX
         if height != self.height():
             self.setFixedHeight(height)

@@ -90,3 +90,17 @@ def test_code_that_grows_is_coloured_as_if_it_were_whole(theme: Theme, qtbot: Qt
     blocks[1].show_segment(answer_pieces(source)[0])
     assert colours(blocks[0]) == colours(blocks[1])
     assert sum(map(len, colours(blocks[1]))) > 5
+
+
+@pytest.mark.parametrize("line", ["x = 1  # of many", "x = '\u6f22\u5b57'  # wider than the block " + "-" * 90])
+def test_no_line_of_a_program_is_hidden(theme: Theme, qtbot: QtBot, line: str) -> None:
+    """Also while it grows: the layout gives a line more than the font's line spacing."""
+    block = CodeBlock(theme)
+    qtbot.addWidget(block)
+    block.resize(400, 200)
+    block.show()
+    for n_lines in (1, 20, 60):
+        block.show_segment(answer_pieces("```python\n" + f"{line}\n" * n_lines)[0])
+        (view,) = block.findChildren(QPlainTextEdit)
+        last = view.blockBoundingGeometry(view.document().lastBlock()).translated(view.contentOffset())
+        assert last.bottom() <= view.viewport().height()
