@@ -17,7 +17,6 @@ from kvdesk.call_format import CallFormat
 from kvdesk.chat import Message
 from kvdesk.reasoning import parts_of
 from kvdesk.settings import ToolBudget
-from kvdesk.translation import marked
 from kvdesk.values import dataclass, replace
 
 MOST_ALIKE: Final = 3
@@ -25,7 +24,7 @@ MOST_ALIKE: Final = 3
 SAME_CALL: Final = "The same call was made {n} times for this question. It is not run again: answer with what is known."
 NO_BUDGET: Final = "Not run: the limit of {limit} for one question is used up. Answer with what is known."
 """What the model reads in the place of a result. English, as all that it reads."""
-LIMITS: Final = {"calls": marked("calls"), "tokens": marked("tokens of results"), "seconds": marked("seconds of tools")}
+LIMITS: Final = {"calls": "calls", "tokens": "tokens of results", "seconds": "seconds of tools"}
 
 
 @dataclass(frozen=True, slots=True)
