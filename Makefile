@@ -2,7 +2,7 @@
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE # else each process compiles all that it imports, and tests start hundreds
 
-.PHONY: run setup test lint lint-style lint-format lint-types lint-imports lint-translations check real stress soak lock selftest screenshots screenshots-check lab-figures docs
+.PHONY: run setup test lint lint-style lint-format lint-types lint-imports lint-translations check real stress soak lock selftest screenshots screenshots-check lab-figures docs reference
 .PHONY: package package-test translations
 
 run:
@@ -61,6 +61,10 @@ docs: setup
 	.venv/bin/uv venv --quiet --allow-existing build/docs-env
 	.venv/bin/uv pip install --quiet --python build/docs-env --group docs
 	build/docs-env/bin/mkdocs build --config-file packaging/site/mkdocs.yml
+
+# The parts of docs that follow from declarations; see packaging/reference.py.
+reference: setup
+	.venv/bin/python packaging/reference.py
 
 # The texts of kvdesk for those who translate them; see packaging/translations.py.
 translations: setup

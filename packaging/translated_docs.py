@@ -10,7 +10,7 @@ import re
 from setup import ROOT
 
 PAIRS = {"README.md": "docs/zh/README.md"} | {
-    f"docs/{name}.md": f"docs/zh/{name}.md" for name in ("user-guide", "keyboard", "commands")
+    f"docs/{name}.md": f"docs/zh/{name}.md" for name in ("user-guide", "keyboard", "commands", "settings-reference")
 }
 
 

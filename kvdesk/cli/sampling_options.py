@@ -37,7 +37,7 @@ def add_sampling(parser: argparse.ArgumentParser, defaults: Mapping[str, str] = 
     )
     for name, info in Sampling.model_fields.items():
         kind: Any = info.annotation
-        about = f"{info.description}".replace("%", "%%")
+        about = tr(info.description or "").replace("%", "%%")
         option = "--" + name.replace("_", "-")
         if name in _LISTS:
             group.add_argument(

@@ -75,10 +75,11 @@ def make_app(service: Service) -> Gate:
     """All endpoints, behind the gate."""
     handlers: Any = {ApiError: _api_error, HTTPException: _http_error, ClientDisconnect: _gone}
     handlers |= {RecursionError: _nested, Exception: _unexpected}
-    return Gate(Starlette(routes=list(_routes(service)), exception_handlers=handlers), service.config)
+    return Gate(Starlette(routes=list(routes(service)), exception_handlers=handlers), service.config)
 
 
-def _routes(service: Service) -> Iterator[Route]:
+def routes(service: Service) -> Iterator[Route]:
+    """Every path with what answers it. The docstrings of those are the descriptions in docs/serving-reference.md."""
     for method, own, both in (("POST", _POST, _POST_BOTH), ("GET", _GET, _GET_BOTH), ("DELETE", _DELETE, {})):
         paths = {**own, **both, **{f"/v1{path}": endpoint for path, endpoint in both.items()}}
         for path, endpoint in paths.items():

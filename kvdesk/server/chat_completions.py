@@ -25,7 +25,7 @@ from kvdesk.server.streaming import ALIVE, DONE
 
 
 async def chat_completions(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """OpenAI's chat completions: whole, or streaming as server-sent events."""
     request = await service.body(http, ChatRequest)
     _check(request)
     chat = await Chat.make(service, request, http)
@@ -33,7 +33,9 @@ async def chat_completions(service: Service, http: Request) -> Response:
 
 
 async def apply_template(service: Service, http: Request) -> Response:
-    """The prompt of a chat request as text, which is not answered."""
+    """As llama-server has it: the prompt of a chat request as text, without the token that llama.cpp adds at its
+    beginning.
+    """
     request = await service.body(http, ChatRequest)
     chat = await Chat.make(service, request, http)
     found = await chat.prompt(begins=request.add_generation_prompt is not False)

@@ -23,7 +23,7 @@ _LARGEST = 32760.0  # of a vector that is scaled to whole numbers of 16 bits
 
 
 class EmbeddingRequest(Body):
-    """`input` is read by `kvdesk.server.mixed_prompts`; `content` is llama-server's name for it.
+    """`/v1/embeddings`. `input` is read by `kvdesk.server.mixed_prompts`; `content` is llama-server's name for it.
 
     embd_normalize  -1: as it is, 0: to whole numbers of 16 bits, n: by the n-norm
     """
@@ -36,7 +36,9 @@ class EmbeddingRequest(Body):
 
 
 async def embeddings(service: Service, http: Request) -> Response:
-    """The endpoint. Without `/v1` the answer is llama-server's own list, as it is for `content`."""
+    """Vectors of texts or token ids, from a process beside the engine. Its model is that of `--embedding-model`, or
+    else the one that chats. Behind `/v1` the answer has OpenAI's form, otherwise llama-server's, as for `content`.
+    """
     request = await service.body(http, EmbeddingRequest)
     own = not http.url.path.startswith("/v1/") or request.input is None
     return WholeResponse(_embeddings(service, request, own=own))

@@ -44,7 +44,9 @@ class InfillRequest(LlamaSampled):
 
 
 async def infill(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """As llama-server has it: the text between `input_prefix` and `input_suffix`, for models with tokens for it, such
+    as Qwen's coders.
+    """
     request = await service.body(http, InfillRequest)
     await check_schema(request)
     prompt = await tokens_of(service, (await tokens_to_fill(service, request),))

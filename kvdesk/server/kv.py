@@ -29,18 +29,20 @@ QUIET_S: Final = 10.0
 
 
 async def kv_map(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """For another kvdesk: the cells as they are now. Needs an inspect key."""
     may_inspect(http)
     return JSONResponse(await cache_map(service.bridge))
 
 
 async def kv_score(service: Service, http: Request) -> Response:
-    """Of the requests that came with the same key, and the same name of a run: counts alone."""
+    """What the cache saved the requests of this key, and what they missed: tokens and seconds by cause. A key sent as
+    `KEY~NAME` is KEY; its requests have a score of their own.
+    """
     return JSONResponse(service.state.score(key_of(http).label).as_json())
 
 
 async def kv_events(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """For another kvdesk: everything that happens to the cells, as server-sent events. Needs an inspect key."""
     may_inspect(http)
     return EventStream(event_stream(service.bridge), service.config.limits.write_s)
 

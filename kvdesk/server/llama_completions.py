@@ -46,7 +46,9 @@ class LlamaCompletionRequest(LlamaSampled):
 
 
 async def complete(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """llama-server's own form of a completion: `prompt` also as a list of texts and token ids, `n_probs`,
+    `response_fields`.
+    """
     request = await service.body(http, LlamaCompletionRequest)
     await check_schema(request)
     several = isinstance(request.prompt, list) and not any(isinstance(part, int) for part in request.prompt)

@@ -12,13 +12,15 @@ from kvdesk.server.service import Service
 
 
 async def create(service: Service, http: Request) -> Response:
-    """A message that answers."""
+    """Anthropic's protocol, which Claude Code speaks: blocks of text, thinking, tools and their results; whole, or
+    streaming.
+    """
     chat = await _chat(service, http)
     return chat.response(MessageEvents(chat.conversation, service.model_name))
 
 
 async def count_tokens(service: Service, http: Request) -> Response:
-    """Tokens of the prompt, which is not answered."""
+    """The number of tokens in the prompt of such a request, which is not answered."""
     chat = await _chat(service, http)
     return JSONResponse({"input_tokens": len((await chat.prompt()).tokens)})
 

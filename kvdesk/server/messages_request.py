@@ -31,7 +31,7 @@ class MessagesToolChoice(Body):
 
 
 class MessagesRequest(FunctionsRequest):
-    """`max_tokens` may lack, as with llama-server."""
+    """`/v1/messages`. `max_tokens` may be missing, as with llama-server."""
 
     FUNCTIONS, SCHEMA = (None, "custom"), "input_schema"
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=MOST_MESSAGES)

@@ -21,7 +21,9 @@ from kvdesk.server.state import ServerState
 
 
 async def metrics(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """For Prometheus: llama-server's names where they mean the same, and `kvdesk_…` for cells used, shared, holes, high
+    water, prefix hits and memory. With an inspect key also what each program keeps.
+    """
     view, inspect = await service.bridge.view(COUNTS_S), key_of(http).inspect
     text = exposition(service.state, service.places.n_waiting, view, service.memory, inspect=inspect)
     return Response(text, media_type=CONTENT_TYPE_LATEST)

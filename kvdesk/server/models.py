@@ -14,14 +14,14 @@ from kvdesk.server.service import Service
 
 
 async def health(service: Service, _http: Request) -> Response:
-    """Whether requests can be answered."""
+    """As llama-server has it: whether requests can be answered."""
     if service.state.ready:
         return JSONResponse({"status": "ok"})
     return ApiError(503, "Loading model" if service.state.loading else "No model is open.").response()
 
 
 async def models(service: Service, _http: Request) -> Response:
-    """A list of one model, or none."""
+    """The open model. `--alias NAME` gives it another name; what a request calls `model` makes no difference."""
     found = _model(service)
     names = {"first_id": found["id"], "last_id": found["id"]} if found is not None else {}
     data = [found] if found is not None else []
@@ -29,7 +29,7 @@ async def models(service: Service, _http: Request) -> Response:
 
 
 async def model(service: Service, http: Request) -> Response:
-    """The one of this name."""
+    """The open model, if this is its name."""
     found = _model(service)
     if found is None or http.path_params["name"] != found["id"]:
         raise ApiError(404, "There is no such model; /v1/models lists what there is.", code="model_not_found")

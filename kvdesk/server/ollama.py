@@ -21,12 +21,12 @@ class ShowRequest(Body):
 
 
 async def version(_service: Service, _http: Request) -> Response:
-    """The endpoint."""
+    """What Ollama's clients ask before they chat: the version."""
     return JSONResponse({"version": __version__})
 
 
 async def tags(service: Service, _http: Request) -> Response:
-    """The endpoint."""
+    """What Ollama's clients ask before they chat: a list of the open model."""
     model = service.state.model
     if model is None:
         return JSONResponse({"models": []})
@@ -37,7 +37,7 @@ async def tags(service: Service, _http: Request) -> Response:
 
 
 async def show(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """What Ollama's clients ask before they chat: facts about the open model."""
     await service.body(http, ShowRequest)
     model = service.model
     kind = model.architecture

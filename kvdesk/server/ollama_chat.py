@@ -60,7 +60,7 @@ class OllamaChatRequest(Body):
 
 
 async def chat(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """Ollama's chat, with what other protocols have too: messages, tools, a format, thinking and samplers."""
     request = await service.body(http, OllamaChatRequest)
     asked = await Chat.make(service, chat_of_ollama(request), http)
     return asked.response(OllamaEvents(service.model_name), LINES)

@@ -24,7 +24,7 @@ from kvdesk.server.streaming import DONE, sse
 
 
 async def completions(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """OpenAI's completions of a text: whole, or streaming as server-sent events."""
     request = await service.body(http, CompletionRequest)
     await check_schema(request)
     if request.echo:

@@ -11,7 +11,9 @@ from kvdesk.server.service import FINGERPRINT, Service
 
 
 async def props(service: Service, _http: Request) -> Response:
-    """The endpoint."""
+    """As llama-server has it: the sampling that requests get, the chat template, slots. Of the model's path only its
+    name.
+    """
     model = service.model
     settings = generation_settings(service.sampling)
     settings["max_tokens"] = settings["n_predict"] = service.config.max_tokens or -1

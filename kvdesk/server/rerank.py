@@ -17,7 +17,7 @@ from kvdesk.server.streaming import WholeResponse
 
 
 class RerankRequest(Body):
-    """`texts`: what TEI calls the documents; `return_text`: with those."""
+    """`/v1/rerank`. `texts`: what TEI calls the documents; `return_text`: with those."""
 
     query: str
     documents: list[str] | None = Field(None, min_length=1, max_length=10_000)
@@ -27,7 +27,7 @@ class RerankRequest(Body):
 
 
 async def rerank(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """How well documents answer a query, in Jina's form, or for `texts` in that of TEI. Needs `--reranking-model`."""
     return WholeResponse(_rerank(service, await service.body(http, RerankRequest)))
 
 

@@ -14,7 +14,9 @@ from kvdesk.server.service import Service, key_of
 
 
 async def create(service: Service, http: Request) -> Response:
-    """A response, which is kept where its client wants that."""
+    """OpenAI's protocol of items, which Codex speaks: text, reasoning, function calls and their outputs. The response
+    is kept unless `store` is false.
+    """
     asked, chat, messages = await _chat(service, http)
     kept, owner = service.kept, key_of(http)
 
@@ -26,18 +28,18 @@ async def create(service: Service, http: Request) -> Response:
 
 
 async def input_tokens(service: Service, http: Request) -> Response:
-    """Tokens of the prompt, which is not answered."""
+    """The number of tokens in the prompt of such a request, which is not answered."""
     _, chat, _ = await _chat(service, http)
     return JSONResponse({"object": "response.input_tokens", "input_tokens": len((await chat.prompt()).tokens)})
 
 
 async def get(service: Service, http: Request) -> Response:
-    """One that is kept."""
+    """A kept response, for the key that asked for it."""
     return JSONResponse(service.kept.get(http.path_params["id"], key_of(http)))
 
 
 async def delete(service: Service, http: Request) -> Response:
-    """It is kept no longer."""
+    """Forgets a kept response."""
     identity = http.path_params["id"]
     service.kept.delete(identity, key_of(http))
     return JSONResponse({"id": identity, "object": "response", "deleted": True})

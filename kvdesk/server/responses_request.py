@@ -34,7 +34,7 @@ class ReasoningConfig(Body):
 
 
 class ResponsesRequest(FunctionsRequest):
-    """`store`: the response is kept, so that others can follow it."""
+    """`/v1/responses`. `store`: the response is kept, so that others can follow it."""
 
     FUNCTIONS, SCHEMA = ("function",), "parameters"
     input: str | list[Any]

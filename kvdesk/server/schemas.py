@@ -24,7 +24,7 @@ IGNORED: Final = frozenset(
     }
 )
 """Fields that change no answer here: who asks, how it is billed. `model`: the one that is open answers."""
-_OTHER_NAMES: Final = {
+OTHER_NAMES: Final = {
     "repetition_penalty": "repeat_penalty",
     "typ_p": "typical_p",
     **dict.fromkeys(
@@ -64,7 +64,7 @@ class Body(BaseModel):
             raise ValueError("a JSON object is needed")
         ignored = IGNORED - cls.model_fields.keys()
         found = {name: part for name, part in value.items() if part is not None and name not in ignored}
-        for other, name in _OTHER_NAMES.items():
+        for other, name in OTHER_NAMES.items():
             if other in found:
                 found.setdefault(name, found[other])
                 del found[other]

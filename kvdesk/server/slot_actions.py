@@ -24,13 +24,15 @@ _ACTIONS: Final = ("save", "restore", "erase")
 
 
 class FileRequest(Body):
-    """The body of save and restore."""
+    """`/slots/{slot}`: the body of save and restore."""
 
     filename: str
 
 
 async def slot_action(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """As llama-server has it, with `action` save, restore or erase: the state of a sequence to or from a file in the
+    folder of `--slot-save-path`, in llama-server's form. Needs an inspect key.
+    """
     may_inspect(http)
     given, action = http.path_params["slot"], http.query_params.get("action", "")
     if action not in _ACTIONS:

@@ -14,7 +14,7 @@ from kvdesk.server.state import ServerState
 
 
 async def slots(service: Service, http: Request) -> Response:
-    """The endpoint."""
+    """As llama-server has it: the slots. A slot is a sequence of the cache."""
     view = await service.bridge.view(COUNTS_S)
     return JSONResponse(_slots(service.state, view, inspect=key_of(http).inspect))
 

@@ -30,7 +30,7 @@ class DetokenizeRequest(Body):
 
 
 async def tokenize(service: Service, http: Request) -> Response:
-    """The tokens of a text."""
+    """As llama-server has it: the tokens of a text."""
     asked = await service.body(http, TokenizeRequest)
     most = service.config.limits.text_chars
     if len(asked.content) > most:
@@ -43,7 +43,7 @@ async def tokenize(service: Service, http: Request) -> Response:
 
 
 async def detokenize(service: Service, http: Request) -> Response:
-    """The text of tokens."""
+    """As llama-server has it: the text of tokens."""
     asked = await service.body(http, DetokenizeRequest)
     found = await service.tokenized(Detokenize(tuple(asked.tokens)))
     return JSONResponse({"content": found.text})

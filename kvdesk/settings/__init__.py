@@ -440,9 +440,10 @@ class Settings(Table):
     hub_endpoint: str = Field(
         "",
         max_length=500,
-        title="Model hub",
-        description="Web address that models are downloaded from: a mirror of Hugging Face's; empty is HF_ENDPOINT, or "
-        "huggingface.co",
+        title=marked("Model hub"),
+        description=marked(
+            "Address to download models from, such as a mirror of Hugging Face; empty: HF_ENDPOINT, or huggingface.co"
+        ),
     )
     serve: ServeSettings = Field(default_factory=ServeSettings, description="How other programs were served last")
     tools: ToolBudget = Field(default_factory=ToolBudget, description="Limits of tools in chats")

@@ -71,11 +71,6 @@ def test_the_readme_is_read_in_a_minute() -> None:
     assert len(TEXTS["README.md"].splitlines()) <= 110
 
 
-def test_every_command_is_told_of() -> None:
-    for command in COMMANDS:
-        assert f"`kvdesk {command}" in TEXTS["docs/commands.md"], command
-
-
 def test_changes_keep_their_form() -> None:
     """That of keepachangelog.com, short enough to be read by a user."""
     text = TEXTS["CHANGELOG.md"]

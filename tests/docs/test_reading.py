@@ -31,7 +31,8 @@ A_MINUTE = 200
 A_PAGE = 1200
 """Words of a page that is no reference."""
 REFERENCE = {
-    "architecture.md", "commands.md", "glossary.md", "known-limits.md", "serving-reference.md", "tests.md",
+    "architecture.md", "commands.md", "glossary.md", "known-limits.md", "serving-reference.md", "settings-reference.md",
+    "tests.md", "zh/commands.md", "zh/settings-reference.md",
     "developers/peers.md", "developers/reading-beside.md",
 }  # fmt: skip
 MOVED = "reading-beside.md"
