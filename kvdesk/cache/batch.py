@@ -273,11 +273,12 @@ def split_simple(batch: Batch, n_ubatch: int) -> list[Ubatch]:
     return [_ubatch(batch, range(i, min(n, i + n_ubatch)), 1, False) for i in range(0, n, n_ubatch)]
 
 
-def split_equal(batch: Batch, n_ubatch: int, sequential: bool) -> list[Ubatch] | None:
+def split_equal(batch: Batch, n_ubatch: int, sequential: bool, n_rs_seq: int = 0) -> list[Ubatch] | None:
     """Equally many tokens of several sequence sets per ubatch (llama-batch.cpp:542).
 
     sequential: only sets whose ids follow each other; then a token of several sequences cannot be split and the answer
-    is None, which llama_decode turns into rc 1.
+    is None, which llama_decode turns into rc 1. n_rs_seq: the last tokens of a set, one more than these, are in the
+    same ubatch, so that its earlier states can be kept.
     """
     sets = [frozenset(ids) for ids in batch.seq_ids]
     if sequential and any(len(ids) > 1 for ids in sets):
@@ -293,6 +294,10 @@ def split_equal(batch: Batch, n_ubatch: int, sequential: bool) -> list[Ubatch] |
         chosen = _choose_sets(members, taken, first_id, n_ubatch, sequential)
         count = min(len(members[ids]) - taken[ids] for ids in chosen)
         count = max(1, min(count, n_ubatch // len(chosen)))
+        if n_rs_seq:
+            left = [len(members[ids]) - taken[ids] - count for ids in chosen]
+            n_kept, count = _keep_tails(left, count, n_ubatch, n_rs_seq + 1)
+            chosen = chosen[:n_kept]
         index = [i for ids in chosen for i in members[ids][taken[ids] : taken[ids] + count]]
         for ids in chosen:
             taken[ids] += count
@@ -329,6 +334,17 @@ def _choose_sets(
         if len(chosen) > n_ubatch:
             break
     return chosen
+
+
+def _keep_tails(left: Sequence[int], count: int, n_ubatch: int, n_tail: int) -> tuple[int, int]:
+    """How many of the chosen sets are in the ubatch, and with how many tokens each (llama-batch.cpp:637-698).
+
+    left: tokens of each set behind the `count` ones; the last `n_tail` of a set must stay together.
+    """
+    n_kept = next((i for i, n in enumerate(left) if 0 < n < n_tail), len(left))
+    if n_kept:
+        return n_kept, count
+    return 1, count + left[0] if count + left[0] <= n_ubatch else count + left[0] - n_tail
 
 
 def split_seq(batch: Batch, n_ubatch: int) -> list[Ubatch]:

@@ -1,8 +1,9 @@
 """Reading a state blob: positions and sequence ids of every cell, and where the K/V bytes lie.
 
 Owns the layout of llama_state_get_data and llama_state_seq_get_data (llama-kv-cache.cpp:2065-2340,
-llama-memory-recurrent.cpp:767-960). Every length is checked before it is used, so a damaged or hostile blob ends in a
-BlobError after time proportional to its size. Must never know the mirror. Little endian throughout.
+llama-memory-recurrent.cpp:767-960, llama-memory-hybrid-idx.cpp:245, llama-kv-cache-dsv4.cpp:1590). Every length is
+checked before it is used, so a damaged or hostile blob ends in a BlobError after time proportional to its size. Must
+never know the mirror. Little endian throughout.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ _MAX_ARCH = 256
 _EXT_BYTES = 12
 _EXT_WORDS = _EXT_BYTES // 4
 _ROWS = struct.Struct("<iQ")  # type, bytes of a row
+_F32 = 0  # GGML_TYPE_F32
+_DSV4_HEAD = struct.pack("<3I", 0x34565344, 1, 0)  # magic, version, a full state (llama-kv-cache-dsv4.cpp:20)
+_DSV4_TENSOR = struct.Struct("<iQQQ")  # type, numbers of a row, rows, bytes of a row
+_N_COMPRESSED = 3  # csa, hca, lid
 _LOOKED_AT = 64  # rows of the table of cells that are looked at together at first
 
 Blob = bytes | bytearray | memoryview
@@ -68,6 +73,7 @@ class StateBlob:
     seq_id        the sequence it was taken from, None for the whole context
     architecture  "" in a blob of one sequence
     states        recurrent part: (pos, sequence ids); the ids are empty in a blob of one sequence
+    follower      streams of an indexer's keys that lie in the cells of attention, () without one
     """
 
     architecture: str
@@ -75,6 +81,7 @@ class StateBlob:
     caches: tuple[tuple[StreamBlob, ...], ...]
     states: tuple[tuple[int, tuple[int, ...]], ...]
     state_sections: tuple[Section, ...] = ()
+    follower: tuple[StreamBlob, ...] = ()
 
 
 class _Reader:
@@ -146,14 +153,20 @@ def parse_seq_state(blob: Blob, geometry: Geometry) -> StateBlob:
 
 
 def _memory(reader: _Reader, geometry: Geometry, architecture: str, seq_id: int | None) -> StateBlob:
-    caches = tuple(_attention(reader, geometry) for _ in geometry.cache_sizes)
+    facts = geometry.facts
+    if facts.kind == "dsv4" and reader.take(len(_DSV4_HEAD), "head") != _DSV4_HEAD:
+        raise BlobError(tr("The saved state is damaged."), "not a full state of DeepSeek V4")
+    caches = tuple(_attention(reader, geometry, facts.cell_ext, facts.mla) for _ in geometry.cache_sizes)
     states: tuple[tuple[int, tuple[int, ...]], ...] = ()
     sections: tuple[Section, ...] = ()
+    follower: tuple[StreamBlob, ...] = ()
     if geometry.has_recurrent:
-        states, sections = _recurrent(reader)
+        states, sections, follower = _recurrent(reader, geometry)
+    if facts.kind == "dsv4":
+        _compressed(reader)
     if reader.at != len(reader.view):
         raise BlobError(tr("The saved state is damaged."), f"{len(reader.view) - reader.at} bytes left over at its end")
-    return StateBlob(architecture, seq_id, caches, states, sections)
+    return StateBlob(architecture, seq_id, caches, states, sections, follower)
 
 
 def _architecture(reader: _Reader, geometry: Geometry) -> str:
@@ -181,7 +194,7 @@ def _n_stream(reader: _Reader, geometry: Geometry) -> int:
     return n_stream
 
 
-def _attention(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
+def _attention(reader: _Reader, geometry: Geometry, cell_ext: bool, mla: bool) -> tuple[StreamBlob, ...]:
     n_stream = _n_stream(reader, geometry)
     streams = []
     for _ in range(n_stream):
@@ -189,10 +202,10 @@ def _attention(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
         if not n_cells:
             streams.append(StreamBlob(np.empty(0, dtype=np.int32), ()))
             continue
-        pos, seq_ids = _cells(reader, n_cells, geometry.facts.cell_ext)
+        pos, seq_ids = _cells(reader, n_cells, cell_ext)
         if (pos < 0).any():
             raise BlobError(tr("The saved state is damaged."), "a cell has a negative position")
-        streams.append(StreamBlob(pos, seq_ids, _tensors(reader, n_cells, geometry.facts.mla)))
+        streams.append(StreamBlob(pos, seq_ids, _tensors(reader, n_cells, mla)))
     return tuple(streams)
 
 
@@ -272,7 +285,9 @@ def _plausible(reader: _Reader, n_layer: int) -> int:
     return n_layer
 
 
-def _recurrent(reader: _Reader) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], tuple[Section, ...]]:
+def _recurrent(
+    reader: _Reader, geometry: Geometry
+) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], tuple[Section, ...], tuple[StreamBlob, ...]]:
     n_cells = reader.u32("number of states")
     states = []
     for _ in range(n_cells):
@@ -285,7 +300,45 @@ def _recurrent(reader: _Reader) -> tuple[tuple[tuple[int, tuple[int, ...]], ...]
     if reader.u32("s_trans") != 0:
         raise BlobError(tr("The saved state is damaged."), "s_trans is not 0")
     reader.u32("number of layers")  # layers without a state are not in the blob: what follows are rows to its end
-    sections = []
+    sections: list[Section] = []
     while reader.at < len(reader.view):
+        if geometry.facts.kind == "hybrid_idx" and int(reader.words(1)[0:1].sum()) != _F32:
+            follower = _follower(reader, geometry)
+            if follower:
+                return tuple(states), tuple(sections), follower
+            reader.take(n_cells * int.from_bytes(reader.take(8, "row size"), "little"), "history of tokens")
+            continue
         sections.append(_rows(reader, "state", n_cells))
-    return tuple(states), tuple(sections)
+    return tuple(states), tuple(sections), ()
+
+
+def _follower(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
+    """The keys of an indexer, with which the blob ends; () where something else follows: then nothing was read.
+
+    Nothing tells how many layers have a state, and which of those have a history of tokens too (a row without a type):
+    what begins with another word than the type of a state, and fills the blob to its end, are the keys. They have no V
+    and no 2D positions (llama-memory-hybrid-idx.cpp:72), but token ids where there are histories (has_cell_ext).
+    """
+    start = reader.at
+    for cell_ext in (False, True):
+        try:
+            follower = _attention(reader, geometry, cell_ext, True)
+        except BlobError:
+            follower = ()
+        if follower and reader.at == len(reader.view):
+            return follower
+        reader.at = start
+    return ()
+
+
+def _compressed(reader: _Reader) -> None:
+    """Pass over what DeepSeek V4 keeps by position: compressed keys, then what is compressed next (:295, :1106)."""
+    for i in range(2 * _N_COMPRESSED):
+        is_state = i >= _N_COMPRESSED
+        reader.take(16 if is_state else 8, "compressed keys")  # version, and how many rows of what size
+        n_streams = reader.u32("number of streams")
+        for _ in range(_plausible(reader, reader.u32("number of layers"))):
+            reader.take(4, "layer")
+            for _ in range(1 + is_state):
+                _, _, n_rows, row_bytes = _DSV4_TENSOR.unpack(reader.take(_DSV4_TENSOR.size, "compressed tensor"))
+                reader.take(n_streams * n_rows * row_bytes, "compressed rows")

@@ -59,7 +59,7 @@ def parse_creation(messages: Iterable[str]) -> Creation:
 
 def compare_creation(geometry: Geometry, creation: Creation) -> str:
     """ "" if the engine made what was planned, else the first difference in words."""
-    planned = list(geometry.cache_sizes)
+    planned = list(geometry.made_sizes)
     made = [cache.n_cells for cache in creation.caches]
     if planned != made:
         return f"planned caches of {planned or 'no'} cells, the engine made {made or 'none'}"

@@ -12,11 +12,14 @@ from kvdesk.errors import ContextError
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
 
-MemoryKind = Literal["attention", "msa", "dsa", "iswa", "recurrent", "hybrid", "hybrid_iswa", "unknown"]
+MemoryKind = Literal[
+    "attention", "msa", "dsa", "iswa", "dsa_iswa", "dsv4", "recurrent", "hybrid", "hybrid_iswa", "hybrid_idx", "unknown"
+]
 SwaType = Literal["none", "standard", "chunked", "symmetric"]
 
 MAX_SEQ = 256  # LLAMA_MAX_SEQ, llama-cparams.h
 CTX_PAD = 256  # llama-context.cpp:295
+COMPRESSED = (4, 128, 4)  # positions a row of DeepSeek V4's compressed caches (llama-kv-cache-dsv4.cpp:16)
 _MROPE_TYPES = (8, 40)  # LLAMA_ROPE_TYPE_MROPE, _IMROPE: four positions per token (llama-hparams.cpp:285)
 _MROPE_SECTIONS = 4
 
@@ -24,16 +27,28 @@ _NO_CACHE = (  # llama-model.cpp:2358: encoders and diffusion models, create_mem
     *("bert", "jina-bert-v2", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "neo-bert", "eurobert", "modern-bert"),
     *("wavtokenizer-dec", "gemma-embedding", "dream", "llada", "llada-moe", "rnd1"),
 )
-_INDEXED: dict[str, MemoryKind] = {"minimax-m3": "msa", "glm-dsa": "dsa", "deepseek32": "dsa", "hy_v4": "dsa"}
-_OTHER_CLASS = {  # llama-model.cpp:2375ff: memory classes with rules of their own, which kvdesk does not mirror
-    "dots3note": "llama_kv_cache_dsa_iswa",
-    "deepseek4": "llama_kv_cache_dsv4",
-    "glm5-next": "llama_memory_hybrid_idx",
-    "qwen4exp": "llama_memory_hybrid_idx",
+_OWN_CLASS: dict[str, MemoryKind] = {  # llama-model.cpp:2375ff
+    "minimax-m3": "msa",
+    "glm-dsa": "dsa",
+    "deepseek32": "dsa",
+    "hy_v4": "dsa",
+    "dots3note": "dsa_iswa",
+    "deepseek4": "dsv4",
+    "glm5-next": "hybrid_idx",
+    "qwen4exp": "hybrid_idx",
+}
+_OTHER_CLASS = {  # models that draft for another one, and have no cells without it
     "dflash": marked("a cache shared with another context"),
     "eagle3": marked("a cache shared with another context"),
     "gemma4-assistant": marked("a cache shared with another context"),
 }
+_RECURRENT = ("recurrent", "hybrid", "hybrid_iswa", "hybrid_idx")
+ROLLBACK = frozenset(  # llama-arch.cpp:1123, llm_arch_supports_rs_rollback
+    """
+    kimi-k3 qwen35 qwen35moe qwen4exp deepseek4 glm5-next nemotron_h nemotron_h_moe lfm2 lfm2moe bailingmoe3
+    """.split()  # noqa: SIM905  # a line of quoted names otherwise
+)
+"""Architectures that keep earlier states of a sequence, if asked to (`n_rs_seq`)."""
 _SWA_TYPES: dict[str, SwaType] = {"llama4": "chunked"}  # models/llama4.cpp:13; every other decoder is standard
 
 
@@ -41,14 +56,17 @@ _SWA_TYPES: dict[str, SwaType] = {"llama4": "chunked"}  # models/llama4.cpp:13; 
 class ModelFacts:
     """The facts of a model that decide about its memory.
 
-    kind            memory class (llama-model.cpp, create_memory); "msa" and "dsa": attention to what an indexer
-                    chooses, whose keys have a cache of as many cells; "unknown" is not mirrored and `reason` says why
+    kind            memory class (llama-model.cpp, create_memory); "msa", "dsa" and "dsa_iswa": attention to what an
+                    indexer chooses, whose keys have a cache of as many cells; "hybrid_idx": the indexer's keys lie in
+                    the cells of attention; "dsv4": a window, and states and compressed keys by position; "unknown" is
+                    not mirrored and `reason` says why
     n_swa           window in positions, 0 for none
     n_pos_per_embd  1, or 4 with M-RoPE
     can_shift       whether llama_kv_cache accepts a K-shift at all (llama-kv-cache.cpp:1187); for a sliding-window
                     model `Geometry.can_shift` has the whole answer
     cell_ext        whether every cell in a state blob carries 12 more bytes (has_cell_ext, llama-kv-cache.cpp:1843)
     mla             multi-head latent attention: the cache has K only (hparams.is_mla)
+    rollback        whether earlier states of a sequence can be kept (`n_rs_seq`)
     """
 
     architecture: str
@@ -59,6 +77,7 @@ class ModelFacts:
     can_shift: bool = True
     cell_ext: bool = False
     mla: bool = False
+    rollback: bool = False
     reason: str = ""
 
 
@@ -77,15 +96,19 @@ class ContextParams:
     type_v: str = "f16"
     n_ctx_train: int = 0
     embeddings: bool = False
+    n_rs_seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """The memory the engine makes. Counts of cells are per stream.
 
+    kv_unified: whether sequences are in one buffer; "dsv4" gives each one its own, whatever was asked for.
+
     n_cells     cells of the (base) attention cache, 0 without one
     n_window    cells of the window cache, 0 without one
     n_states    cells of the recurrent part (one state each), 0 without one
+    n_rs_seq    earlier states that are kept of each sequence
     can_shift   llama_memory_can_shift: a window cache must be as large as the base (llama-kv-cache-iswa.cpp:246)
     """
 
@@ -103,15 +126,35 @@ class Geometry:
     can_shift: bool
     v_trans: bool
     embeddings: bool = False
+    n_rs_seq: int = 0
 
     @property
     def cache_sizes(self) -> tuple[int, ...]:
-        """Cells of each attention cache, in the engine's order."""
-        return tuple(n for n in (self.n_cells, self.n_cells if self.has_indexer else self.n_window) if n)
+        """Cells of each attention cache, in the engine's order. Those that follow another one are left out."""
+        return tuple(n for n in (self.n_cells, self.n_cells * self.has_indexer, self.n_window) if n)
+
+    @property
+    def made_sizes(self) -> tuple[int, ...]:
+        """Cells of each cache that the engine makes, in its order.
+
+        An indexer that is in the cells of attention has as many (llama-memory-hybrid-idx.cpp:60). Compressed keys have
+        a row for 4 positions, for 128, and for 4 (llama-kv-cache-dsv4.cpp:1290-1311).
+        """
+        if self.facts.kind == "hybrid_idx":
+            return (*self.cache_sizes, self.n_cells)
+        if self.facts.kind == "dsv4":
+            return (*self.cache_sizes, *(pad(-(-self.n_cells // ratio), CTX_PAD) for ratio in COMPRESSED))
+        return self.cache_sizes
+
+    @property
+    def reorders(self) -> bool:
+        """Whether the cells of a saved state can be put elsewhere: not where other bytes of it belong to them too."""
+        return self.made_sizes == self.cache_sizes
 
     @property
     def has_indexer(self) -> bool:
-        return self.facts.kind in ("msa", "dsa")
+        """Whether the keys of an indexer have cells of their own."""
+        return self.facts.kind in ("msa", "dsa", "dsa_iswa")
 
     @property
     def has_attention(self) -> bool:
@@ -124,6 +167,11 @@ class Geometry:
     @property
     def has_recurrent(self) -> bool:
         return self.n_states > 0
+
+    @property
+    def has_state(self) -> bool:
+        """Whether a sequence has a state from which no part can be removed but the last tokens (`n_rs_seq`)."""
+        return self.n_states > 0 or self.facts.kind == "dsv4"
 
 
 def pad(value: int, multiple: int) -> int:
@@ -143,10 +191,10 @@ def model_facts(
 ) -> ModelFacts:
     """Memory class of a model, from what llama_model_n_swa, _is_recurrent, _is_hybrid and _rope_type say.
 
-    mla: whether the model's metadata has `<architecture>.attention.key_length_mla`. An architecture with a memory class
-    of its own, or with none, gets the kind "unknown". n_layer: needed for exaone4, of which only the model with 64
-    layers has a window cache, whatever its metadata says (models/exaone4.cpp:4). indexer: whether the metadata has
-    `<architecture>.attention.indexer.top_k`; without it hy_v4 has a plain cache.
+    n_swa: of deepseek4 the metadata's `attention.sliding_window`: llama_model_n_swa says 0 (llama-model.cpp:2981).
+    mla: whether the model's metadata has `<architecture>.attention.key_length_mla`. n_layer: needed for exaone4, of
+    which only the model with 64 layers has a window cache, whatever its metadata says (models/exaone4.cpp:4). indexer:
+    whether the metadata has `<architecture>.attention.indexer.top_k`; without it hy_v4 has a plain cache.
     """
     mrope = rope_type in _MROPE_TYPES
     windowed = n_swa > 0 and not (architecture == "exaone4" and n_layer not in (0, 64))
@@ -162,8 +210,8 @@ def model_facts(
                 architecture=architecture, other_class=tr(_OTHER_CLASS[architecture])
             ),
         )
-    elif architecture in _INDEXED and (indexer or architecture != "hy_v4"):
-        kind = _INDEXED[architecture]
+    elif architecture in _OWN_CLASS and (indexer or architecture != "hy_v4"):
+        kind = _OWN_CLASS[architecture]
     elif is_recurrent:
         kind = "recurrent"
     elif is_hybrid:
@@ -178,7 +226,8 @@ def model_facts(
         n_pos_per_embd=_MROPE_SECTIONS if mrope else 1,
         can_shift=not mrope and architecture != "step35",
         cell_ext=mrope,
-        mla=mla,
+        mla=mla or kind == "dsv4",
+        rollback=architecture in ROLLBACK,
         reason=reason,
     )
 
@@ -223,10 +272,10 @@ def plan(facts: ModelFacts, params: ContextParams) -> Geometry:
             )
         )
     n_ctx, n_ctx_seq = context_sizes(asked, params.n_seq_max, params.kv_unified)
-    attention = facts.kind in ("attention", "msa", "dsa", "iswa", "hybrid", "hybrid_iswa")
+    unified = params.kv_unified if facts.kind != "dsv4" else params.n_seq_max == 1
     n_window = 0
-    if facts.kind in ("iswa", "hybrid_iswa"):
-        n_window = window_cells(n_ctx_seq, facts.n_swa, params.n_seq_max, n_ubatch, params.kv_unified, params.swa_full)
+    if facts.kind in ("iswa", "dsa_iswa", "dsv4", "hybrid_iswa"):
+        n_window = window_cells(n_ctx_seq, facts.n_swa, params.n_seq_max, n_ubatch, unified, params.swa_full)
     return Geometry(
         facts=facts,
         n_ctx=n_ctx,
@@ -234,12 +283,13 @@ def plan(facts: ModelFacts, params: ContextParams) -> Geometry:
         n_seq_max=params.n_seq_max,
         n_batch=n_batch,
         n_ubatch=n_ubatch,
-        n_stream=1 if params.kv_unified else params.n_seq_max,
-        n_cells=n_ctx_seq if attention else 0,
+        n_stream=1 if unified else params.n_seq_max,
+        n_cells=n_ctx_seq if facts.kind not in ("recurrent", "unknown") else 0,
         n_window=n_window,
-        n_states=params.n_seq_max if facts.kind in ("recurrent", "hybrid", "hybrid_iswa") else 0,
-        kv_unified=params.kv_unified,
+        n_states=params.n_seq_max if facts.kind in _RECURRENT else 0,
+        kv_unified=unified,
         can_shift=facts.can_shift and n_window in (0, n_ctx_seq),
         v_trans=not params.flash_attn,
         embeddings=params.embeddings,
+        n_rs_seq=max(0, min(params.n_rs_seq, n_ubatch - 2)) if facts.rollback else 0,  # llama-batch.cpp:641 asserts it
     )

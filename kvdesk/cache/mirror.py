@@ -1,13 +1,15 @@
 """The mirror: the whole memory of a context, moved by the same rules as the engine's.
 
-Owns the order of things in llama_context::decode and the memory classes made of several parts (iswa, hybrid). Call its
-methods after the engine's, with the same arguments. Must never know the engine itself, only its return codes and blobs.
+Owns the order of things in llama_context::decode and the memory classes made of several parts (iswa, dsa, hybrid). An
+indexer whose keys lie in the cells of attention (llama_memory_hybrid_idx) has no map of its own. Call its methods after
+the engine's, with the same arguments. Must never know the engine itself, only its return codes and blobs.
 All `file:line` references are llama.cpp 0c1e57098.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import copy
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ from kvdesk.cache.batch import (
     split_simple,
 )
 from kvdesk.cache.blob import StateBlob, parse_seq_state, parse_state
+from kvdesk.cache.compressed import CompressedStates
 from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.record import DecodeRecord, Placement, RestoreRecord, SlotState, UbatchRecord
 from kvdesk.cache.recurrent import RecurrentStates
@@ -50,18 +53,18 @@ class Mirror:
         self.capture = False
         self.caches: list[AttentionCache] = []
         self._log: list[SlotState] = []
+        n_swa = 0 if geometry.has_window else facts.n_swa
+        names: list[CacheName] = ["base" if geometry.has_window else "kv"] * geometry.has_attention
+        names += ["indexer"] * geometry.has_indexer
+        for name in names:
+            self.caches.append(AttentionCache(name, n_stream, geometry.n_cells, n_seq_max, n_swa, log=self._log))
         if geometry.has_window:
-            window = AttentionCache(
-                "window", n_stream, geometry.n_window, n_seq_max, facts.n_swa, facts.swa_type, log=self._log
-            )
-            self.caches = [AttentionCache("base", n_stream, geometry.n_cells, n_seq_max, log=self._log), window]
-        elif geometry.has_attention:
-            names: tuple[CacheName, ...] = ("kv", "indexer")
-            self.caches = [
-                AttentionCache(name, n_stream, size, n_seq_max, facts.n_swa, log=self._log)
-                for name, size in zip(names, geometry.cache_sizes, strict=False)
-            ]
-        self.states = RecurrentStates(geometry.n_states, n_seq_max) if geometry.has_recurrent else None
+            window = n_stream, geometry.n_window, n_seq_max, facts.n_swa, facts.swa_type
+            self.caches.append(AttentionCache("window", *window, log=self._log))
+        rs = n_seq_max, geometry.n_rs_seq
+        self.states = RecurrentStates(geometry.n_states, *rs) if geometry.has_recurrent else None
+        self.compressed = CompressedStates(*rs) if facts.kind == "dsv4" else None
+        self._unknown: set[int] = set()
 
     # --- read-only ---------------------------------------------------------------------------------------------------
 
@@ -76,12 +79,38 @@ class Mirror:
         return max((cells.n_kv for cache in self.caches for cells in cache.streams), default=0)
 
     def seq_pos_min(self, seq_id: int) -> int:
-        """llama_memory_seq_pos_min: of the window cache, and of a hybrid the larger of both parts. Read-only."""
+        """llama_memory_seq_pos_min: of the window cache, and of a hybrid the larger of both parts. Read-only.
+
+        Of DeepSeek V4 the last position: its state cannot go back within the window (llama-kv-cache-dsv4.cpp:1553).
+        """
+        if self.compressed is not None:
+            return self.seq_pos_max(seq_id)
         return max(part.seq_pos_min(seq_id) for part in self._parts(self._asked))
 
     def seq_pos_max(self, seq_id: int) -> int:
         """llama_memory_seq_pos_max: of the window cache, and of a hybrid the smaller of both parts. Read-only."""
         return min(part.seq_pos_max(seq_id) for part in self._parts(self._asked))
+
+    def removable(self, seq_id: int) -> int | None:
+        """How many of the sequence's last tokens can be removed so that its right state is left; None: any part of it.
+
+        Where a sequence has a state only what its last ubatch computed, up to `n_rs_seq` tokens. Read-only.
+        """
+        part = self.states or self.compressed
+        if part is None:
+            return None
+        return 0 if seq_id in self.unknown else part.removable(seq_id)
+
+    def gone_back(self, seq_id: int) -> bool:
+        """Whether tokens of the sequence were removed whose state is only put back by its next decode. Read-only."""
+        part = self.states or self.compressed
+        return part is not None and bool(part.back[seq_id])
+
+    @property
+    def unknown(self) -> set[int]:
+        """Sequences that hold a state of which nobody knows what it is: a decode of theirs was stopped. Read-only."""
+        self._unknown = {s for s in self._unknown if self.seq_pos_max(s) >= 0}
+        return self._unknown
 
     def check(self, batch: Batch) -> BatchProblem | None:
         """Why the engine would return -1 for this batch, None if it would not. Read-only."""
@@ -162,12 +191,15 @@ class Mirror:
 
     # --- changes the cache: decode -----------------------------------------------------------------------------------
 
-    def decode(self, batch: Batch, rc: int, pos_max: PosMax | None = None) -> DecodeRecord:
+    def decode(
+        self, batch: Batch, rc: int, pos_max: PosMax | None = None, taken_back: Mapping[int, int] | None = None
+    ) -> DecodeRecord:
         """Follow a llama_decode call that returned `rc` (llama-context.cpp:1712-1930). Changes the cache.
 
         rc  0 all placed; 1 no room, what was tried is taken back, a window may have lost cells; -1 nothing happened;
             2, -2, -3 stopped while computing: finished ubatches stay, and `pos_max` (llama_memory_seq_pos_max after the
-            call) tells how many they were.
+            call) tells how many they were. With earlier states that may leave a doubt, which `taken_back` resolves: the
+            position by sequence from which on the engine says that it removes the failed ubatch.
         """
         self.operation += 1
         problem = self.check(batch)
@@ -179,7 +211,7 @@ class Mirror:
                 mismatch = "the engine refused a batch (rc -1) that should be valid"
             return DecodeRecord(self.operation, rc, -1 if problem else 0, problem, mismatch=mismatch)
         n_shifted = sum(cache.update() for cache in self.caches)
-        record = self._decode_settled(batch, rc, pos_max)
+        record = self._decode_settled(batch, rc, pos_max, taken_back)
         return values.replace(record, n_shifted=n_shifted)
 
     def decode_each(self, batch: Batch) -> Iterator[DecodeRecord]:
@@ -205,6 +237,7 @@ class Mirror:
         self.operation += 1
         for part in self._parts(self.caches):
             part.clear()
+        self._forget(range(self.geometry.n_seq_max))
 
     def seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
         """llama_memory_seq_rm on [p0, p1). False, and nothing changed, if a recurrent state would be cut. Changes."""
@@ -218,12 +251,18 @@ class Mirror:
             cache.seq_cp(src, dst, p0, p1)
         if self.states:
             self.states.seq_cp(src, dst)
+        if src != dst:
+            self._forget([dst])
+            self._unknown |= {dst} if src in self._unknown else set()
 
     def seq_keep(self, seq_id: int) -> None:
         """llama_memory_seq_keep. Changes the cache."""
         self.operation += 1
         for part in self._parts(self.caches):
             part.seq_keep(seq_id)
+        if self.compressed is not None:  # it also empties the streams of the others (llama-kv-cache-dsv4.cpp:1524)
+            for s in set(range(self.geometry.n_seq_max)) - {seq_id}:
+                self._seq_rm(s, -1, -1)
 
     def seq_add(self, seq_id: int, p0: int, p1: int, shift: int) -> None:
         """llama_memory_seq_add of [p0, p1) by `shift` positions. Changes the cache."""
@@ -244,13 +283,16 @@ class Mirror:
         self.operation += 1
         if carry:
             known = [cache.freeze() for cache in self.caches]
+        unknown = self._unknown if carry else set()
+        self._forget(range(self.geometry.n_seq_max))
+        self._unknown = unknown
         for i, (cache, streams) in enumerate(zip(self.caches, state.caches, strict=True)):
             if not cache.restore(streams, self.operation, known[i] if known else None):
-                if i and self.geometry.facts.kind == "dsa":
+                if cache.name == "indexer" and self.geometry.facts.kind != "msa":
                     self.caches[0].clear()
                 return RestoreRecord(self.operation, ok=False, detail=f"the {cache.name} cells do not fit")
         if self.states and not self.states.restore(state.states):
-            if self.geometry.facts.kind == "hybrid":
+            if self.geometry.facts.kind in ("hybrid", "hybrid_idx"):
                 self.caches[0].clear()
             return RestoreRecord(self.operation, ok=False, detail="the recurrent states do not fit")
         return RestoreRecord(self.operation, ok=True)
@@ -265,16 +307,16 @@ class Mirror:
         state = blob if isinstance(blob, StateBlob) else parse_seq_state(blob, self.geometry)
         self.operation += 1
         self._start_log()
-        ok = all(
-            self._restore_stream(cache, seq_id, stored.pos, tokens)
-            for cache, streams in zip(self.caches, state.caches, strict=True)
-            for stored in streams
-            if stored.n_cells
-        )
-        if (
-            not ok and self.geometry.facts.kind == "dsa"
-        ):  # undone where the indexer's do not fit (llama-kv-cache-dsa.cpp:182)
-            self.caches[0].seq_rm(seq_id, -1, -1)
+        self._forget([seq_id])
+        ok = True
+        for cache, streams in zip(self.caches, state.caches, strict=True):
+            ok = all(self._restore_stream(cache, seq_id, stored.pos, tokens) for stored in streams if stored.n_cells)
+            if not ok:
+                if cache.name == "indexer" and self.geometry.facts.kind != "msa":  # llama-kv-cache-dsa.cpp:172
+                    self.caches[0].seq_rm(seq_id, -1, -1)
+                elif self.geometry.facts.kind == "hybrid_idx":  # all that was to be restored (:286)
+                    self._seq_rm(seq_id, -1, -1)
+                break
         if ok and self.states:
             ok = self._restore_states(seq_id, [pos for pos, _ in state.states])
         return RestoreRecord(self.operation, ok, tuple(self._log), "" if ok else "the saved cells do not fit")
@@ -283,7 +325,7 @@ class Mirror:
 
     def _place_run(self, batch: Batch) -> DecodeRecord | None:
         """`place_run` of a batch as `decode_each` has it; None, with nothing changed, where it is not possible."""
-        if self.states or not self.caches or self.capture or not batch.tokens or min(batch.tokens) < 0:
+        if self.geometry.has_state or not self.caches or self.capture or not batch.tokens or min(batch.tokens) < 0:
             return None
         seq_id, pos = batch.seq_ids[0][0], batch.pos[0]
         known = 0 <= seq_id < self.geometry.n_seq_max
@@ -291,7 +333,9 @@ class Mirror:
             return None
         return place_run(self.caches, seq_id, pos, batch.tokens, self.operation + 1)
 
-    def _decode_settled(self, batch: Batch, rc: int, pos_max: PosMax | None) -> DecodeRecord:
+    def _decode_settled(
+        self, batch: Batch, rc: int, pos_max: PosMax | None, taken_back: Mapping[int, int] | None
+    ) -> DecodeRecord:
         """The rest of a decode, once pending copies and K-shifts have been applied. Changes the cache."""
         self._start_log()
         ubatches, prepared = self._init_batch(batch)
@@ -310,7 +354,7 @@ class Mirror:
             self._confirm(prepared, ubatches)
             n_done = len(ubatches)
         else:
-            n_done, mismatch = self._stopped(prepared, ubatches, pos_max)
+            n_done, mismatch = self._stopped(prepared, ubatches, pos_max, taken_back)
         records = self._records(prepared, ubatches[:n_done])
         return DecodeRecord(
             operation=self.operation,
@@ -326,13 +370,17 @@ class Mirror:
     @property
     def _asked(self) -> list[AttentionCache]:
         """The cache that the engine asks for positions: the window, never the indexer."""
-        return self.caches[:1] if self.geometry.has_indexer else self.caches[-1:]
+        return self.caches[-1:] if self.geometry.has_window else self.caches[:1]
 
     def _parts(self, caches: Sequence[AttentionCache]) -> list[AttentionCache | RecurrentStates]:
         return [*caches, self.states] if self.states else [*caches]
 
     def _seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
-        """The recurrent part first: if it refuses, nothing changes (llama-memory-hybrid.cpp, seq_rm)."""
+        """The state first: if it refuses, nothing changes (llama-memory-hybrid.cpp, seq_rm)."""
+        if self.compressed is not None and not self.compressed.seq_rm(
+            seq_id, p0, p1, self.seq_pos_max(seq_id) if seq_id >= 0 else -1
+        ):
+            return False
         return all(part.seq_rm(seq_id, p0, p1) for part in reversed(self._parts(self.caches)))
 
     def _splits(self, batch: Batch) -> Iterator[list[Ubatch] | None]:
@@ -341,11 +389,11 @@ class Mirror:
         if self.states and g.embeddings:
             yield split_seq(batch, n_ubatch)
         elif self.states:
-            yield split_equal(batch, n_ubatch, sequential=not (g.n_stream == 1 and self.caches))
+            yield split_equal(batch, n_ubatch, not (g.n_stream == 1 and self.caches), g.n_rs_seq)
         elif g.has_window:
             if g.kv_unified:
                 yield split_simple(batch, n_ubatch)
-            yield split_equal(batch, n_ubatch, sequential=not g.kv_unified)
+            yield split_equal(batch, n_ubatch, not g.kv_unified, g.n_rs_seq)
         elif g.n_stream == 1:
             yield split_simple(batch, n_ubatch)
         else:
@@ -371,40 +419,71 @@ class Mirror:
     def _confirm(self, prepared: Sequence[Prepared], ubatches: Sequence[Ubatch]) -> None:
         for cache, done in zip(self.caches, prepared, strict=True):
             cache.confirm(done, ubatches, self.operation)
+        self._begin(ubatches)
+        for ubatch in ubatches:
+            self._compute(ubatch)
+
+    def _begin(self, ubatches: Sequence[Ubatch]) -> None:
+        if self.compressed is not None:
+            self.compressed.begin(ubatches)
+
+    def _compute(self, ubatch: Ubatch) -> None:
+        """The states of an ubatch whose cells are placed."""
         if self.states:
-            for ubatch in ubatches:
-                self.states.find_slot(ubatch)
+            self.states.find_slot(ubatch)
+            self.states.compute(ubatch)
+        if self.compressed is not None:
+            self.compressed.compute(ubatch)
+
+    def _forget(self, sequences: Iterable[int]) -> None:
+        """What these sequences hold now has no earlier states, and is known."""
+        if self.compressed is not None:
+            self.compressed.forget(sequences)
+        self._unknown = self._unknown.difference(sequences)
 
     def _stopped(
-        self, prepared: Sequence[Prepared], ubatches: Sequence[Ubatch], pos_max: PosMax | None
+        self,
+        prepared: Sequence[Prepared],
+        ubatches: Sequence[Ubatch],
+        pos_max: PosMax | None,
+        taken_back: Mapping[int, int] | None,
     ) -> tuple[int, str]:
         """Find how many ubatches were finished when a decode stopped; (that number, "" or why it is not known).
 
         The engine takes the failing ubatch out again by seq_rm from its first position on, for the first sequence of
-        each token only; a recurrent state refuses that (llama-context.cpp:1895-1921). A code of -2 can also come before
-        the first ubatch was placed: that differs only where the ubatch would have replaced cells of a window.
+        each token only; a recurrent state refuses that, or goes back to an earlier state that the ubatch may not have
+        left (llama-context.cpp:1895-1921). A code of -2 can also come before the first ubatch was placed: that differs
+        only where the ubatch would have replaced cells of a window.
         """
         for cache, done in zip(self.caches, prepared, strict=True):
             cache.take_back(done)
         sequences = range(self.geometry.n_seq_max)
         seen = [pos_max(s) for s in sequences] if pos_max else None
+        waiting = {s for s in sequences if self.gone_back(s)}
+        self._begin(ubatches)
         for i, ubatch in enumerate(ubatches):
             for cache, done in zip(self.caches, prepared, strict=True):
                 done.placements[i] = cache.apply_ubatch(done.slots[i], ubatch, self.operation)
                 done.n_kv[i] = cache.n_kv(done.slots[i])
-            if self.states:
-                self.states.find_slot(ubatch)
-            before = [cache.copy() for cache in self.caches], self.states.copy() if self.states else None
-            self._clean_up(ubatch)
-            if seen is not None and [self.seq_pos_max(s) for s in sequences] == seen:
-                return i, ""
-            self.caches, self.states = before
+            self._compute(ubatch)
+            first = _first_positions(ubatch)
+            if taken_back is None or first == taken_back:
+                before = self._copies()
+                self._clean_up(first)
+                if seen is not None and [self.seq_pos_max(s) for s in sequences] == seen:
+                    if self.geometry.has_state:
+                        self._unknown |= {*ubatch.seq_id_unq, *(s for s in waiting if not self.gone_back(s))}
+                    return i, ""
+                self.caches, self.states, self.compressed = before
+        if self.geometry.has_state:
+            self._unknown |= {s for ubatch in ubatches for s in ubatch.seq_id_unq}
         return len(ubatches), "it is not known how many parts of the batch were computed before it stopped"
 
-    def _clean_up(self, ubatch: Ubatch) -> None:
-        first: dict[int, int] = {}
-        for pos, seq_ids in zip(ubatch.pos.tolist(), ubatch.seq_ids, strict=True):
-            first[seq_ids[0]] = min(pos, first.get(seq_ids[0], pos))
+    def _copies(self) -> tuple[list[AttentionCache], RecurrentStates | None, CompressedStates | None]:
+        caches = [cache.copy() for cache in self.caches]
+        return caches, self.states.copy() if self.states else None, copy.deepcopy(self.compressed)
+
+    def _clean_up(self, first: Mapping[int, int]) -> None:
         for seq_id in sorted(first):
             self._seq_rm(seq_id, first[seq_id], -1)
 
@@ -442,7 +521,7 @@ class Mirror:
             return True
         if len(positions) <= self.states.size and self.states.find_slot(_restored(seq_id, positions)):
             return True
-        if self.geometry.facts.kind == "hybrid":
+        if self.geometry.facts.kind in ("hybrid", "hybrid_idx"):
             self.caches[0].seq_rm(seq_id, -1, -1)
         return False
 
@@ -469,6 +548,14 @@ class Mirror:
                 low, high = self.states.seq_pos_min(s), self.states.seq_pos_max(s)
                 spans.append(SequenceSpan(SeqId(s), low, high, 1, int(owners > 1)))
         return spans
+
+
+def _first_positions(ubatch: Ubatch) -> dict[int, int]:
+    """The first position of each sequence that is the first one of a token."""
+    first: dict[int, int] = {}
+    for pos, seq_ids in zip(ubatch.pos.tolist(), ubatch.seq_ids, strict=True):
+        first[seq_ids[0]] = min(pos, first.get(seq_ids[0], pos))
+    return first
 
 
 def _restored(seq_id: int, positions: Sequence[int] | NDArray[np.int32], known: Sequence[int] = ()) -> Ubatch:

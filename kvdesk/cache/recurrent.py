@@ -1,7 +1,8 @@
 """The recurrent part of a memory: one state per sequence, in as many cells as there are sequences.
 
-Owns the rules of llama_memory_recurrent without rollback snapshots (n_rs_seq = 0, the default). Must never know
-attention cells. All `file:line` references are llama-memory-recurrent.cpp of llama.cpp 0c1e57098.
+Owns the rules of llama_memory_recurrent, and which earlier states of a sequence it keeps (`n_rs_seq`): those between
+the tokens of the ubatch that it computed last. The engine goes back to others too, with whatever lies there. Must never
+know attention cells. All `file:line` references are llama-memory-recurrent.cpp of llama.cpp 0c1e57098.
 """
 
 from __future__ import annotations
@@ -9,27 +10,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvdesk.cache.batch import Ubatch
-from kvdesk.cache.cells import clip_range
+from kvdesk.cache.cells import POS_MAX, clip_range
 from kvdesk.values import dataclass, field
 
 
 @dataclass(slots=True)
 class StateCell:
-    """`pos`: last position in the state, -1 for none; `seq_ids`: its owners; `tail`: cell with sequence i's state."""
+    """`pos`: last position in the state, -1 for none; `seq_ids`: its owners; `tail`: cell with sequence i's state;
+    `kept`: how many earlier states are kept beside it.
+    """
 
     pos: int = -1
     seq_ids: set[int] = field(default_factory=set)
     tail: int = -1
+    kept: int = 0
 
 
 class RecurrentStates:
-    """All states. A batch moves the states of its sequences next to each other, so cells change places."""
+    """All states. A batch moves the states of its sequences next to each other, so cells change places.
 
-    def __init__(self, size: int, n_seq_max: int) -> None:
+    back: by sequence, how many of its tokens were removed whose state is only put back by its next decode (rs_idx)
+    """
+
+    def __init__(self, size: int, n_seq_max: int, n_rs_seq: int = 0) -> None:
         self.cells = [StateCell() for _ in range(size)]
         self.n_seq_max = n_seq_max
+        self.n_rs_seq = n_rs_seq
+        self.back = [0] * n_seq_max
         self.head = 0
         self.used = 0
+        self._n = 0  # cells from the head on that the last slot has
 
     # --- read-only ---------------------------------------------------------------------------------------------------
 
@@ -49,14 +59,21 @@ class RecurrentStates:
         """How many sequences share this one's state, itself included; 0 without a state. Read-only."""
         return max((len(cell.seq_ids) for cell in self.cells if seq_id in cell.seq_ids), default=0)
 
+    def removable(self, seq_id: int) -> int:
+        """How many of the sequence's last tokens can be removed so that its right state is left. Read-only."""
+        tail = self.cells[seq_id].tail
+        alone = tail >= 0 and len(self.cells[tail].seq_ids) == 1
+        return self.cells[tail].kept if alone and not self.back[seq_id] else 0
+
     def in_order(self) -> list[tuple[int, tuple[int, ...]]]:
         """(pos, sequence ids ascending) of every used cell, in index order: what a state blob has. Read-only."""
         return [(cell.pos, tuple(sorted(cell.seq_ids))) for cell in self.cells if cell.seq_ids]
 
     def copy(self) -> RecurrentStates:
         """An independent copy, to try something on. Read-only."""
-        other = RecurrentStates(0, self.n_seq_max)
-        other.cells = [StateCell(cell.pos, set(cell.seq_ids), cell.tail) for cell in self.cells]
+        other = RecurrentStates(0, self.n_seq_max, self.n_rs_seq)
+        other.cells = [StateCell(cell.pos, set(cell.seq_ids), cell.tail, cell.kept) for cell in self.cells]
+        other.back = list(self.back)
         other.head, other.used = self.head, self.used
         return other
 
@@ -70,21 +87,25 @@ class RecurrentStates:
     def clear(self) -> None:
         """Forget all states (:130). Changes the cache."""
         self.cells = [StateCell() for _ in range(self.size)]
+        self.back = [0] * self.n_seq_max
         self.head = self.used = 0
 
     def seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
-        """Remove a sequence's state, if [p0, p1) covers it from the start (:146-226). Changes the cache.
+        """Remove a sequence's state, if [p0, p1) covers it from the start (:153-243). Changes the cache.
 
-        False, with nothing changed: part of a state cannot be removed, and seq_id -1 is never accepted.
+        The end of a sequence, of up to `n_rs_seq` tokens, is removed by going back to an earlier state; only once until
+        its next decode. False, with nothing changed: no other part can be removed, and seq_id -1 is never accepted.
         """
         p0, p1 = clip_range(p0, p1)
         if not 0 <= seq_id < self.n_seq_max:
             return False
+        if p0 == 0 and p1 == POS_MAX:
+            self.back[seq_id] = 0
         meta = self.cells[seq_id]
         if meta.tail >= 0:
             pos = self.cells[meta.tail].pos
             if 0 < p0 <= pos < p1:
-                return False
+                return self._go_back(seq_id, p0)
             if p0 <= pos < p1:
                 meta.tail = -1
         freed = -1
@@ -148,13 +169,27 @@ class RecurrentStates:
             self._swap(low + s, self.cells[seq_ids[0]].tail)
         for s, seq_ids in enumerate(owners):
             cell = self.cells[low + s]
-            cell.pos = last[s]
+            cell.pos, cell.kept = last[s], 0
             cell.seq_ids = set(seq_ids)
             for seq_id in seq_ids:
                 self.cells[seq_id].tail = low + s
-        self.head = low
+        self.head, self._n = low, high - low + 1
         self.used = sum(1 for cell in self.cells if cell.seq_ids)
         return high - low + 1 >= len(owners)
+
+    def compute(self, ubatch: Ubatch) -> None:
+        """What the graph of an ubatch does to earlier states, once it has its slot. Changes the cache.
+
+        Where a sequence was gone back its state is put in its place (s_copy, :1345), and those after each token but the
+        last are kept (models/delta-net-base.cpp:575: what an ubatch of fewer tokens does not write stays as it was).
+        """
+        if not self.n_rs_seq:
+            return
+        for cell in self.cells[self.head : self.head + self._n]:
+            if cell.seq_ids:
+                self.back[min(cell.seq_ids)] = 0
+        for cell in self.cells[self.head : self.head + ubatch.n_seqs]:
+            cell.kept = min(ubatch.n_seq_tokens - 1, self.n_rs_seq)
 
     def restore(self, states: Sequence[tuple[int, tuple[int, ...]]]) -> bool:
         """Replace everything by (pos, sequence ids) of a full state blob (:1039-1087). Changes the cache.
@@ -177,6 +212,16 @@ class RecurrentStates:
         return True
 
     # --- private -----------------------------------------------------------------------------------------------------
+
+    def _go_back(self, seq_id: int, p0: int) -> bool:
+        """Back to the state before position `p0`, whether that is kept or not (:190-205)."""
+        cell = self.cells[self.cells[seq_id].tail]
+        n = cell.pos - p0 + 1
+        if self.back[seq_id] or n > self.n_rs_seq:
+            return False
+        self.back[seq_id] = n
+        cell.pos, cell.kept = p0 - 1, 0
+        return True
 
     def _state_in(self, seq_id: int, p0: int, p1: int) -> StateCell | None:
         if p0 == p1 or not 0 <= seq_id < self.size:
@@ -236,6 +281,7 @@ class RecurrentStates:
         a, b = self.cells[dst], self.cells[src]
         a.pos, b.pos = b.pos, a.pos
         a.seq_ids, b.seq_ids = b.seq_ids, a.seq_ids
+        a.kept = b.kept = 0  # earlier states do not move along
         moved = {src: dst, dst: src}
         for cell in self.cells:
             cell.tail = moved.get(cell.tail, cell.tail)

@@ -69,6 +69,10 @@ def compare_blob(mirror: Mirror, blob: StateBlob) -> Difference | None:
             found = _compare_cells(cache.streams[s].freeze(), stored, None, cache.name, s)
             if found:
                 return found
+    for s, stored in enumerate(blob.follower):
+        found = _compare_cells(mirror.caches[0].streams[s].freeze(), stored, None, "indexer", s)
+        if found:
+            return found
     return _compare_states(mirror.states.in_order() if mirror.states else [], blob)
 
 

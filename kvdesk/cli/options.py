@@ -39,6 +39,12 @@ def add_context(parser: argparse.ArgumentParser, n_ctx: str = "") -> None:
     parser.add_argument(
         "--no-swa-full", action="store_true", help=tr("a small cache for sliding-window layers (swa_full off)")
     )
+    parser.add_argument(
+        "--n-rs-seq",
+        type=int,
+        metavar="N",
+        help=tr("earlier states kept of each sequence of a hybrid model (default 0)"),
+    )
 
 
 def add_port(parser: argparse.ArgumentParser, default: int) -> None:
@@ -70,7 +76,8 @@ def say_remark(event: ModelLoaded) -> None:
 
 def context_settings(args: argparse.Namespace) -> ContextSettings:
     """Raises UserError for a value out of range."""
-    wanted = {name: getattr(args, name) for name in ("n_ctx", "n_batch", "n_ubatch", "n_seq_max", "type_k", "type_v")}
+    names = ("n_ctx", "n_batch", "n_ubatch", "n_seq_max", "type_k", "type_v", "n_rs_seq")
+    wanted = {name: getattr(args, name) for name in names}
     wanted |= {"n_threads": args.threads, "n_threads_batch": args.threads}
     off = {"flash_attn": args.no_flash_attn, "kv_unified": args.streams, "swa_full": args.no_swa_full}
     wanted |= {name: False for name, switched_off in off.items() if switched_off}

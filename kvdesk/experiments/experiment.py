@@ -98,6 +98,6 @@ def needs_prefixes(facts: ModelFacts) -> str:
     """For `applies`: the first tokens of a sequence can be given to another."""
     if why := needs_attention(facts):
         return why
-    if facts.kind in ("hybrid", "hybrid_iswa"):
-        return tr("This model has a recurrent state, of which no prefix can be shared.")
+    if facts.kind in ("hybrid", "hybrid_iswa", "hybrid_idx", "dsv4"):
+        return tr("This model has a state for each sequence, of which no prefix can be shared.")
     return ""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from kvdesk.cache.geometry import CTX_PAD, context_sizes, window_cells
+from kvdesk.cache.geometry import CTX_PAD, ROLLBACK, context_sizes, window_cells
 from kvdesk.errors import ContextError
 from kvdesk.library.ggml_types import BY_NAME
 from kvdesk.library.gguf_header import GgufHeader, read_any_header
@@ -33,6 +33,7 @@ class Geometry:
     n_window_cells: int  # cells of one stream of the window cache
     n_ubatch: int
     n_seq_max: int
+    n_states: int  # recurrent ones, earlier ones of a sequence included
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +129,15 @@ def geometry(hyper: Hyper, settings: ContextSettings) -> Geometry:
     asked = settings.n_ctx or hyper.n_ctx_train or CTX_PAD
     _, n_ctx_seq = context_sizes(asked, n_seq_max, unified)
     n_ubatch = min(settings.graph_tokens, settings.n_batch, asked)
+    earlier = max(0, min(settings.n_rs_seq, n_ubatch - 2)) if hyper.architecture in ROLLBACK else 0
+    unified = unified and hyper.architecture != "deepseek4"  # llama-kv-cache-dsv4.cpp:1244
     return Geometry(
         n_ctx_seq=n_ctx_seq,
         n_stream=1 if unified else n_seq_max,
         n_window_cells=window_cells(n_ctx_seq, hyper.n_window, n_seq_max, n_ubatch, unified, settings.swa_full),
         n_ubatch=n_ubatch,
         n_seq_max=settings.n_seq_max,
+        n_states=settings.n_seq_max * (1 + earlier),
     )
 
 
@@ -152,8 +156,8 @@ def _estimate(hyper: Hyper, weights: int, settings: ContextSettings) -> Estimate
         weights=weights,
         k=k,
         v=v,
-        r=sum(layer.r_width for layer in hyper.layers) * shape.n_seq_max * F32,
-        s=sum(layer.s_width for layer in hyper.layers) * shape.n_seq_max * F32,
+        r=sum(layer.r_width for layer in hyper.layers) * shape.n_states * F32,
+        s=sum(layer.s_width for layer in hyper.layers) * shape.n_states * F32,
         compute=_compute(hyper, shape, settings.flash_attn, rotates=type_k.block > 1 or type_v.block > 1),
         output=hyper.n_vocab * shape.n_seq_max * F32,
     )
@@ -183,7 +187,7 @@ def _compute(hyper: Hyper, shape: Geometry, flash_attn: bool, rotates: bool) -> 
             k = layer.k_width * (2 if hyper.has_rope or rotates else 1)
             moments.append(masks_now + (2 * stream + 2 * q + k + layer.v_width + scores) * n)
         if layer.r_width:
-            states = (layer.r_width + layer.s_width) * shape.n_seq_max * F32
+            states = (layer.r_width + layer.s_width) * shape.n_states * F32
             moments.append(masks_now + states + (stream + 6 * (hyper.d_inner or stream)) * n)
     return max(moments)
 

@@ -35,6 +35,7 @@ class Layer:
 class Hyper:
     """The model."""
 
+    architecture: str
     layers: tuple[Layer, ...]
     n_ctx_train: int
     n_vocab: int
@@ -86,6 +87,7 @@ def read_hyper(header: GgufHeader) -> Hyper:
         for i in range(n_layer)
     )
     return Hyper(
+        architecture=header.architecture,
         layers=layers,
         n_ctx_train=header.hyper("context_length"),
         n_vocab=header.n_vocab,

@@ -161,7 +161,8 @@ def _fingerprint(header: GgufHeader, settings: ContextSettings) -> str:
     digest = hashlib.sha256()
     parts = [header.path.stat(), *(part.stat() for part in header.split_paths[1:])]
     facts = [(part.st_size, part.st_mtime_ns) for part in parts]
-    switches = (settings.type_k, settings.type_v, settings.flash_attn, settings.kv_unified, settings.swa_full)
+    switches = [settings.type_k, settings.type_v, settings.flash_attn, settings.kv_unified, settings.swa_full]
+    switches += [settings.n_rs_seq] * (settings.n_rs_seq > 0)  # without: as earlier versions have it
     digest.update(repr((TRIAL, facts, [str(switch) for switch in switches], _engine_version())).encode())
     with header.path.open("rb") as file:
         for _ in range(0, header.data_offset, ENDS):

@@ -210,9 +210,10 @@ def _geometry(llama: Any, library: Any) -> Geometry:
     """Of the context that the object has made. Raises UserError for a memory that is not known."""
     handle, params = llama._model.model, llama.context_params
     architecture = str(llama.metadata.get("general.architecture", ""))
+    hidden = str(llama.metadata.get(f"{architecture}.attention.sliding_window", "0"))
     facts = model_facts(
         architecture,
-        n_swa=int(library.llama_model_n_swa(handle)),
+        n_swa=int(library.llama_model_n_swa(handle)) or (int(hidden) if architecture == "deepseek4" else 0),
         is_recurrent=bool(library.llama_model_is_recurrent(handle)),
         is_hybrid=bool(library.llama_model_is_hybrid(handle)),
         rope_type=int(library.llama_model_rope_type(handle)),
@@ -234,6 +235,7 @@ def _geometry(llama: Any, library: Any) -> Geometry:
             flash_attn=bool(params.flash_attn_type),
             n_ctx_train=int(library.llama_model_n_ctx_train(handle)),
             embeddings=bool(params.embeddings),
+            n_rs_seq=int(params.n_rs_seq),
         ),
     )
 

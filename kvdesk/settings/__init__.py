@@ -171,6 +171,18 @@ class ContextSettings(Table):
         json_schema_extra=llama("swa_full"),
         description=marked("For models with sliding-window attention: keeps the cells outside the window too"),
     )
+    n_rs_seq: int = Field(
+        0,
+        ge=0,
+        le=64,
+        title=marked("Earlier states"),
+        json_schema_extra=llama("n_rs_seq"),
+        description=marked(
+            "For hybrid models of LFM2, Qwen3.5, Nemotron-H, Kimi K3 and DeepSeek V4: states kept of each sequence, so "
+            "that as many of the last tokens of a batch can be removed again. Each one takes the memory of all "
+            "recurrent states once more"
+        ),
+    )
 
     @property
     def graph_tokens(self) -> int:

@@ -119,6 +119,25 @@ def test_split_equal_sequential_refuses_shared_tokens() -> None:
     assert split_equal(make((0, (0, 1))), 8, sequential=False) is not None
 
 
+@pytest.mark.parametrize(
+    ("counts", "n_ubatch", "parts"),
+    [
+        ((10,), 8, [[6], [4]]),  # cut earlier: four stay together
+        ((12,), 8, [[8], [4]]),
+        ((5, 7), 16, [[5], [7]]),  # the second would leave two tokens behind: it waits
+        ((5, 9), 16, [[5, 5], [4]]),
+        ((9, 5), 9, [[4], [5], [5]]),  # then both would leave one token: the first is taken to its end
+    ],
+)
+def test_split_equal_keeps_the_last_tokens_of_a_set_together(
+    counts: tuple[int, ...], n_ubatch: int, parts: list[list[int]]
+) -> None:
+    batch = make(*((pos, (s,)) for s, n in enumerate(counts) for pos in range(n)))
+    ubatches = split_equal(batch, n_ubatch, sequential=True, n_rs_seq=3)
+    assert ubatches is not None
+    assert [[u.n_seq_tokens] * u.n_seqs for u in ubatches] == parts
+
+
 def test_split_seq_takes_one_set_at_a_time() -> None:
     batch = make((0, (0,)), (0, (1,)), (1, (0,)))
     assert [u.index.tolist() for u in split_seq(batch, 8)] == [[0, 2], [1]]

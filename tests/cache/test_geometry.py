@@ -38,7 +38,10 @@ def test_window_cells() -> None:
         (("lfm2", 64, False, True, 2), "hybrid_iswa", "standard"),
         (("minimax-m3", 0, False, False, 2), "msa", "none"),
         (("deepseek32", 0, False, False, 0), "dsa", "none"),
-        (("deepseek4", 128, False, True, 0), "unknown", "standard"),
+        (("dots3note", 128, False, False, 0), "dsa_iswa", "standard"),
+        (("deepseek4", 128, False, True, 0), "dsv4", "standard"),
+        (("glm5-next", 0, False, True, -1), "hybrid_idx", "none"),
+        (("eagle3", 0, False, False, 0), "unknown", "none"),
         (("bert", 0, False, False, 2), "unknown", "none"),
     ],
 )
@@ -54,9 +57,37 @@ def test_hy_v4_has_an_indexer_where_its_metadata_says_so() -> None:
     assert model_facts("glm-dsa", 0, False, False, 0, indexer=False).kind == "dsa"
 
 
-@pytest.mark.parametrize(("kind", "sizes"), [("attention", (512,)), ("dsa", (512, 512)), ("recurrent", ())])
-def test_sizes_of_the_caches(kind: MemoryKind, sizes: tuple[int, ...]) -> None:
-    assert plan(ModelFacts("x", kind), ContextParams(n_ctx=300)).cache_sizes == sizes
+@pytest.mark.parametrize(
+    ("kind", "sizes", "followers"),
+    [
+        ("attention", (512,), ()),
+        ("dsa", (512, 512), ()),
+        ("dsa_iswa", (512, 512, 512), ()),
+        ("hybrid_idx", (512,), (512,)),
+        ("dsv4", (512, 512), (256, 256, 256)),
+        ("recurrent", (), ()),
+    ],
+)
+def test_sizes_of_the_caches(kind: MemoryKind, sizes: tuple[int, ...], followers: tuple[int, ...]) -> None:
+    made = plan(ModelFacts("x", kind), ContextParams(n_ctx=300))
+    assert (made.cache_sizes, made.made_sizes) == (sizes, sizes + followers)
+    assert made.reorders == (not followers)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "n_ubatch", "n"), [("lfm2", 32, 6), ("lfm2", 4, 2), ("lfm2", 1, 0), ("jamba", 32, 0)]
+)
+def test_earlier_states_need_a_larger_ubatch_and_an_architecture_that_keeps_them(
+    architecture: str, n_ubatch: int, n: int
+) -> None:
+    facts = model_facts(architecture, 0, False, True, 0)
+    assert plan(facts, ContextParams(n_ctx=300, n_ubatch=n_ubatch, n_rs_seq=6)).n_rs_seq == n
+
+
+def test_deepseek_v4_gives_each_sequence_cells_of_its_own() -> None:
+    facts = model_facts("deepseek4", 128, False, True, 0)
+    made = plan(facts, ContextParams(n_ctx=512, n_seq_max=4, kv_unified=True))
+    assert (made.n_stream, made.n_cells, made.kv_unified) == (4, 512, False)
 
 
 def test_mrope_has_no_shift_and_a_longer_cell() -> None:

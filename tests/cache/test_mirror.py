@@ -164,8 +164,8 @@ def _saved(n: int) -> StateBlob:
 
 
 def test_unknown_memory_is_refused() -> None:
-    facts = model_facts("deepseek4", 128, False, True, 0)
-    with pytest.raises(ContextError, match="dsv4"):
+    facts = model_facts("eagle3", 0, False, False, 0)
+    with pytest.raises(ContextError, match="shared with another context"):
         Mirror(plan(facts, ContextParams()))
 
 

@@ -129,6 +129,8 @@ class RandomOperations:
             seq_id = -1
         if self._rng.random() < 0.3:
             p0, p1 = -1, -1
+        elif seq_id >= 0 and (n := self._mirror.removable(seq_id)):  # of a state: what there is an earlier one of
+            p0, p1 = self._mirror.seq_pos_max(seq_id) + 1 - self._rng.randint(1, n + 1), -1
         return Operation("rm", seq_id=seq_id, p0=p0, p1=p1)
 
     def _copy(self) -> Operation:

@@ -60,6 +60,8 @@ def _played(parent: Parent, model: Model, case: Case) -> Outcome:
         return Outcome(architecture, not_played=model.facts.reason)
     if not settings.swa_full and not model.facts.n_swa:
         return Outcome(architecture, not_played="no sliding window")
+    if settings.n_rs_seq and not model.facts.rollback:
+        return Outcome(architecture, not_played="no earlier states")
     audit = Audit(model, settings, case.seed, rebuilds=False)
     try:
         tally = audit.tally

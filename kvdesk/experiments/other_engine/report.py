@@ -182,7 +182,8 @@ def _difference(text: str) -> tuple[str, str, str]:
 
 
 def _settings(played: Played) -> str:
-    names = ("n_ctx", "n_seq_max", "n_batch", "n_ubatch", "kv_unified", "swa_full", "flash_attn", "type_k", "type_v")
+    names = ["n_ctx", "n_seq_max", "n_batch", "n_ubatch", "kv_unified", "swa_full", "flash_attn", "type_k", "type_v"]
+    names += ["n_rs_seq"] * bool(played.case.settings["n_rs_seq"])
     return ", ".join(f"{name} = {str(played.case.settings[name]).lower()}" for name in names)
 
 

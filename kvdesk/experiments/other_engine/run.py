@@ -36,6 +36,8 @@ _LAYOUTS: Final = {
     "streams": {"kv_unified": False, "n_ctx": 1024},
     "unified, small window": {"swa_full": False, "n_ctx": 512},
     "streams, small window": {"kv_unified": False, "swa_full": False, "n_ctx": 2048},
+    "unified, earlier states": {"n_rs_seq": 6},
+    "streams, earlier states": {"kv_unified": False, "n_ctx": 1024, "n_rs_seq": 6},
 }
 """Few cells, so that they fill up soon, but more than a window cache has."""
 _TRACE: Final = "Fatal Python error"

@@ -353,13 +353,14 @@ class Cache(Leases):
     def _append_placed(self, parts: Sequence[tuple[CacheSequence, Batch]]) -> None:
         """A decode failed or was stopped: llama.cpp reports which finished ubatches are in the cache.
 
-        A state that cannot give back a part is emptied: llama.cpp moves its position before it computes and cannot take
-        that back (`Mirror._stopped`), so its content is unknown.
+        A sequence whose state is not known any more is emptied: llama.cpp moves its position before it computes and
+        cannot take that back, or goes back to a state that may not be there (`Mirror.unknown`).
         """
+        unknown = self._memory.mirror.unknown
         for sequence, batch in parts:
             held = self._memory.seq_pos_max(sequence.seq_id) + 1
             own(sequence).exact = self._exact_after(sequence, held - len(sequence.tokens))
-            if held > len(sequence.tokens) and not self._context.can("partial seq_rm"):
+            if sequence.seq_id in unknown or held < len(sequence.tokens):
                 self.truncate(
                     sequence, 0, tr("it was stopped in the middle, and no part of this model's state can be removed")
                 )

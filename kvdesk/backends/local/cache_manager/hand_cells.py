@@ -100,11 +100,13 @@ class HandCells:
         states, geometry, lost = self._context.states, self._memory.mirror.geometry, ""
         if all(stream.used == stream.high_water for cache in saved.maps for stream in cache.streams):
             states.set(saved.blob, known=saved.maps)
-        elif spread_size(saved.blob, saved.maps, geometry) > most_bytes:
+        elif not geometry.reorders or spread_size(saved.blob, saved.maps, geometry) > most_bytes:
             states.set(saved.blob, known=saved.maps)
             lost = tr(
                 "Cells and positions are restored, but not the holes between the cells: they take too much memory."
             )
+            if not geometry.reorders:
+                lost = tr("Cells and positions are restored, but not the holes between the cells of this memory.")
         else:
             spread = spread_blob(saved.blob, saved.maps, geometry, make_room=state.room)
             states.set(spread.blob, known=spread.maps)

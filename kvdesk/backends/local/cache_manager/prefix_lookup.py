@@ -26,23 +26,22 @@ class PrefixLookup:
         self._pool, self._block = pool, context.block
         geometry = context.memory.mirror.geometry
         self._one_buffer = geometry.n_stream == 1
-        self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
+        whole = geometry.facts.kind == "dsv4"  # it goes on at its end alone, whose window it always has
+        self._n_swa = geometry.facts.n_swa if geometry.has_window and not whole else 0
         self.has_small_window = 0 < geometry.n_window < geometry.n_cells
         """Whether the cells of a sliding window are fewer than the context has positions."""
 
     def reusable_prefix(self, sequence: CacheSequence, tokens: list[int], *, exact: bool = False) -> int:
         """How many of its tokens can stay when the sequence is to hold `tokens`.
 
-        0 where the sliding window before the cut is lost, or where this memory cannot give back a part. `exact`: none
-        that were moved (`exact_part`).
+        0 where the sliding window before the cut is lost, or where this memory cannot give back that part. `exact`:
+        none that were moved (`exact_part`).
         """
         n = common_prefix(sequence.tokens, tokens)
         if exact or self._block > 1:
             n = self.exact_part(sequence, n)
         cut = n < len(sequence.tokens) or self._context.memory.seq_pos_max(sequence.seq_id) >= n
-        if cut and not (self._context.can("partial seq_rm") and self._window_holds(sequence.seq_id, n)):
-            return 0
-        return n
+        return n if not cut or self._can_cut(sequence.seq_id, n) else 0
 
     def exact_part(self, sequence: CacheSequence, n: int) -> int:
         """Of its first `n` tokens those that were not moved; for exact answers whole blocks only (`Context.block`)."""
@@ -68,7 +67,8 @@ class PrefixLookup:
         for other in self._pool:
             n = self.exact_part(other, common_prefix(other.tokens, prompt))
             ends = n == len(other.tokens)
-            if n and other.seq_id != borrower and other.sharing == sharing and (ends or not whole):
+            waits = self._context.memory.mirror.gone_back(other.seq_id)  # a copy would have the later state
+            if n and other.seq_id != borrower and other.sharing == sharing and (ends or not whole) and not waits:
                 found.append((n, ends, other.last_used, other))
         n, _, _, lender = max(found, key=lambda one: one[:3], default=(0, False, 0, None))
         if lender is None or not self._context.can("seq_cp"):
@@ -96,6 +96,13 @@ class PrefixLookup:
         return max((common_prefix(s.tokens, tokens) for s in mine), default=0)
 
     # --- private ------------------------------------------------------------------------------------------------------
+
+    def _can_cut(self, seq_id: int, n: int) -> bool:
+        """Whether what the sequence holds behind its first `n` tokens can be removed."""
+        memory = self._context.memory
+        if self._context.can("partial seq_rm"):
+            return self._window_holds(seq_id, n)
+        return memory.seq_pos_max(seq_id) + 1 - n <= memory.removable(seq_id)
 
     def _window_holds(self, seq_id: int, n: int) -> bool:
         """Whether the sliding window before position `n` is still in the cache."""

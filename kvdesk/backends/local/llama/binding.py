@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import re
 import sys
 import threading
 from collections import deque
@@ -46,7 +47,8 @@ _LEVELS: dict[int, LogLevel] = {0: "info", 1: "debug", 2: "info", 3: "warning", 
 _CONTINUES = 5  # GGML_LOG_LEVEL_CONT
 _STOPPED = (b"compute status: 1\n", b"failed with error 1\n", b"failed to decode, ret = 2\n")
 """How the lines of a decode end that `StopFlag` stopped (GGML_STATUS_ABORTED). They are errors to llama.cpp only."""
-_TAKEN_BACK = b"decode: removing memory module entries"  # follows a line that says why
+_TAKEN_BACK = re.compile(rb"decode: removing memory module entries for seq_id = (\d+), pos = \[(\d+), \+inf\)")
+"""Follows a line that says why (llama-context.cpp:1915)."""
 _FIND_SLOT = b"find_slot: "
 _CUT_OFF = b"state_get_data: error saving state: unexpectedly reached end"  # as `state.get_beginning` wants it
 
@@ -61,6 +63,7 @@ class EngineLog:
 
     def __init__(self) -> None:
         self.listener: Callable[[LogLevel, str], None] | None = None
+        self.taken_back: dict[int, int] = {}  # since `capture_start`: by sequence, first position of a failed ubatch
         self._recent: deque[str] = deque(maxlen=100)  # warnings and errors
         self._captured: list[bytes] | None = None
         self._everything = False
@@ -72,6 +75,7 @@ class EngineLog:
         """`everything`: not only the lines of `find_slot`, and they are heard by the listener too."""
         self._captured = []
         self._everything = everything
+        self.taken_back = {}
 
     def capture_stop(self) -> list[bytes]:
         """Lines since `capture_start`, in the order they were printed; level-3 maps are entries that begin with
@@ -94,7 +98,10 @@ class EngineLog:
                 return
         if text.startswith((_FIND_SLOT, _CUT_OFF)):
             return
-        if text.endswith(_STOPPED) or text.startswith(_TAKEN_BACK):
+        taken_back = _TAKEN_BACK.match(text)
+        if taken_back:
+            self.taken_back[int(taken_back[1])] = int(taken_back[2])
+        if text.endswith(_STOPPED) or taken_back:
             self._level = "info"
         elif level != _CONTINUES:
             self._level = _LEVELS.get(level, "info")

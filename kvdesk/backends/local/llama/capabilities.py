@@ -48,11 +48,13 @@ def _all(t: Traits) -> Iterator[Capability]:
 
 
 def _partial_rm(t: Traits) -> tuple[Answer, str]:
-    if t.geometry.has_recurrent:
-        return (
-            "no",
-            tr("No part of a recurrent state can be removed: an edit goes back to a checkpoint of the whole state."),
-        )
+    if t.geometry.has_state:
+        if not t.geometry.n_rs_seq:
+            return "no", tr("No part of a state can be removed: an edit goes back to a checkpoint of all of it.")
+        return "no", tr(
+            "Only the last tokens of a batch can be removed, up to {n}: any other edit goes back to a checkpoint of "
+            "all of it."
+        ).format(n=t.geometry.n_rs_seq)
     if t.geometry.has_window:
         if t.geometry.n_window < t.geometry.n_cells:
             return "with loss", tr(
@@ -71,8 +73,8 @@ def _copy(t: Traits) -> tuple[Answer, str]:
 
 
 def _partial_cp(t: Traits) -> tuple[Answer, str]:
-    if t.geometry.has_recurrent:
-        return "no", tr("A recurrent state holds the whole conversation: there is no copy of a part.")
+    if t.geometry.has_state:
+        return "no", tr("A state holds the whole conversation: there is no copy of a part.")
     if t.geometry.n_stream > 1:
         return "no", tr("Between streams only a whole conversation can be copied: llama.cpp would abort.")
     if t.geometry.has_window:
@@ -81,7 +83,7 @@ def _partial_cp(t: Traits) -> tuple[Answer, str]:
 
 
 def _keep(t: Traits) -> tuple[Answer, str]:
-    if t.geometry.n_stream > 1:
+    if t.geometry.n_stream > 1 and t.geometry.facts.kind != "dsv4":
         return "with loss", tr("Every conversation has a stream of its own, so the others are not removed.")
     return "yes", tr("All other conversations are removed.")
 
@@ -119,7 +121,10 @@ def _never_shifted(t: Traits) -> str:
         return tr("The window cache is smaller than the base cache (swa_full is off): llama.cpp does not shift.")
     if t.model.mixed_rope:
         return tr("Some layers are not rotated by position, but llama.cpp would rotate all of them.")
-    if g.facts.kind == "dsa":  # other numbers than those rotated, behind a Hadamard matrix (models/deepseek32.cpp:246)
+    if g.facts.kind in (
+        "dsa",
+        "dsa_iswa",
+    ):  # other numbers than those rotated, behind a Hadamard matrix (models/deepseek32.cpp:246)
         return tr("llama.cpp would not rotate the indexer's keys as they are stored.")
     if not t.creation.can_rotate:
         return tr("One of the caches has no layers: llama.cpp would abort.")
@@ -167,6 +172,8 @@ def _compaction(t: Traits) -> tuple[Answer, str]:
         return "no", tr("kvdesk does not know how this memory is saved, so it cannot check it.")
     if not t.geometry.has_attention:
         return "no", tr("A recurrent memory has one state per conversation: there is nothing to compact.")
+    if not t.geometry.reorders:
+        return "no", tr("Cells of this memory belong to other bytes of its state: kvdesk does not move them.")
     if _sums_by_place(t):
         return "with loss", tr("Used cells move to the front, shared ones stay shared; {rounding}").format(
             rounding=tr(_ROUNDING)
@@ -199,4 +206,6 @@ def _flash_off(t: Traits) -> tuple[Answer, str]:
 def _streams(t: Traits) -> tuple[Answer, str]:
     if not t.geometry.has_attention:
         return "yes", tr("It changes nothing: a recurrent memory has one state per conversation anyway.")
+    if t.geometry.facts.kind == "dsv4":
+        return "yes", tr("It changes nothing: llama.cpp gives each conversation cells of its own in this memory.")
     return "yes", tr("Each conversation gets n_ctx / n_seq_max cells of its own; none can be shared.")

@@ -183,6 +183,8 @@ class Context:
         wrong = compare_creation(g, self.traits.creation)
         if (g.n_ctx, g.n_ctx_seq) != (self.n_ctx, self.n_ctx_seq):
             wrong = f"the context has {self.n_ctx} cells, the mirror {g.n_ctx}"
+        if (n_rs_seq := int(lib.llama_n_rs_seq(self._ctx))) != g.n_rs_seq:
+            wrong = f"the context keeps {n_rs_seq} earlier states, the mirror {g.n_rs_seq}"
         if wrong:
             self.verifier.reject(wrong)
         elif self.inspect:

@@ -26,6 +26,7 @@ class PendingDecode(NamedTuple):
     n_threads  that computed them
     lines      what the engine printed, in order
     last       seq_pos_max of each sequence right after; None where the next decode prints it (llama-kv-cache.cpp:960)
+    taken_back  of a decode that failed: by sequence, the position from which on the engine removes it again
     """
 
     batch: Batch
@@ -36,6 +37,7 @@ class PendingDecode(NamedTuple):
     n_threads: int
     lines: list[bytes]
     last: dict[int, int] | None
+    taken_back: dict[int, int] | None = None
 
     @property
     def each(self) -> bool:
@@ -65,7 +67,7 @@ def joined(decodes: Sequence[PendingDecode]) -> list[PendingDecode]:
 
 
 def _one(run: Sequence[PendingDecode]) -> PendingDecode:
-    (batch, kind, rc, _, _, n_threads, _, _), last = run[0], run[-1].last
+    (batch, kind, rc, _, _, n_threads, _, _, _), last = run[0], run[-1].last
     tokens = [token for decode in run for token in decode.batch.tokens]
     output = [wanted for decode in run for wanted in decode.batch.output]
     pos = range(batch.pos[0], batch.pos[0] + len(tokens))

@@ -43,7 +43,7 @@ def plan_flush(mirror: Mirror, n_positions: int = 0) -> FlushPlan | None:
             if mirror.predict(plan.batch) == 1:
                 return plan
     empty = [s for s in sequences if mirror.seq_pos_max(s) < 0 and not mirror.caches[0].cells_of(s).n_cells(s)]
-    others = [] if mirror.states else [s for s in sequences if mirror.seq_pos_max(s) >= 0]
+    others = [] if mirror.geometry.has_state else [s for s in sequences if mirror.seq_pos_max(s) >= 0]
     for seq_id in empty + others:
         plan = FlushPlan(_tokens(mirror, seq_id, 1), 0, seq_id, mirror.seq_pos_max(seq_id) + 1)
         if not (n_positions and plan.p0 >= n_positions) and mirror.predict(plan.batch) == 0:

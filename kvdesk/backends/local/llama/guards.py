@@ -17,7 +17,12 @@ from kvdesk.cache.cells import POS_MAX, clip_range
 from kvdesk.cache.mirror import Mirror
 from kvdesk.errors import RefusedCall
 from kvdesk.protocol.operations import OperationName
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
+
+_GONE_BACK = marked(
+    "Tokens at the end of this sequence were removed: its state is put back with its next token, and cannot be shared "
+    "before."
+)
 
 
 class Guards:
@@ -51,10 +56,14 @@ class Guards:
         """llama_decode: sizes (llama-context.cpp:1785, :1787), tokens, positions, sequences."""
         tokens, pos, seq_ids, output = batch
         n = len(tokens)
-        if n == len(pos) == len(seq_ids) == len(output) == 1 == len(seq_ids[0]) and (
-            0 <= tokens[0] < self._traits.n_vocab
-            and 0 <= pos[0] < self._n_positions
-            and 0 <= seq_ids[0][0] < self._n_seq_max
+        if (
+            self._traits.model.gaps
+            and n == len(pos) == len(seq_ids) == len(output) == 1 == len(seq_ids[0])
+            and (
+                0 <= tokens[0] < self._traits.n_vocab
+                and 0 <= pos[0] < self._n_positions
+                and 0 <= seq_ids[0][0] < self._n_seq_max
+            )
         ):
             return  # the next token of an answer: nothing can be wrong with it
         g = self._traits.geometry
@@ -87,10 +96,35 @@ class Guards:
         if not model.shared and any(len(ids) > 1 for ids in seq_ids):
             raise RefusedCall(
                 tr(
-                    "With this architecture llama.cpp writes beyond its memory where a token of a batch belongs "
-                    "to several sequences, and aborts."
+                    "With this architecture a token of a batch that belongs to several sequences would end "
+                    "llama.cpp's process."
                 )
             )
+        self._states(batch)
+        if not model.gaps:
+            self._gapless(batch)
+
+    def _states(self, batch: Batch) -> None:
+        """A token of several sequences: only the first has its state put back (llama-memory-recurrent.cpp:1345), and
+        saving the state aborts where they differ (:797).
+        """
+        if self._traits.geometry.n_rs_seq and any(
+            len(ids) > 1 and any(self._mirror.gone_back(s) for s in ids) for ids in batch.seq_ids
+        ):
+            raise RefusedCall(tr(_GONE_BACK))
+
+    def _gapless(self, batch: Batch) -> None:
+        """An indexer's block is as many positions as cells: with a gap it would be beyond the cells, and aborts."""
+        follows: dict[int, int] = {}
+        for at, ids in zip(batch.pos, batch.seq_ids, strict=True):
+            for seq_id in ids:
+                if at > follows.get(seq_id, self._mirror.seq_pos_max(seq_id) + 1):
+                    raise RefusedCall(
+                        tr(
+                            "With this architecture the positions of a sequence must have no gap: {pos} is too far."
+                        ).format(pos=at)
+                    )
+                follows[seq_id] = at + 1
 
     def _entry(self, token: int, pos: int) -> None:
         n_vocab, n_positions = self._traits.n_vocab, self._traits.model.n_positions
@@ -110,9 +144,13 @@ class Guards:
             )
 
     def seq_cp(self, src: int, dst: int, p0: int, p1: int) -> None:
-        """Between streams only everything (llama-kv-cache.cpp:506); never a part of a recurrent state."""
+        """Between streams only everything (llama-kv-cache.cpp:506); never a part of a recurrent state, nor one that
+        waits to be put back: the copy would get the later one (llama-memory-recurrent.cpp:245, dsv4.cpp:1507).
+        """
         self.seq(src)
         self.seq(dst)
+        if src != dst and self._traits.geometry.n_rs_seq and self._mirror.gone_back(src):
+            raise RefusedCall(tr(_GONE_BACK))
         if src == dst or (p0 <= 0 and (p1 < 0 or p1 > self._mirror.seq_pos_max(src))):
             return
         self._allow("partial seq_cp")

@@ -67,6 +67,7 @@ class MirroredMemory:
         self._settle_at = self._called_at = 0.0
         self._batch = BatchBuffer(int(lib.llama_n_batch(ctx)), int(lib.llama_n_seq_max(ctx)))
         self._spare = [0] * traits.geometry.n_stream  # cells that are certainly free for a sequence of the stream
+        self._has_state = traits.geometry.has_state
         self._small_window = 0 < traits.geometry.n_window < traits.geometry.n_cells
         stop.install(ctx)
 
@@ -102,7 +103,7 @@ class MirroredMemory:
         """Cells a batch of the sequence can still take in every cache. Read-only."""
         if not self._mirror.caches:
             return self._mirror.geometry.n_ctx_seq
-        cache, *windows = self._mirror.caches[: 2 if self._small_window else 1]
+        cache, windows = self._mirror.caches[0], self._mirror.caches[-1:] if self._small_window else []
         stream, cells = cache.stream_of(seq_id), cache.cells_of(seq_id)
         waiting = sum(cache.stream_of(ids[0]) == stream for w in self._unsettled for ids in w.batch.seq_ids)
         free = cells.size - cells.used - waiting
@@ -121,6 +122,23 @@ class MirroredMemory:
         free = self.free_cells(seq_id)
         self._spare[stream] = 0 if self._small_window else free
         return free >= n_tokens
+
+    @property
+    def most_removable(self) -> int:
+        """Most tokens of a batch that can be removed again right after it, from the end of a sequence; of one with a
+        state the first of the batch must stay. Read-only.
+        """
+        g = self._mirror.geometry
+        return g.n_rs_seq if g.has_state else g.n_ctx
+
+    def removable(self, seq_id: int) -> int:
+        """How many of the sequence's last tokens can be removed now, so that what is left is right. Read-only.
+
+        Where it has a state: tokens of its last ubatch, one less than that had, up to `n_rs_seq`; 0 after some were
+        removed, until its next decode.
+        """
+        n = self.mirror.removable(seq_id)
+        return self.mirror.seq_pos_max(seq_id) + 1 if n is None else n
 
     def seq_pos_min(self, seq_id: int) -> int:
         """Smallest position the engine holds for the sequence, -1 when empty. Read-only. Raises RefusedCall."""
@@ -150,6 +168,8 @@ class MirroredMemory:
             if not unstoppable:
                 self.flush()
         decoded = self._decode_unstoppably(batch, kind) if unstoppable else self._decode(batch, kind)
+        if decoded.rc not in (0, 1) and self._mirror.geometry.n_rs_seq:
+            self._drop_unknown()
         if decoded.rc < 0:
             problem = self.last_record.problem
             why = (
@@ -198,11 +218,16 @@ class MirroredMemory:
     def seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
         """Remove the cells of `seq_id` in `[p0, p1)`; -1 means all sequences, from 0, to the end. Changes the cache.
 
-        False where the memory cannot remove a part (recurrent states): nothing was removed.
+        False where the memory cannot remove a part (recurrent states): nothing was removed. Nor does it where llama.cpp
+        would go back to an earlier state that is not kept (`removable`): it does not know what it has kept.
         Raises RefusedCall for a sequence outside [-1, n_seq_max).
         """
         if seq_id != -1:
             self.guards.seq(seq_id)
+        if self._has_state and seq_id != -1:
+            p0, p1, stale = self._whole_state(seq_id, p0, p1)
+            if stale:
+                return False
         self.before_call()
         done = bool(lib.llama_memory_seq_rm(self._memory, seq_id, p0, p1))
         mirrored = self.mirror.seq_rm(seq_id, p0, p1)
@@ -217,6 +242,8 @@ class MirroredMemory:
         lost. Raises RefusedCall for a part of a sequence between streams or of a recurrent state.
         """
         self.guards.seq_cp(src, dst, p0, p1)
+        if src != dst:
+            self._forget_back(dst)
         if self.mirror.geometry.n_stream > 1:
             p0, p1 = -1, -1  # the same, and never mistaken for a part (llama-kv-cache.cpp:493)
         self.before_call()
@@ -227,6 +254,9 @@ class MirroredMemory:
     def seq_keep(self, seq_id: int) -> None:
         """Remove all other sequences from the stream of this one. Changes the cache. Raises RefusedCall."""
         self.guards.seq(seq_id)
+        for other in range(self._mirror.geometry.n_seq_max):
+            if other != seq_id:
+                self._forget_back(other)
         self.before_call()
         lib.llama_memory_seq_keep(self._memory, seq_id)
         self.mirror.seq_keep(seq_id)
@@ -329,6 +359,36 @@ class MirroredMemory:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
+    def _whole_state(self, seq_id: int, p0: int, p1: int) -> tuple[int, int, bool]:
+        """A range for `seq_rm` of a sequence with a state: open ends where it covers them, and whether llama.cpp would
+        go back to an earlier state that it does not keep.
+
+        Only with open ends all of it is forgotten (llama-memory-recurrent.cpp:178, llama-kv-cache-dsv4.cpp:1459).
+        """
+        last = self.mirror.seq_pos_max(seq_id)
+        if p1 > last:
+            p1 = -1
+        if p0 <= 0 and p1 < 0:
+            return -1, -1, False
+        n = last - p0 + 1
+        stale = p1 < 0 < n <= self._mirror.geometry.n_rs_seq and n > (self._mirror.removable(seq_id) or 0)
+        return p0, p1, stale
+
+    def _drop_unknown(self) -> None:
+        """Remove the sequences of a decode that failed for which llama.cpp counts on an earlier state: it may not be
+        there. Where a cell is shared it counts on it for one of them, and would abort at the next saved state
+        (llama-memory-recurrent.cpp:797).
+        """
+        for seq_id in sorted(self.mirror.unknown):
+            self._forget_back(seq_id)
+
+    def _forget_back(self, seq_id: int) -> None:
+        """Remove all of a sequence that is replaced or left out, if its state waits to be put back: llama.cpp would put
+        that in the place of the next state it has (llama-memory-recurrent.cpp:245-309).
+        """
+        if self.mirror.gone_back(seq_id):
+            self.seq_rm(seq_id, -1, -1)
+
     def _decode(self, batch: Batch, kind: DecodeKind) -> PendingDecode:
         """llama_decode of a batch that was checked. Changes the cache."""
         n = len(batch.tokens)
@@ -348,7 +408,8 @@ class MirroredMemory:
         waits = rc == 0 and now < self._settle_at and kind == "decode" and self._inspect <= 1
         last = None if waits else {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids}
         n_threads = self.n_threads if n == 1 else self.n_threads_batch
-        decoded = PendingDecode(batch, kind, rc, (ms,), (at_s,), n_threads, lines, last)
+        taken_back = self._log.taken_back if rc not in (0, 1) else None
+        decoded = PendingDecode(batch, kind, rc, (ms,), (at_s,), n_threads, lines, last, taken_back)
         self._unsettled.append(decoded)
         if not waits:
             self.publish()
@@ -365,7 +426,7 @@ class MirroredMemory:
 
     def _follow(self, decode: PendingDecode) -> None:
         """Move the mirror as the engine moved, and compare."""
-        batch, kind, rc, ms, at_s, n_threads, lines, last = decode
+        batch, kind, rc, ms, at_s, n_threads, lines, last, taken_back = decode
         appends = decode.each and kind == "decode" and not self._small_window  # changes no cell that holds something
         if not appends:
             self.publish()
@@ -373,7 +434,7 @@ class MirroredMemory:
         if decode.each:
             records = self._mirror.decode_each(batch)
         else:
-            records = (self._mirror.decode(batch, rc, self.seq_pos_max),)
+            records = (self._mirror.decode(batch, rc, self.seq_pos_max, taken_back),)
         n = 0
         for record in records:
             part = slice(n, n + record.n_decodes)

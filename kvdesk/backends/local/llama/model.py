@@ -47,7 +47,7 @@ class Model:
         architecture = self._meta("general.architecture")
         self.facts: ModelFacts = model_facts(
             architecture=architecture,
-            n_swa=int(lib.llama_model_n_swa(self._handle)),
+            n_swa=int(lib.llama_model_n_swa(self._handle)) or self._hidden_window(architecture),
             is_recurrent=bool(lib.llama_model_is_recurrent(self._handle)),
             is_hybrid=bool(lib.llama_model_is_hybrid(self._handle)),
             rope_type=int(lib.llama_model_rope_type(self._handle)),
@@ -109,6 +109,10 @@ class Model:
             self.vocab.forget_dry()
             lib.llama_model_free(self._handle)
             self._handle = None
+
+    def _hidden_window(self, architecture: str) -> int:
+        """The window of an architecture for which llama_model_n_swa says 0 (`model_facts`)."""
+        return int(self._meta(f"{architecture}.attention.sliding_window") or 0) if architecture == "deepseek4" else 0
 
     def _meta(self, key: str) -> str:
         """A metadata value as text, empty when missing."""

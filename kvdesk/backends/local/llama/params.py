@@ -59,6 +59,7 @@ def planned(model: Model, settings: ContextSettings) -> Geometry:
             type_k=settings.type_k.value,
             type_v=settings.type_v.value,
             n_ctx_train=model.n_ctx_train,
+            n_rs_seq=settings.n_rs_seq if model.traits.causal else 0,  # one state is written (models/lfm2.cpp:208)
         ),
     )
 
@@ -123,6 +124,7 @@ def _params(model: Model, settings: ContextSettings) -> Any:
     )
     params.kv_unified = settings.kv_unified
     params.swa_full = settings.swa_full
+    params.n_rs_seq = planned(model, settings).n_rs_seq
     params.offload_kqv = False
     params.op_offload = False
     params.no_perf = True

@@ -23,7 +23,12 @@ _SOME_LAYERS_ROPE = (  # layers without RoPE, which the K-shift would rotate all
 )
 _OPTIONAL_ROPE = ("granite", "granitehybrid", "graniteswitch", "granitemoe")  # rope.scaling.finetuned, granite.cpp:37
 _ONE_SET_PER_UBATCH = ("plamo2",)  # whose states are written `kv_head * n_seqs` cells too far (models/plamo2.cpp:397)
-_ONE_OWNER_PER_TOKEN = ("minimax-01",)  # decays written by n_seqs_unq into room for n_seqs (models/minimax-01.cpp:117)
+_ONE_OWNER_PER_TOKEN = (
+    "minimax-01",  # decays written by n_seqs_unq into room for n_seqs (models/minimax-01.cpp:117)
+    "qwen4exp",  # an assertion where tokens have embeddings by what came before (models/qwen4exp.cpp:1098)
+    "deepseek4",  # an exception where its sequences have not as many tokens each (llama-kv-cache-dsv4.cpp:105)
+)
+_NO_GAPS = ("qwen4exp",)  # blocks of positions in as many cells: an assertion (llama-memory-hybrid-idx.cpp:518)
 _ROPE_NONE = -1
 _ROTATION = re.compile(r"llama_kv_cache: attn_rot_k = (\d), n_embd_head_k_all = (-?\d+)")
 
@@ -41,6 +46,7 @@ class ModelTraits:
     n_rot         numbers per head that are rotated, all of them where 0
     together      whether tokens of different sequences can be in one batch
     shared        whether a token of a batch can belong to several sequences
+    gaps          whether the positions of a sequence can begin behind 0, and with M-RoPE have gaps
     """
 
     causal: bool = True
@@ -50,6 +56,7 @@ class ModelTraits:
     n_rot: tuple[int, ...] = ()
     together: bool = True
     shared: bool = True
+    gaps: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,7 @@ def model_traits(architecture: str, rope_type: int, n_ctx_train: int, meta: Meta
         n_rot=tuple(int(n) for n in rotated if n.isdigit()),
         together=architecture not in _ONE_SET_PER_UBATCH,
         shared=architecture not in _ONE_OWNER_PER_TOKEN,
+        gaps=architecture not in _NO_GAPS,
     )
 
 

@@ -1,0 +1,138 @@
+"""The last tokens of a batch taken back from a hybrid memory: where llama.cpp kept the state, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kvdesk.backends.local.llama.binding import CountdownFlag, lib
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.compare import compare_logits
+from kvdesk.errors import RefusedCall
+from kvdesk.settings import CacheType, ContextSettings
+from tests.backends.local.ids import Ids, open_model, prompt_of
+
+ASKED = ContextSettings(n_ctx=512, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1, n_rs_seq=4)
+TEXT = prompt_of(3, 40)
+
+
+@pytest.fixture(scope="module")
+def model(tiny_folder: Path) -> Iterator[Model]:
+    opened = open_model("hybrid", tiny_folder)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def context(model: Model) -> Iterator[Context]:
+    made = Context(model, ASKED, stop=CountdownFlag())
+    yield made
+    assert made.auditor.audit(whole=True).state == "verified"
+    made.close()
+
+
+def read(context: Context, tokens: list[int], seq_id: int = 0) -> NDArray[np.float32]:
+    start = context.memory.seq_pos_max(seq_id) + 1
+    assert context.decode(Batch.of(seq_id, start, tokens, "last")).rc == 0
+    return context.logits()
+
+
+def fresh(model: Model, tokens: list[int]) -> NDArray[np.float32]:
+    context = Context(model, ASKED)
+    try:
+        return read(context, tokens)
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_taken_back_is_as_never_read(context: Context, model: Model, n: int) -> None:
+    read(context, TEXT[:20])
+    assert context.memory.removable(0) == 4
+    assert context.memory.seq_rm(0, 20 - n, -1)
+    other = [7, 9]
+    found = compare_logits(fresh(model, TEXT[: 20 - n] + other), read(context, other))
+    assert found.verdict.same, found
+
+
+def test_what_is_not_kept_is_not_removed(context: Context, model: Model) -> None:
+    """llama.cpp says yes, and goes on with the state of some other place."""
+    read(context, TEXT[:20])
+    for token in TEXT[20:24]:
+        read(context, [token])
+    memory = context.memory
+    assert (memory.removable(0), memory.most_removable) == (0, 4)
+    assert not memory.seq_rm(0, 22, -1)
+    assert memory.seq_pos_max(0) == 23
+    saved = context.states.get()
+    assert lib.llama_memory_seq_rm(lib.llama_get_memory(memory.ctx), 0, 22, -1)
+    assert memory.seq_pos_max(0) == 21
+    wrong = Batch.of(0, 22, [7], "last")
+    memory._batch.fill(wrong)
+    assert lib.llama_decode(memory.ctx, memory._batch.raw) == 0
+    logits = np.ctypeslib.as_array(lib.llama_get_logits_ith(memory.ctx, 0), shape=(model.vocab.n_tokens,)).copy()
+    assert not compare_logits(fresh(model, [*TEXT[:22], 7]), logits).verdict.same
+    context.states.set(saved, carry=True)
+
+
+def test_a_state_that_waits_is_not_shared(context: Context, model: Model) -> None:
+    read(context, TEXT[:20])
+    context.memory.seq_rm(0, 18, -1)
+    with pytest.raises(RefusedCall, match="put back with its next token"):
+        context.memory.seq_cp(0, 1)
+    read(context, TEXT[:10], seq_id=1)
+    context.memory.seq_cp(1, 0)  # replaces what waited: 0 goes on as 1 does
+    assert not context.memory.mirror.gone_back(0)
+    assert compare_logits(fresh(model, [*TEXT[:10], 5]), read(context, [5])).verdict.same
+
+
+def test_nothing_that_waited_comes_back_later(context: Context, model: Model) -> None:
+    read(context, TEXT[:20])
+    read(context, TEXT[:12], seq_id=1)
+    context.memory.seq_rm(1, 10, -1)
+    context.memory.seq_keep(0)
+    context.memory.seq_rm(0, 18, -1)
+    context.memory.seq_rm(0, 0, 18)
+    for seq_id in (0, 1):
+        assert compare_logits(fresh(model, [3, 4]), read(context, [3, 4], seq_id)).verdict.same
+
+
+def test_a_stopped_decode_leaves_no_state_that_counts(context: Context) -> None:
+    read(context, TEXT[:20])
+    stop = context.stop
+    assert isinstance(stop, CountdownFlag)
+    stop.left = 3
+    assert context.decode(Batch.of(0, 20, TEXT[20:23])).rc == 2
+    stop.left = -1
+    assert context.memory.seq_pos_max(0) == -1, "llama.cpp counted on a state from before, which it had not written yet"
+
+
+def test_a_stopped_decode_of_shared_tokens_does_not_abort_later(context: Context) -> None:
+    both = Batch(TEXT[:6], range(6), [(0, 1)] * 6, [False] * 6)
+    assert context.decode(both).rc == 0
+    stop = context.stop
+    assert isinstance(stop, CountdownFlag)
+    stop.left = 3
+    assert context.decode(Batch(TEXT[6:9], range(6, 9), [(0, 1)] * 3, [False] * 3)).rc == 2
+    stop.left = -1
+    assert len(context.memory.mirror.unknown) == 1, "the other one was emptied"
+    context.states.get()  # aborted the process
+
+
+def test_an_edit_of_the_last_words_needs_no_checkpoint(model: Model, tmp_path: Path) -> None:
+    """The prompt was read and nothing written yet: the tokens that changed are removed."""
+    ids = Ids(model, tmp_path, CacheType.F16, memory=0, n_rs_seq=4)
+    try:
+        sequence = ids.lease("one")
+        ids.cache_manager.decode([(sequence, Batch.of(sequence.seq_id, 0, TEXT[:20]))])
+        edited = [*TEXT[:17], 5, 6, 7]
+        assert ids.cache_manager.acquire_prefix(sequence, edited).n_tokens == 17
+        assert ids.cache_manager.acquire_prefix(sequence, [*TEXT[:10], 5]).n_tokens == 0
+    finally:
+        ids.close()
