@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.blob import Section, StreamBlob
 from kvdesk.cache.reuse.prefix import common_prefix
+from kvdesk.library.ggml_rows import is_known, rows
 from kvdesk.state_files.found import Difference, TensorDifference
-from kvdesk.state_files.numbers import is_known, rows
 from kvdesk.state_files.reading import Opened
 from kvdesk.translation import tr
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from kvdesk.cache.blob import Section
+from kvdesk.library.ggml_rows import is_known, rows
 from kvdesk.library.ggml_types import BY_NAME, TYPES
 from kvdesk.settings import CacheType
-from kvdesk.state_files.numbers import describe, is_known, rows
+from kvdesk.state_files.numbers import describe
 
 WIDTH, CELLS = 64, 40
 
@@ -50,7 +51,7 @@ def test_a_transposed_v_with_numbers_that_are_none(monkeypatch: pytest.MonkeyPat
     data = memoryview(np.ascontiguousarray(values.T).tobytes())
     section = Section("v", 0, len(data), 2 * WIDTH, n_rows=WIDTH, ggml_type=1)
     whole = describe(data, section, 0, CELLS)
-    monkeypatch.setattr("kvdesk.state_files.numbers.PIECE", 7 * 2 * WIDTH)
+    monkeypatch.setattr("kvdesk.library.ggml_rows.PIECE", 7 * 2 * WIDTH)
     parts = list(rows(data, section, CELLS))
     assert len(parts) == -(-CELLS // 7)
     np.testing.assert_array_equal(np.concatenate(parts), values.astype(np.float32))

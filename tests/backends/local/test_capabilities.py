@@ -41,7 +41,9 @@ def traits(
         flash_attn=settings.flash_attn,
     )
     geometry = plan(facts or ModelFacts("llama", "attention"), params)
-    return Traits(model or ModelTraits(n_rot=(64,)), geometry, settings, 100, MADE, (head_k,), rotation)
+    return Traits(
+        model or ModelTraits(n_rot=(64,)), geometry, settings, 100, MADE, (head_k,), (64,) if rotation else ()
+    )
 
 
 def answer(t: Traits, operation: OperationName) -> str:
@@ -130,10 +132,13 @@ def test_traits_from_metadata_and_log() -> None:
     assert found == ModelTraits(causal=False, n_positions=256, has_rope=False, n_rot=(32,))
     assert model_traits("granite", 0, 256, lambda key: meta.get(key, "")).has_rope
     assert not model_traits("granite", 0, 256, lambda _: "false").has_rope
-    lines = ["llama_kv_cache: attn_rot_k = 1, n_embd_head_k_all = 64\n"] * 2
+    line = "llama_kv_cache: attn_rot_{} = {}, n_embd_head_k_all = {}\n".format
+    lines = [line("k", 1, 64), line("v", 0, 64), line("k", 1, 384), line("v", 1, 384)]
     made = context_traits(found, traits().geometry, ContextSettings(), 7, lines)
-    assert made.head_k == (64, 64)
+    assert made.head_k == (64, 384)
+    assert (made.rotated_k, made.rotated_v) == ((64, 128), (0, 64))
     assert made.rotation
+    assert not context_traits(found, traits().geometry, ContextSettings(), 7, [*lines, line("k", 0, 64)]).rotation
 
 
 def test_keys_of_an_indexer_are_moved_where_the_engine_rotates_what_was_rotated() -> None:

@@ -30,7 +30,8 @@ _ONE_OWNER_PER_TOKEN = (
 )
 _NO_GAPS = ("qwen4exp",)  # blocks of positions in as many cells: an assertion (llama-memory-hybrid-idx.cpp:518)
 _ROPE_NONE = -1
-_ROTATION = re.compile(r"llama_kv_cache: attn_rot_k = (\d), n_embd_head_k_all = (-?\d+)")
+_ROTATION = re.compile(r"llama_kv_cache: attn_rot_([kv]) = (\d), n_embd_head_k_all = (-?\d+)")
+_SMALLEST_ROTATION = 64
 
 Meta = Callable[[str], str]
 
@@ -64,7 +65,8 @@ class Traits:
     """All that a guard or a capability depends on.
 
     creation   the caches the engine made; head_k: size of a K head in each cache, -1 where layers differ
-    rotation   whether every cache rotates quantized K before storing it (attn_rot_k)
+    rotated_k  of each cache: how many numbers of K are rotated together before they are stored, 0: none are
+               (attn_rot_k; `kvdesk.library.ggml_rows.rotate`); rotated_v: the same of V
     """
 
     model: ModelTraits
@@ -73,7 +75,13 @@ class Traits:
     n_vocab: int
     creation: Creation
     head_k: tuple[int, ...] = ()
-    rotation: bool = False
+    rotated_k: tuple[int, ...] = ()
+    rotated_v: tuple[int, ...] = ()
+
+    @property
+    def rotation(self) -> bool:
+        """Whether every cache rotates K before storing it."""
+        return bool(self.rotated_k) and all(self.rotated_k)
 
     @property
     def quantized_k(self) -> bool:
@@ -107,13 +115,23 @@ def context_traits(
 ) -> Traits:
     """`said`: the engine's log messages while it made the context."""
     lines = list(said)
-    found = [match for line in lines if (match := _ROTATION.match(line))]
+    found = [match.groups() for line in lines if (match := _ROTATION.match(line))]
+    of_k = [(on == "1", int(head)) for part, on, head in found if part == "k"]
     return Traits(
         model=model,
         geometry=geometry,
         settings=settings,
         n_vocab=n_vocab,
         creation=parse_creation(lines),
-        head_k=tuple(int(match[2]) for match in found),
-        rotation=bool(found) and all(match[1] == "1" for match in found),
+        head_k=tuple(head for _, head in of_k),
+        rotated_k=tuple(_largest_rotation(head) if on else 0 for on, head in of_k),
+        rotated_v=tuple(_SMALLEST_ROTATION * (on == "1") for part, on, _ in found if part == "v"),
     )
+
+
+def _largest_rotation(head: int) -> int:
+    """Of K; V always has the smallest (llama-kv-cache.cpp, `build_input_k_rot`, `build_input_v_rot`)."""
+    size = _SMALLEST_ROTATION
+    while head > 0 and head % (2 * size) == 0:
+        size *= 2
+    return size
