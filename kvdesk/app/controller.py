@@ -316,8 +316,8 @@ class Controller(QObject):
         match event:
             case ContextReady():
                 self._has_context = True
-                if self._wanted is not None:
-                    wanted, self._wanted = self._wanted, None
+                wanted, self._wanted = event.back_to or self._wanted, None
+                if wanted is not None:
                     self._settings.change(context=wanted)
             case ModelLoaded():
                 self._marker.clear()

@@ -65,10 +65,12 @@ def is_known(section: Section) -> bool:
     return section.row_bytes % kind.size == 0 and not (section.n_rows and kind.block > 1)
 
 
-def rows(blob: memoryview, section: Section, n_cells: int) -> Iterator[Floats]:
-    """The numbers, a row for each cell, some cells at a time. The section is known (`is_known`)."""
+def rows(blob: memoryview, section: Section, n_cells: int, n_bytes: int = 0) -> Iterator[Floats]:
+    """The numbers, a row for each cell, some cells at a time: about `n_bytes` of them, 0: `PIECE`. The section is known
+    (`is_known`).
+    """
     data = np.frombuffer(blob, np.uint8, section.n_bytes, section.offset)
-    step = max(1, PIECE // section.row_bytes)
+    step = max(1, (n_bytes or PIECE) // section.row_bytes)
     if section.n_rows:
         element = section.row_bytes // section.n_rows
         columns = data.reshape(section.n_rows, n_cells, element)

@@ -153,7 +153,7 @@ class RebuildContext:
 
     keep   what becomes of the conversations that are in the cache: "nothing": each is prefilled again at its next turn;
            "tokens": they are prefilled now, with progress (`Working`) and cancel; "state": carried over as saved state,
-           where the types allow it (`ContextPreview.carries_state`)
+           converted where K and V have other types then, if that can be (`ContextPreview.carries_state`)
     """
 
     context: ContextSettings
@@ -221,6 +221,7 @@ class ContextPreview:
     n_cells        cells in use, all of which are removed: also those of branches that are not shown
     seconds        how long that would take, None when unknown
     carries_state  whether they can be carried over as state instead, and why not
+    convert_seconds  how long the conversion of their K and V takes; None: nothing is converted
     """
 
     settings: ContextSettings
@@ -236,6 +237,7 @@ class ContextPreview:
     carries_state: bool
     why_not_carried: str = ""
     n_cells: int = 0
+    convert_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,7 @@ class Verified:
 class Refilled:
     """A new context has what conversations had in the one before: `n_read` tokens were computed again and `n_carried`
     came with their state, of so many conversations. `n_left`: conversations that had no room. `ms`: all of it.
+    `not_carried`: why states that were to be kept were read again.
     """
 
     n_conversations: int
@@ -263,6 +266,7 @@ class Refilled:
     n_carried: int
     n_left: int
     ms: float
+    not_carried: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +279,14 @@ class RecordingTaken:
 
 @dataclass(frozen=True, slots=True)
 class ContextReady:
+    """There is another context. `back_to`: its settings, where an undo brought them back; None: those that were asked
+    for.
+    """
+
     context: ContextInfo
     rebuilt: bool
     possible: tuple[Capability, ...] = ()
+    back_to: ContextSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -356,6 +356,8 @@ def test_a_context_is_kept_only_when_it_could_be_made(rig: Rig, qtbot: QtBot) ->
     rig.worker.give(ContextReady(CONTEXT, rebuilt=True))
     qtbot.waitUntil(lambda: rig.controller.settings.context == small)
     assert load_settings(paths.settings_file())[0].context == small
+    rig.worker.give(ContextReady(CONTEXT, rebuilt=True, back_to=before))
+    qtbot.waitUntil(lambda: rig.controller.settings.context == before)
 
 
 @over_both

@@ -49,7 +49,7 @@ from kvdesk.protocol.operations import (
 )
 from kvdesk.session import operation_specs as specs
 from kvdesk.session.operation_specs import OperationSpec
-from kvdesk.settings import ContextSettings
+from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.ui.operations.menus import fill_menu
 from kvdesk.ui.operations.panel import OperationsPanel
 from kvdesk.ui.operations.request import ask
@@ -371,6 +371,29 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     panel.bar.ledger.set_keep("tokens")
     panel.bar.apply.click()
     assert rebuilds == [(settings, "tokens")]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_conversion_is_offered_with_its_price(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    sent, rebuilds = record(window.commands.submit), record(window.commands.rebuild)
+    window.store.apply(cache_view())
+    question = window.inspector.cache.instruments.question
+    question.ask(ContextSettings(type_k=CacheType.Q8_0), 12, [("A chat", 12)])
+    possible = {"carries_state": True, "why_not_carried": "", "n_cells": 1066, "convert_seconds": 0.42}
+    window.store.apply(preview(ContextSettings(type_k=CacheType.Q8_0), **possible))
+    assert question.button("state").text() == "Convert K and V"
+    assert "Converting K and V takes about 0.42 s, and can be undone" in question.text
+    question.button("state").click()
+    assert rebuilds == [(ContextSettings(type_k=CacheType.Q8_0), "state")]
+    window.rooms.show_settings()
+    panel, n = window.rooms.settings, len(sent)
+    panel.field("context", "n_ctx").setValue(512)
+    qtbot.waitUntil(lambda: len(sent) > n)
+    window.store.apply(preview(sent[-1][0].settings, **possible))  # type: ignore[attr-defined]
+    ledger = panel.bar.ledger
+    ledger.set_keep("state")
+    assert "1,066 cells are converted in about 0.42 s: nothing is computed, and it can be undone." in ledger.text
+    assert "removed" not in ledger.text
 
 
 def test_a_context_that_cannot_be_made_is_not_applied(window: MainWindow, qtbot: QtBot, record: Record) -> None:

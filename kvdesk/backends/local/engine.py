@@ -14,12 +14,15 @@ import traceback
 from functools import partial
 
 from kvdesk.backends.base import CLOSED
+from kvdesk.backends.local.cache_manager.hand_cells import CacheCopy
 from kvdesk.backends.local.cache_manager.message_cells import drop_messages
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.saved_states import forget_saved
 from kvdesk.backends.local.cache_manager.sequence_transfer import transferred
 from kvdesk.backends.local.llama.binding import engine_log
+from kvdesk.backends.local.llama.requantize import stored_otherwise
 from kvdesk.backends.local.operations.by_hand import CacheOperations
+from kvdesk.backends.local.operations.conversion import Left
 from kvdesk.backends.local.prompt.tokenizing import tokenized
 from kvdesk.backends.local.scheduler.idle import Idle
 from kvdesk.backends.local.scheduler.jobs import Job, refill, verify
@@ -60,7 +63,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.model import Endpoint, LocalFile
-from kvdesk.protocol.operations import Operate, PreviewCompaction
+from kvdesk.protocol.operations import Operate, PreviewCompaction, Undo
 from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PriceTools, PromptPreview, Tokenize, ToolsPriced
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -69,6 +72,7 @@ from kvdesk.values import replace
 VIEW_INTERVAL_S = 0.04
 """At most so often; one token after another is told of, and shown, every `answer_events.TELL_S`."""
 _ANEW = marked("The context was made anew.")
+_NO_COPY = marked("There is no memory for a copy of the cache.")
 _log = logging.getLogger(__name__)
 
 Question = (
@@ -279,33 +283,81 @@ class Engine:
 
     def _rebuild(self, command: RebuildContext) -> None:
         session = self._require()
+        assert self._cache_operations is not None
         session.check(command.context)
         self._scheduler.end_all(tr(_ANEW))
-        old, held = session.runtime, None
+        old, held, left, lost = session.runtime, {}, None, ""
         if command.keep != "nothing":
-            with_state = command.keep == "state" and not why_not_carried(old.context, command.context)
-            held = old.cache_manager.hold(with_state=with_state)
-        self._emit(RecordingTaken(old.recording(), is_over=True))
+            lost = why_not_carried(old.context, command.context) if command.keep == "state" else ""
+            with_state = command.keep == "state" and not lost
+            converts = with_state and stored_otherwise(old.context.settings, command.context)
+            if converts and (left := self._cache_operations.leave()) is None:
+                lost = tr(_NO_COPY)
+            held = old.cache_manager.hold(with_state=with_state and not converts)
         try:
-            session.rebuild(command.context)
+            self._replace_context(command.context, goes_on=left is not None)
         finally:
-            self._after_new_context()
-        if held and self.session is session:
+            if left is not None and self.session is session:
+                lost = self._take_over(left)  # the old context made again, where the new one could not be
+        if held and self.session is session and (left is None or lost):
             new = session.runtime
             new.cache_manager.to_refill = held
-            readings = refill(new.cache_manager, new.spans, new.context.n_ctx_seq, self._emit)
+            readings = refill(new.cache_manager, new.spans, new.context.n_ctx_seq, self._emit, lost)
             self._scheduler.jobs.add(Job(command, tr("read again after a rebuild"), new.cache_manager, readings))
 
-    def _after_new_context(self) -> None:
+    def _replace_context(self, settings: ContextSettings, *, goes_on: bool, undoes: bool = False) -> None:
+        """The journal of the old context is told. Raises ContextError; there is one with the old settings then, or
+        none. `goes_on`: as in `Session.rebuild`; `undoes`: nobody asked for these settings, so they are told too.
+        """
+        session = self._require()
+        self._emit(RecordingTaken(session.runtime.recording(), is_over=True))
+        try:
+            session.rebuild(settings, goes_on=goes_on)
+        finally:
+            self._after_new_context(undoes=undoes)
+
+    def _take_over(self, left: Left, undone: CacheCopy | None = None) -> str:
+        """As `CacheOperations.take_over`; the window hears where messages lie."""
+        assert self._cache_operations is not None
+        lost = self._cache_operations.take_over(left, undone)
+        runtime = self._require().runtime
+        for sequence in runtime.cache_manager.pool:
+            if sequence.client is None and not sequence.inactive:
+                runtime.spans.restore(sequence, sequence.spans)
+        return lost
+
+    def _undo_conversion(self, copy: CacheCopy) -> None:
+        """The context and the cache as before K and V were converted. Raises ContextError, UserError; all is as it was
+        then.
+        """
+        session, wanted = self._require(), copy.made_with
+        assert self._cache_operations is not None
+        assert wanted is not None
+        session.check(wanted)
+        self._scheduler.end_all(tr(_ANEW))
+        left = self._cache_operations.leave()
+        if left is None:
+            raise UserError(tr(_NO_COPY))
+        made = False
+        try:
+            self._replace_context(wanted, goes_on=True, undoes=True)
+            made = True
+        finally:
+            if self.session is session:
+                lost = self._take_over(left, copy if made else None)
+        if lost:
+            raise UserError(lost)
+
+    def _after_new_context(self, *, undoes: bool = False) -> None:
         """Say which context there is now: the new one, the old one made again, or none at all."""
         if self._require().runtime.context.is_open:
-            self._ready(rebuilt=True)
+            self._ready(rebuilt=True, undoes=undoes)
         else:
             self._scheduler.leave()
             self._require().close()
             self.session = None
 
-    def _ready(self, *, rebuilt: bool) -> None:
+    def _ready(self, *, rebuilt: bool, undoes: bool = False) -> None:
         loaded, runtime = self._require().loaded, self._require().runtime
         context, cache_manager, journal = runtime.context, runtime.cache_manager, runtime.operation_journal
         self._cache_operations = CacheOperations(context, cache_manager, journal, loaded.noise, self._emit)
@@ -319,7 +371,8 @@ class Engine:
             runtime.spans,
             lambda: runtime.drafts,
         )
-        self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values())))
+        back_to = context.settings if undoes else None
+        self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values()), back_to))
         self._told = None
         self._tell_ledger()
 
@@ -348,6 +401,11 @@ class Engine:
         assert self._cache_operations is not None
         if self._scheduler.jobs.running:
             raise UserError(tr("Wait until the work that is being shown has ended, or cancel it."))
+        if isinstance(command.operation, Undo):
+            copy = self._cache_operations.blobs.before(command.operation.operation)
+            if copy.made_with is not None:
+                self._undo_conversion(copy)
+                return
         ends = self._cache_operations.ends(command.operation)
         for sequence in session.runtime.cache_manager.pool:
             if ends(sequence):

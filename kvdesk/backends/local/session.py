@@ -112,16 +112,16 @@ class Session:
         swapper.saved_states.set_limits(own.limits)
         self.runtime.use(own.policy)
 
-    def rebuild(self, settings: ContextSettings) -> None:
+    def rebuild(self, settings: ContextSettings, *, goes_on: bool = False) -> None:
         """Free the context and make a new one. Every sequence is empty afterwards, and no state of those that held
-        something is kept.
+        something is kept. `goes_on`: they get their cells back, so their states are kept.
 
         Raises ContextError; the session then goes on with a context of the old settings.
         """
         old, wanted = self.runtime, self.check(settings)
         start = time.perf_counter()
         lost = {s.conversation: tr("the context was rebuilt") for s in old.cache_manager.pool if s.tokens}
-        for conversation in lost:
+        for conversation in () if goes_on else lost:
             old.cache_manager.swapper.saved_states.drop_of(conversation)
         old.context.close()
         try:

@@ -192,9 +192,9 @@ class ProcessBackend:
                 loads = (c for c in self._unhandled if isinstance(c, LoadModel) and c.source == event.model.source)
                 self._loaded = self._before = next(loads, self._loaded)
             case ContextReady(rebuilt=True):
-                asked = next((c for c in self._unhandled if isinstance(c, RebuildContext)), None)
+                asked = next((c.context for c in self._unhandled if isinstance(c, RebuildContext)), event.back_to)
                 if asked is not None and self._loaded is not None:
-                    self._before, self._loaded = self._loaded, replace(self._loaded, context=asked.context)
+                    self._before, self._loaded = self._loaded, replace(self._loaded, context=asked)
             case CommandFailed(command=RebuildContext()):
                 self._loaded = self._before
             case _:

@@ -130,7 +130,7 @@ class OperationAnswers:
 
     def _show_refilled(self, event: Refilled) -> None:
         """A rebuild is no operation with cells before and after; what it cost is said in the same place."""
-        said = [tr("The context was made anew; that cannot be undone.")]
+        said = [tr("The context was made anew; that cannot be undone."), *filter(None, (event.not_carried,))]
         if event.n_read:
             tok_s = event.n_read / event.ms * 1e3 if event.ms else 0.0
             said.append(

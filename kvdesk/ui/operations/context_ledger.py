@@ -21,6 +21,7 @@ _KEEPS: Final = {
     "tokens": marked("Prefill again now"),
     "state": marked("Carry over their saved state"),
 }
+_CONVERT: Final = marked("Convert their K and V")
 _ROWS: Final = ("K", "V", marked("recurrent"), marked("compute"), marked("in all"), marked("decode"))
 
 
@@ -115,6 +116,8 @@ class ContextLedger(QFrame):
             value.setVisible(shown)
         set_tone(self._values["in all"][1], "danger" if total > preview.available_bytes else "")
         item = self._keep.model().item(self._keep.findData("state"))  # type: ignore[attr-defined]
+        words = _CONVERT if preview.convert_seconds is not None else _KEEPS["state"]
+        item.setText(tr(words))
         item.setEnabled(preview.carries_state)
         item.setToolTip(preview.why_not_carried)
         if not preview.carries_state and self.keep == "state":
@@ -144,6 +147,11 @@ class ContextLedger(QFrame):
                 else ""
             )
             words = tr("{n} are prefilled again{time}; it can be cancelled.").format(n=n, time=time)
+        elif self.keep == "state" and preview.convert_seconds is not None:
+            time = seconds(1000 * preview.convert_seconds)
+            words = tr("{n} cells are converted in about {time}: nothing is computed, and it can be undone.").format(
+                n=f"{preview.n_cells:,}", time=time
+            )
         elif self.keep == "state":
             words = tr("{n} are carried over: nothing is computed.").format(n=n)
         else:
@@ -151,7 +159,8 @@ class ContextLedger(QFrame):
             words = tr("{n} are removed from the cache; each chat is prefilled again at its next message.").format(
                 n=leaving
             )
-        if self.keep != "nothing" and preview.n_cells > preview.n_tokens and not preview.refused:
+        lost = self.keep == "tokens" or (self.keep == "state" and preview.convert_seconds is None)
+        if lost and preview.n_cells > preview.n_tokens and not preview.refused:
             words += " " + tr("All {n} cells in use are removed.").format(n=f"{preview.n_cells:,}")
         if preview.why_not_carried and not preview.refused:
             words += tr(" Saved state cannot be carried over: {why}").format(why=preview.why_not_carried)

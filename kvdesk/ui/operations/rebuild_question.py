@@ -16,8 +16,13 @@ from kvdesk.ui.operations.request import rebuild
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.viewmodel import readout
 
 _NAMED: Final = 3  # conversations; the others are counted
+_CONVERT: Final = (
+    marked("Convert K and V"),
+    marked("All cells are rewritten in the new types by llama.cpp's own quantizers: nothing is read again"),
+)
 _CHOICES: Final = (
     (
         "state",
@@ -100,15 +105,21 @@ class RebuildQuestion(QFrame):
             else tr("takes about {seconds} s at the measured speed").format(seconds=f"{seconds:,.1f}")
         )
         how_long = measured or tr("takes a time that has not been measured yet")
+        converts = preview.convert_seconds
         kept = tr("Where their states are kept, nothing is read again.")
+        if converts is not None:
+            kept = tr("Converting K and V takes about {time}, and can be undone while there is memory for a copy.")
+            kept = kept.format(time=readout.seconds(1000 * converts))
         states = kept if preview.carries_state else preview.why_not_carried
         self._cost.setText(
             tr("Reading {n_tokens} tokens again {how_long}. {states}")
             .format(n_tokens=f"{preview.n_tokens:,}", how_long=how_long, states=states)
             .rstrip()
         )
+        words, tip = _CHOICES[0][1:] if converts is None else _CONVERT
+        self._buttons["state"].setText(tr(words))
         self._buttons["state"].setEnabled(preview.carries_state)
-        self._buttons["state"].setToolTip(preview.why_not_carried or tr(_CHOICES[0][2]))
+        self._buttons["state"].setToolTip(preview.why_not_carried or tr(tip))
 
     def forget(self) -> None:
         """There is another context, or none: the question is no more."""

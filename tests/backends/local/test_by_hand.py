@@ -404,7 +404,9 @@ def test_previews_of_contexts(headless: HeadlessEngine) -> None:
     assert (same.k_bytes, same.v_bytes) == (info.k_bytes, info.v_bytes)
     other = of(headless.do(PreviewContext(now.model_copy(update={"type_k": CacheType.Q8_0}))), ContextPreview)[0]
     assert other.k_bytes < same.k_bytes
-    assert not other.carries_state
+    assert other.carries_state, "by conversion"
+    assert other.convert_seconds is not None
+    assert same.convert_seconds is None
     assert other.tok_s is None
     huge = of(headless.do(PreviewContext(now.model_copy(update={"n_ctx": 1 << 20}))), ContextPreview)[0]
     assert bool(huge.refused) == (huge.k_bytes + huge.v_bytes + huge.compute_bytes > huge.available_bytes)

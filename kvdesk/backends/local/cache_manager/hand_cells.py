@@ -6,6 +6,7 @@ Knows no reports, measurements and events of operations (`operations.by_hand`). 
 from __future__ import annotations
 
 from kvdesk.backends.local.cache_manager.cache import Cache
+from kvdesk.backends.local.cache_manager.saved_states import SavedState
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
@@ -13,18 +14,35 @@ from kvdesk.backends.local.llama.decodes import PendingDecode
 from kvdesk.cache.batch import Batch, BatchProblem
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.cache.spread import spread_blob, spread_size
+from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError
+from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CacheCopy:
-    """The cache at one moment: its state, the maps (for token ids and ages) and the leases."""
+    """The cache at one moment: its state, the maps (for token ids and ages) and the leases.
+
+    made_with  settings of the context that it is of, where that is another one; None: the one that holds the copy
+    saved      states of conversations that were saved in memory then, where the copy is of another context
+    """
 
     blob: memoryview
     maps: tuple[CacheMap, ...]
     leases: tuple[CacheSequence, ...]
+    made_with: ContextSettings | None = None
+    saved: tuple[SavedState, ...] = ()
+
+    @property
+    def n_bytes(self) -> int:
+        return len(self.blob) + sum(s.n_bytes for s in self.saved)
+
+    def has(self, conversation: ConversationId) -> bool:
+        """Whether something of the conversation is in it."""
+        owners = (*(s.conversation for s in self.leases), *(s.conversation for s in self.saved))
+        return conversation in owners
 
 
 class HandCells:
@@ -80,10 +98,10 @@ class HandCells:
         self._cache_manager.follow_map()
         return decoded
 
-    def save(self, most_bytes: int) -> CacheCopy | None:
+    def save(self, most_bytes: int | None = None) -> CacheCopy | None:
         """The cache as it is now; None where it cannot be saved or is too large. Applies what is pending."""
         states = self._context.states
-        if states.size() > most_bytes:
+        if most_bytes is not None and states.size() > most_bytes:
             return None
         try:
             blob = states.get()

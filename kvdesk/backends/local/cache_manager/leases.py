@@ -192,7 +192,7 @@ class Leases:
         hole. `shifted`: positions from there on were moved, so no other sequence may reuse them.
         """
         if shifted < ALL_EXACT and self._context.traits.quantized_k:
-            self._round_again()
+            self.round_again()
         for sequence in self._pool:
             held = self._memory.mirror.tokens_of(sequence.seq_id)
             if held is None:  # recurrent states do not tell; they are whole or empty
@@ -200,6 +200,16 @@ class Leases:
             if len(held) < len(sequence.tokens):
                 self._eviction_reasons.setdefault(sequence.conversation, tr("its cells were changed by hand"))
             self.adopt(sequence, held, min(sequence.exact, shifted))
+
+    def round_again(self) -> None:
+        """K and V of all cells were rounded once more: nothing in this cache is as a prefill computes it.
+
+        A K-shift does it: it dequantizes the whole of a quantized K and rounds it again, rows that do not move too
+        (llama-kv-cache.cpp, `build_graph_shift`).
+        """
+        for sequence in self._pool:
+            if sequence.tokens:
+                sequence.exact = 0
 
     def mark_busy(self, sequence: CacheSequence) -> None:
         """An answer is being written in it: it is not evicted, and its cells are not moved."""
@@ -271,7 +281,7 @@ class Leases:
             self._memory.seq_rm(sequence.seq_id, p0, p1)
             self._memory.seq_add(sequence.seq_id, p1, -1, p0 - p1)
         if self._context.traits.quantized_k:
-            self._round_again()
+            self.round_again()
         self.adopt(sequence, sequence.tokens[:p0] + sequence.tokens[p1:], min(sequence.exact, p0))
         return True
 
@@ -306,14 +316,6 @@ class Leases:
         """How many tokens there is room for at the end of each of these sequences, with none evicted. Read-only."""
         free = [self._memory.free_cells(sequence.seq_id) for sequence in sequences]
         return min(free) // len(sequences) if self.one_buffer else min(free)
-
-    def _round_again(self) -> None:
-        """A K-shift dequantizes the whole of a quantized K and rounds it again, rows that do not move too
-        (llama-kv-cache.cpp, `build_graph_shift`): nothing in this cache is as a prefill computes it.
-        """
-        for sequence in self._pool:
-            if sequence.tokens:
-                sequence.exact = 0
 
 
 def own(sequence: CacheSequence) -> LeasedSequence:

@@ -136,6 +136,30 @@ class SavedStateStore:
         saved = self._saved.get(_key(self.kind, tokens, conversation, exact))
         return saved is not None and not saved.checkpoint
 
+    def in_memory(self) -> list[SavedState]:
+        """The states whose bytes are in memory, checkpoints too."""
+        return [s for s in self._all() if s.blob is not None]
+
+    def of_kind(self, kind: StateKind) -> list[SavedState]:
+        """The states in the folder that are of another kind: for `read`."""
+        wanted = decode(dict[str, Any], encode(kind))
+        return [foreign.saved for foreign in self._foreign.values() if foreign.row["kind"] == wanted]
+
+    def read(self, saved: SavedState) -> Blob | None:
+        """The bytes of a state in the folder; None when the file is gone or not what was written."""
+        assert self._folder is not None
+        try:
+            data = (self._folder / f"{saved.key}{SUFFIX}").read_bytes()
+            if _digest(saved.key, data) != saved.digest:
+                raise ValueError("its digest is not the one that was written down")
+            blob = zlib.decompressobj().decompress(data, saved.n_bytes + 1) if saved.packed else data
+            if len(blob) != saved.n_bytes:
+                raise ValueError("it has another length")
+        except (OSError, ValueError, zlib.error) as error:
+            _log.warning("The saved state %s cannot be used: %s", saved.key, error)
+            return None
+        return blob
+
     def checkpoints(self) -> list[Checkpoint]:
         """What the policy of checkpoints judges."""
         return [
@@ -247,19 +271,24 @@ class SavedStateStore:
             blob = self._writing.get(saved.key) if saved.blob is None else saved.blob
         if blob is not None:
             return blob
-        assert self._folder is not None
-        try:
-            data = (self._folder / f"{saved.key}{SUFFIX}").read_bytes()
-            if _digest(saved.key, data) != saved.digest:
-                raise ValueError("its digest is not the one that was written down")
-            blob = zlib.decompressobj().decompress(data, saved.n_bytes + 1) if saved.packed else data
-            if len(blob) != saved.n_bytes:
-                raise ValueError("it has another length")
-        except (OSError, ValueError, zlib.error) as error:
-            _log.warning("The saved state %s cannot be used: %s", saved.key, error)
+        blob = self.read(saved)
+        if blob is None:
             self.drop([saved.key])
-            return None
         return blob
+
+    def adopt(self, saved: SavedState, blob: Blob) -> None:
+        """A state of another kind, or of another store, has these bytes as one of this kind: it is kept as the other
+        was, in memory or on disk. Nothing, where its tokens are saved here already. What is over the limits goes.
+        """
+        key = _key(self.kind, saved.tokens, saved.conversation, saved.exact)
+        on_disk, self._n_uses = saved.blob is None, max(self._n_uses, saved.used)
+        with self._lock:
+            if key in self._saved:
+                return
+            self._saved[key] = replace(saved, key=key, n_bytes=len(blob), digest="", packed=False, blob=blob)
+        if on_disk:
+            self._to_disk(self._saved[key])
+        self.set_limits(self.limits)
 
     def touch(self, saved: SavedState) -> None:
         """It was of use now: others give way before it."""

@@ -10,16 +10,18 @@ from collections.abc import Callable
 from typing import assert_never
 
 from kvdesk.backends.local.cache_manager.cache import Cache
-from kvdesk.backends.local.cache_manager.hand_cells import HandCells
+from kvdesk.backends.local.cache_manager.hand_cells import CacheCopy, HandCells
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
 from kvdesk.backends.local.cache_manager.probe import Logits
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.requantize import loses_nothing_more
+from kvdesk.backends.local.operations.conversion import Before, Left, left, restore_saved
 from kvdesk.backends.local.operations.undo import UndoBlobs
 from kvdesk.cache.compare import compare_logits, compare_snapshots
-from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
+from kvdesk.protocol import calls
 from kvdesk.protocol.cache import TokenTexts
 from kvdesk.protocol.operations import (
     TO_COMPARE,
@@ -60,15 +62,6 @@ class _Done:
     emptied: bool = False
     changed: bool = True
     note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """The cache before an operation: its cells, the next token of some sequences, and the tokens of all."""
-
-    snapshot: CacheSnapshot
-    asked: dict[int, Logits]
-    n_tokens: dict[int, int]
 
 
 class CacheOperations:
@@ -133,6 +126,62 @@ class CacheOperations:
             with journal.purpose(None, tr(TO_COMPARE)):
                 told.effect = self._effect(before, done, audited=audited)
 
+    # --- another context in the place of this one -----------------------------------------------------------------
+
+    def leave(self) -> Left | None:
+        """All that the next context needs to go on with this cache; None where it cannot be saved. Read-only."""
+        with self._journal.purpose(None, tr(TO_COMPARE)):
+            before = self._look(measured=True)
+        cells = self._cells.save()
+        if cells is None:
+            return None
+        store = self._cache_manager.swapper.saved_states
+        return left(cells, self._context.traits, store, before)
+
+    def take_over(self, from_before: Left, undone: CacheCopy | None = None) -> str:
+        """Go on with what the context before this one left: K and V are converted. `undone`: the cache is as in this
+        copy instead, which was made with the settings of now.
+
+        Returns why that failed, "" where it did not. Changes the cache, which is empty; audits it.
+        """
+        context, cache_manager, journal = self._context, self._cache_manager, self._journal
+        old, now = from_before.settings, context.settings
+        types = f"K {old.type_k} -> {now.type_k}, V {old.type_v} -> {now.type_v}"
+        name = "requantize" if undone is None else "undo"
+        call = f"{calls.state_get()}; /* {types} */ {calls.state_set()}"
+        with journal.operation(name, None, tr(BY_HAND), call=call) as told:
+            try:
+                cells = undone or from_before.converted(context.traits)
+                told.note = self._cells.restore(cells, self.blobs.most_bytes)
+            except KvdeskError as error:
+                told.told = False
+                return str(error)
+            store = cache_manager.swapper.saved_states
+            if undone is not None:
+                restore_saved(store, undone.saved)
+            elif not loses_nothing_more(old, now):
+                cache_manager.round_again()
+            for sequence in cache_manager.pool:
+                cache_manager.pop_eviction_reason(sequence.conversation)
+            journal.end(told)
+            if undone is None:
+                told.note = " ".join(filter(None, (told.note, self._keep(told.number, from_before.cells))))
+                told.undoable = told.number in self.blobs.numbers
+            audited = context.auditor.audit().state == "verified"
+            done = _Done(bytes_moved=len(from_before.cells.blob) + len(cells.blob))
+            with journal.purpose(None, tr(TO_COMPARE)):
+                told.effect = self._effect(from_before.before, done, audited=audited)
+        from_before.convert_saved(store, context.traits, self._emit)
+        return ""
+
+    def _keep(self, number: int, copy: CacheCopy) -> str:
+        """Keep what was before a conversion, for undo. Returns why not, "" where it is kept."""
+        self.blobs.keep(number, copy)
+        if number in self.blobs.numbers:
+            return ""
+        most = f"{self.blobs.most_bytes / 1e6:,.0f}"
+        return tr("It cannot be undone: copies for undo take at most {mb} MB, and this one is larger.").format(mb=most)
+
     # --- each -----------------------------------------------------------------------------------------------------
 
     def _do(self, operation: HandOperation) -> _Done:
@@ -187,7 +236,7 @@ class CacheOperations:
             "of it they still hold."
         ).format(n=f"{n:,}")
 
-    def _remember(self, operation: HandOperation, before: _Before) -> None:
+    def _remember(self, operation: HandOperation, before: Before) -> None:
         """What the next token was before a part of a sequence was removed: for `verify`."""
         if not isinstance(operation, RemoveRange) or operation.seq_id not in before.asked:
             return
@@ -223,10 +272,10 @@ class CacheOperations:
 
     # --- before and after ---------------------------------------------------------------------------------------------
 
-    def _look(self, measured: bool) -> _Before:
+    def _look(self, measured: bool) -> Before:
         snapshot = self._cache_manager.snapshot()
         n_tokens = {sequence.seq_id: len(sequence.tokens) for sequence in self._cache_manager.pool}
-        return _Before(snapshot, self._ask() if measured else {}, n_tokens)
+        return Before(snapshot, self._ask() if measured else {}, n_tokens)
 
     def _ask(self) -> dict[int, Logits]:
         """The next token of the sequences that hold something; of none where there is no room to ask."""
@@ -240,7 +289,7 @@ class CacheOperations:
                 continue
         return asked
 
-    def _effect(self, before: _Before, done: _Done, *, audited: bool) -> Effect:
+    def _effect(self, before: Before, done: _Done, *, audited: bool) -> Effect:
         snapshot = self._cache_manager.snapshot()
         after = self._ask() if before.asked else {}
         both = [s for s in before.asked if s in after]

@@ -35,7 +35,7 @@ class UndoBlobs:
     @property
     def n_bytes(self) -> int:
         """Of all blobs."""
-        return sum(len(kept.blob) for kept in self._kept.values())
+        return sum(kept.n_bytes for kept in self._kept.values())
 
     def take(self) -> CacheCopy | None:
         """The cache as it is now; None where it cannot be saved or is too large. Applies what is pending."""
@@ -50,15 +50,11 @@ class UndoBlobs:
     def drop_of(self, conversation: ConversationId) -> None:
         """It, or a message of it, was deleted: no copy of the cache brings it back."""
         for number, kept in tuple(self._kept.items()):
-            if any(lease.conversation == conversation for lease in kept.leases):
+            if kept.has(conversation):
                 del self._kept[number]
 
-    def restore(self, number: int) -> str:
-        """Put everything back as it was before operation `number`; what came after can no longer be undone.
-
-        Answers what of it is not as it was, in a sentence: "" for nothing. Raises UserError where its blob is gone,
-        EngineError when llama.cpp does not take it.
-        """
+    def before(self, number: int) -> CacheCopy:
+        """The cache before operation `number`. Raises UserError where that is gone."""
         kept = self._kept.get(number)
         if kept is None:
             raise UserError(
@@ -66,7 +62,15 @@ class UndoBlobs:
                     number=number
                 )
             )
-        lost = self._cells.restore(kept, self.most_bytes)
+        return kept
+
+    def restore(self, number: int) -> str:
+        """Put everything back as it was before operation `number`; what came after can no longer be undone.
+
+        Answers what of it is not as it was, in a sentence: "" for nothing. Raises UserError where its blob is gone,
+        EngineError when llama.cpp does not take it.
+        """
+        lost = self._cells.restore(self.before(number), self.most_bytes)
         for later in [n for n in self._kept if n >= number]:
             del self._kept[later]
         return lost

@@ -185,9 +185,11 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
     emit(Verified(conversation, total, compare_logits(logits, held, *noise), ms, ghost))
 
 
-def refill(cache_manager: Cache, spans: MessageSpanReporter, n_ctx_seq: int, emit: Emit) -> Readings:
+def refill(
+    cache_manager: Cache, spans: MessageSpanReporter, n_ctx_seq: int, emit: Emit, not_carried: str = ""
+) -> Readings:
     """Fill a new context with what conversations had in the last one (`Cache.to_refill`): from saved state, or
-    computed again from their tokens. At its end it reports what was done.
+    computed again from their tokens. At its end it reports what was done, and `Refilled.not_carried`.
 
     Conversations that do not fit any more are left out, the least recently used first: their next turn computes them.
     One whose next turn begins meanwhile is left to that. One that is deleted meanwhile stays deleted.
@@ -199,7 +201,7 @@ def refill(cache_manager: Cache, spans: MessageSpanReporter, n_ctx_seq: int, emi
     finally:
         cache_manager.to_refill.clear()
     ms = (time.perf_counter() - start) * 1e3
-    emit(Refilled(found["conversations"], found["read"], found["carried"], n_left, ms))
+    emit(Refilled(found["conversations"], found["read"], found["carried"], n_left, ms, not_carried))
 
 
 def _refill(

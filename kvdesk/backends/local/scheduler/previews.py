@@ -11,6 +11,7 @@ from itertools import accumulate, pairwise
 
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.requantize import stored_otherwise, trial_ms, why_not_converted
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
@@ -23,6 +24,7 @@ from kvdesk.chat import ConversationId, Message
 from kvdesk.errors import ContextError, PromptError, RefusedCall, UserError
 from kvdesk.library.estimate import available_bytes, check_fits, estimate
 from kvdesk.library.gguf_header import GgufHeader
+from kvdesk.library.hyper import read_hyper
 from kvdesk.policies.forecast import Forecast, forecast
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.tuned import RESERVE
@@ -93,6 +95,7 @@ class Previews:
         )  # as `Cache.hold` has it
         why_not = why_not_carried(self._context, settings)
         ms = self._speed_model.costs.reading_ms(n_tokens, 0, settings.n_batch) if n_tokens else 0.0
+        n_cells = self._cache.totals()[0]
         return ContextPreview(
             settings=settings,
             refused=refused,
@@ -106,8 +109,21 @@ class Previews:
             seconds=None if ms is None else ms / 1e3,
             carries_state=not why_not,
             why_not_carried=why_not,
-            n_cells=self._cache.totals()[0],
+            n_cells=n_cells,
+            convert_seconds=None if why_not else self._convert_seconds(header, n_cells, settings),
         )
+
+    def _convert_seconds(self, header: GgufHeader, n_cells: int, settings: ContextSettings) -> float | None:
+        """To convert K and V of so many cells for a context with these settings: a few numbers are converted to see,
+        and the state is saved and restored. None: nothing has to be converted.
+        """
+        now, layers = self._context.settings, read_hyper(header).layers
+        if not stored_otherwise(now, settings):
+            return None
+        ms = self._speed_model.costs.state_ms(self._context.states.size())
+        ms += trial_ms(n_cells * sum(layer.k_width for layer in layers), now.type_k, settings.type_k)
+        ms += trial_ms(n_cells * sum(layer.v_width for layer in layers), now.type_v, settings.type_v)
+        return ms / 1e3
 
     def measure(self, asked: MeasureContext) -> ContextUse:
         """How full a conversation's context is, up to its last message's end. Raises PromptError, TemplateError."""
@@ -375,10 +391,8 @@ def why_not_carried(context: Context, settings: ContextSettings) -> str:
     possible = context.capabilities["swap"]
     if not possible.allowed:
         return possible.why
-    if (now.type_k, now.type_v) != (settings.type_k, settings.type_v):
-        return tr("K and V are stored as bytes of their types: with other types they must be computed again.")
-    if now.flash_attn != settings.flash_attn:
-        return tr("Without flash attention V is stored transposed: it must be computed again.")
+    if stored_otherwise(now, settings):
+        return why_not_converted(context, settings)
     if settings.exact and (not now.exact or now.graph_tokens != settings.graph_tokens):
         return tr("Exact answers need K and V of graphs of {n} tokens: they must be computed again.").format(
             n=settings.graph_tokens

@@ -1,0 +1,167 @@
+"""A saved state with K and V of other types: what a context with other settings takes, and no token is read again.
+
+Owns how it is rewritten. Each row is decoded, rotated back where the old context rotates, rotated where the new one
+does, and encoded as the engine does it. The table of cells and recurrent states stay as they are.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.ggml_quantizers import encode
+from kvdesk.backends.local.llama.params import ggml_type, planned
+from kvdesk.backends.local.llama.state import room
+from kvdesk.backends.local.llama.traits import FLOAT_TYPES, Traits
+from kvdesk.cache.blob import Blob, Section, parse_seq_state, parse_state
+from kvdesk.errors import ContextError
+from kvdesk.library.ggml_rows import Bytes, decode, rotate, rows
+from kvdesk.library.ggml_types import TYPES
+from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.translation import tr
+
+_HEAD: Final = 12  # bytes before each tensor (llama-kv-cache.cpp:2202): type and row size; or type, element size, rows
+_PIECE: Final = 1 << 17  # bytes that are converted together: they stay in the cache of the processor
+_TRIAL: Final = (64, 1024)  # rows, numbers of each
+
+
+class _Conversion(NamedTuple):
+    """One tensor: what it becomes. `first`: of its stream, so the layout of V is said before it. Rotations: numbers
+    that are rotated together, before and after.
+    """
+
+    section: Section
+    n_cells: int
+    first: bool
+    type: int
+    width: int
+    transposed: bool
+    rotations: tuple[int, int]
+
+    @property
+    def row_bytes(self) -> int:
+        return TYPES[self.type].row_bytes(self.width)
+
+    @property
+    def same(self) -> bool:
+        """Whether its bytes stay as they are."""
+        s = self.section
+        return s.ggml_type == self.type and bool(s.n_rows) == self.transposed and self.rotations[0] == self.rotations[1]
+
+
+def stored_otherwise(now: ContextSettings, wanted: ContextSettings) -> bool:
+    """Whether K and V of a context with the other settings lie there in other bytes."""
+    return (now.type_k, now.type_v, now.flash_attn) != (wanted.type_k, wanted.type_v, wanted.flash_attn)
+
+
+def loses_nothing_more(now: ContextSettings, wanted: ContextSettings) -> bool:
+    """Whether converted K and V are as good as read again with the wanted types: nothing was quantized before."""
+    return all(a == b or a in FLOAT_TYPES for a, b in ((now.type_k, wanted.type_k), (now.type_v, wanted.type_v)))
+
+
+def why_not_converted(context: Context, settings: ContextSettings) -> str:
+    """Why the whole cache of `context` cannot be converted for one with other settings; "" where it can."""
+    mirror = context.memory.mirror
+    g = mirror.geometry
+    if settings.exact:
+        return tr("Exact answers need K and V that were computed with these types: they must be computed again.")
+    if g.facts.mla or g.facts.kind in ("msa", "dsa", "unknown"):
+        return tr("K and V of this kind of memory are not converted: they must be computed again.")
+    try:
+        wanted = planned(context.model, settings)
+    except ContextError as error:
+        return str(error)
+    too_small = wanted.n_seq_max < g.n_seq_max or wanted.n_states < g.n_states
+    for cache, size in zip(mirror.caches, wanted.cache_sizes, strict=True):
+        too_small |= any(cells.high_water > size for cells in cache.streams)
+    if too_small or wanted.n_stream != g.n_stream:
+        return tr("K and V are converted with the whole cache, which does not fit into this context.")
+    return ""
+
+
+def requantize(blob: Blob, source: Traits, target: Traits, *, whole: bool = True) -> memoryview:
+    """The state, which a context with the traits `source` wrote, for one with `target`. `whole`: of all sequences, by
+    llama_state_get_data, else of one. Both have the same model and as many streams. Read-only.
+
+    Raises BlobError for what is no such state, EngineError where there is no memory for the new one.
+    """
+    state = (parse_state if whole else parse_seq_state)(blob, source.geometry)
+    conversions = [
+        _conversion(section, stored.n_cells, section is stored.sections[0], (source, target), i)
+        for i, streams in enumerate(state.caches)
+        for stored in streams
+        for section in stored.sections
+    ]
+    view, done, at = memoryview(blob).cast("B"), 0, 0
+    grown = sum(c.n_cells * c.row_bytes - c.section.n_bytes for c in conversions)
+    result = room(len(view) + grown)
+    out = np.frombuffer(result, np.uint8)
+    for c in conversions:
+        start = c.section.offset - _HEAD
+        result[at : at + start - done] = view[done:start]
+        at += start - done
+        if c.first:  # v_trans, before the number of layers
+            struct.pack_into("<I", result, at - 8, target.geometry.v_trans)
+        if c.transposed:
+            struct.pack_into("<iII", result, at, c.type, TYPES[c.type].size, c.width)
+        else:
+            struct.pack_into("<iQ", result, at, c.type, c.row_bytes)
+        at += _HEAD
+        n_bytes = c.n_cells * c.row_bytes
+        _convert(view, c, out[at : at + n_bytes])
+        at, done = at + n_bytes, c.section.offset + c.section.n_bytes
+    result[at:] = view[done:]
+    return result
+
+
+def trial_ms(n: int, source: CacheType, target: CacheType) -> float:
+    """How long the conversion of so many numbers takes on this machine: some are converted. 0.0 for equal types."""
+    if source is target:
+        return 0.0
+    data = encode(np.random.default_rng(0).normal(size=_TRIAL).astype(np.float32), ggml_type(source))
+    turned = 64 * ((source in FLOAT_TYPES) != (target in FLOAT_TYPES))
+    took = []
+    for _ in range(2):  # the first one finds the quantizer
+        start = time.perf_counter()
+        encode(rotate(decode(data, ggml_type(source)), turned), ggml_type(target))
+        took.append(time.perf_counter() - start)
+    return min(took) * 1e3 * n / (_TRIAL[0] * _TRIAL[1])
+
+
+def _conversion(section: Section, n_cells: int, first: bool, sides: tuple[Traits, Traits], cache: int) -> _Conversion:
+    source, target = sides
+    is_k = section.kind == "k"
+    kind = TYPES[section.ggml_type]
+    before, after = ((t.rotated_k if is_k else t.rotated_v)[cache] for t in (source, target))
+    return _Conversion(
+        section,
+        n_cells,
+        first,
+        ggml_type(target.settings.type_k if is_k else target.settings.type_v),
+        section.row_bytes // kind.size * kind.block,
+        transposed=not is_k and target.geometry.v_trans,
+        rotations=(before, after),
+    )
+
+
+def _convert(blob: memoryview, c: _Conversion, out: Bytes) -> None:
+    """Write what the tensor becomes."""
+    section, first = c.section, 0
+    if c.same:
+        out[:] = np.frombuffer(blob, np.uint8, section.n_bytes, section.offset)
+        return
+    for table in rows(blob, section, c.n_cells, _PIECE):
+        if c.rotations[0] != c.rotations[1]:
+            table = rotate(rotate(table, c.rotations[0]), c.rotations[1])
+        encoded = encode(table, c.type)
+        end = first + len(encoded)
+        if c.transposed:
+            columns = out.reshape(c.width, c.n_cells, -1)
+            columns[:, first:end] = encoded.reshape(len(encoded), c.width, -1).transpose(1, 0, 2)
+        else:
+            out.reshape(c.n_cells, -1)[first:end] = encoded
+        first = end
