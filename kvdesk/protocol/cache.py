@@ -10,6 +10,7 @@ from kvdesk.cache.compare import LogitsComparison
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.snapshot import CacheSnapshot, VerificationState
 from kvdesk.chat import ConversationId, MessageId
+from kvdesk.protocol.attention import AttentionCommand, AttentionEvent
 from kvdesk.protocol.chat import Client
 from kvdesk.protocol.operations import BatchRefused, Capability, CompactionPreview, Effect, Operate, PreviewCompaction
 from kvdesk.settings import CachePolicy, ContextSettings
@@ -417,6 +418,7 @@ CacheCommand = (
     | TakeRecording
     | Operate
     | PreviewCompaction
+    | AttentionCommand
 )
 CacheEvent = (
     ContextPreview
@@ -435,4 +437,5 @@ CacheEvent = (
     | LoadSample
     | CompactionPreview
     | BatchRefused
+    | AttentionEvent
 )

@@ -20,12 +20,13 @@ class Feature(StrEnum):
     CACHE_VIEW = "cache view"  # cells, operations and measured decodes as they happen
     CACHE_OPERATIONS = "cache operations"  # by hand
     AUDIT = "audit"  # comparing what is shown with the engine's own state
+    ATTENTION = "attention"  # what tokens of its cache look at
     BLOCK_MAP = "block map"  # the hashed blocks of its prefix cache, as its events tell
     REBUILD = "rebuild"  # another context for the same model
     TOOLS = "tools"  # answers of a chat can call tools
 
 
-OF_ENGINE: Final = frozenset(Feature) - {Feature.BLOCK_MAP}
+OF_ENGINE: Final = frozenset(Feature) - {Feature.BLOCK_MAP, Feature.ATTENTION}
 """What kvdesk's own engine has: cells, where servers on graphics cards have blocks."""
 
 MISSING: Final[Mapping[Feature, str]] = {
@@ -37,6 +38,7 @@ MISSING: Final[Mapping[Feature, str]] = {
     Feature.CACHE_VIEW: marked("This engine does not show its cells."),
     Feature.CACHE_OPERATIONS: marked("The cache of this engine cannot be changed by hand."),
     Feature.AUDIT: marked("The cache of this engine cannot be audited."),
+    Feature.ATTENTION: marked("This engine does not show what tokens look at."),
     Feature.BLOCK_MAP: marked("This engine does not tell of blocks."),
     Feature.REBUILD: marked("This engine makes its context by itself."),
     Feature.TOOLS: marked("Chats with this engine call no tools."),

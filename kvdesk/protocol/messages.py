@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from kvdesk.protocol.attention import Attend, PreviewAttention
 from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.cache import (
     AuditCache,
@@ -56,6 +57,8 @@ def feature_of(command: Command) -> Feature:
             return Feature.CACHE_OPERATIONS
         case AuditCache() | SaveReport():
             return Feature.AUDIT
+        case PreviewAttention() | Attend():
+            return Feature.ATTENTION
         case RebuildContext() | PreviewContext():
             return Feature.REBUILD
         case _:
@@ -64,8 +67,9 @@ def feature_of(command: Command) -> Feature:
 
 def is_wish(command: Command) -> bool:
     """Whether nobody waits for an answer: a back end without its feature may pass over it in silence."""
-    questions = PreviewTurn | MeasureContext | PreviewPrompt | PriceTools | PreviewContext | PreviewCompaction
-    return isinstance(command, questions | UsePolicy | Watch | DropMessages)
+    questions = PreviewTurn | MeasureContext | PreviewPrompt | PriceTools
+    previews = PreviewContext | PreviewCompaction | PreviewAttention
+    return isinstance(command, questions | previews | UsePolicy | Watch | DropMessages)
 
 
 @dataclass(frozen=True, slots=True)

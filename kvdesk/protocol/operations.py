@@ -301,6 +301,7 @@ OperationName = Literal[
     "quantized V",
     "flash attention off",
     "streams",
+    "attention",
 ]
 
 

@@ -192,7 +192,7 @@ def _row(items: tuple[_Form, ...]) -> _Form:
 
 class _Array(msgspec.Struct, forbid_unknown_fields=True):
     dtype: str
-    shape: Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(max_length=2)]
+    shape: Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(max_length=3)]
     data: _Data
 
 

@@ -32,6 +32,7 @@ from kvdesk.backends.local.scheduler.scheduler import Scheduler
 from kvdesk.backends.local.session import EnginePolicy, Session, open_session
 from kvdesk.chat import MessageId
 from kvdesk.errors import KvdeskError, UserError, unexpected
+from kvdesk.protocol.attention import Attend, PreviewAttention
 from kvdesk.protocol.cache import (
     AuditCache,
     ContextPreview,
@@ -60,7 +61,7 @@ from kvdesk.protocol.chat import (
     ModelLoading,
     PreviewTurn,
 )
-from kvdesk.protocol.features import OF_ENGINE
+from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.model import Endpoint, LocalFile
 from kvdesk.protocol.operations import Operate, PreviewCompaction, Undo
@@ -86,6 +87,8 @@ Question = (
     | Detokenize
     | VerifyConversation
     | TakeRecording
+    | PreviewAttention
+    | Attend
 )
 
 
@@ -243,6 +246,8 @@ class Engine:
                 self._scheduler.jobs.add(Job(command, reason, runtime.cache_manager, readings))
             case TakeRecording():
                 self._emit(RecordingTaken(self._require().runtime.recording()))
+            case PreviewAttention() | Attend():
+                raise UserError(tr(MISSING[Feature.ATTENTION]))
 
     def _load(self, command: LoadModel) -> None:
         """The old model stays until the new one is ready: a file that cannot be used costs nothing."""

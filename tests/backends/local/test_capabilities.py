@@ -52,7 +52,7 @@ def answer(t: Traits, operation: OperationName) -> str:
 
 def test_every_row_has_a_sentence() -> None:
     rows = capabilities(traits()).values()
-    assert len({row.operation for row in rows}) == len(rows) == 13
+    assert len({row.operation for row in rows}) == len(rows) == 14
     for row in rows:
         assert row.answer in ("yes", "no", "with loss")
         assert row.why.endswith(".")

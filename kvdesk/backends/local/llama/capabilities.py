@@ -15,7 +15,7 @@ from kvdesk.translation import marked, tr
 
 _ROUNDING = marked("without flash attention sums depend on where cells lie, so a later text may differ by rounding.")
 
-_NEVER_UNKNOWN = frozenset({"seq_add", "seq_add with quantized K", "swap", "compaction"})
+_NEVER_UNKNOWN = frozenset({"seq_add", "seq_add with quantized K", "swap", "compaction", "attention"})
 """What is not done to a memory whose rules kvdesk does not know, since a mistake would abort the process."""
 
 Capabilities = Mapping[OperationName, Capability]
@@ -45,6 +45,7 @@ def _all(t: Traits) -> Iterator[Capability]:
     yield Capability("quantized V", *_quantized_v(t))
     yield Capability("flash attention off", *_flash_off(t))
     yield Capability("streams", *_streams(t))
+    yield Capability("attention", *_attention(t))
 
 
 def _partial_rm(t: Traits) -> tuple[Answer, str]:
@@ -209,3 +210,20 @@ def _streams(t: Traits) -> tuple[Answer, str]:
     if t.geometry.facts.kind == "dsv4":
         return "yes", tr("It changes nothing: llama.cpp gives each conversation cells of its own in this memory.")
     return "yes", tr("Each conversation gets n_ctx / n_seq_max cells of its own; none can be shared.")
+
+
+def _attention(t: Traits) -> tuple[Answer, str]:
+    """What a second context can be given, in which attention is computed once more."""
+    if t.geometry.facts.reason:
+        return "no", tr("kvdesk does not know how this memory is saved, so it cannot be copied to a second context.")
+    if not t.geometry.has_attention:
+        return "no", tr("There is no attention: the memory is recurrent.")
+    if t.geometry.has_recurrent:
+        return "with loss", tr(
+            "A recurrent state cannot go back to an earlier token: the text is read again in a second context."
+        )
+    if t.geometry.has_window:
+        return "with loss", tr(
+            "K and V are copied to a second context; what has left the sliding window is read again there."
+        )
+    return "yes", tr("K and V are copied to a second context, which computes it; the cache stays as it is.")

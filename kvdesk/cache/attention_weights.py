@@ -1,0 +1,124 @@
+"""What tokens look at: the attention weights of each layer and head over cells, and what is read off them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.values import dataclass
+
+Weights = NDArray[np.float32]
+"""Of one head, or of several combined: shape (rows, columns)."""
+How = Literal["mean", "max"]
+
+SINK: Final = 0.3
+"""A column is a sink of a head that gives it more than this share of its weight on average: the threshold of Gu et al.,
+"When Attention Sink Emerges in Language Models" (arXiv 2410.10781, section 3.2).
+"""
+SINK_HEADS: Final = 0.1
+"""Share of the chosen heads of which a column must be a sink to be marked as one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionColumns:
+    """The cells that tokens could look at, in the order of their positions; arrays have one entry for each.
+
+    pos       int32, position
+    token     int32, the id of the token, -1 where unknown
+    cells     for each attention cache, in the order of `CacheSnapshot.maps`: int32, the cell of the live cache that the
+              column is, -1 where that cache has it no more (a window)
+    stream    the stream of all cells
+    seq_bits  uint64, shape (columns, words): the sequences that hold the cell, as in `StreamMap`
+    """
+
+    pos: NDArray[np.int32]
+    token: NDArray[np.int32]
+    cells: tuple[NDArray[np.int32], ...]
+    stream: int
+    seq_bits: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerAttention:
+    """One layer with attention.
+
+    layer      its number in the model
+    cache      which of `AttentionColumns.cells` its K lies in
+    weights    float32, shape (heads, rows, columns)
+    elsewhere  float32, shape (heads, rows): what goes to no column: a sink that the model has learned, or cells before
+               the first column. It and the weights are together the number of tokens of a row, 1 as a rule
+    """
+
+    layer: int
+    cache: int
+    weights: NDArray[np.float32]
+    elsewhere: NDArray[np.float32]
+
+    @property
+    def n_heads(self) -> int:
+        return len(self.weights)
+
+
+def combined(
+    layers: Iterable[LayerAttention],
+    how: How = "mean",
+    *,
+    only: Collection[int] = (),
+    heads: Collection[int] = (),
+) -> Weights:
+    """The mean or the maximum over layers and heads, shape (rows, columns). `only`: these layers, by their numbers;
+    `heads`: these heads of each; () for all of them. Raises ValueError where no layer has such a head.
+    """
+    chosen = list(_chosen(layers, only, heads))
+    if not chosen:
+        raise ValueError("no such layer or head")
+    if how == "max":
+        return np.maximum.reduce([part.max(axis=0) for part in chosen])
+    total = np.add.reduce([part.sum(axis=0, dtype=np.float64) for part in chosen])
+    return (total / sum(map(len, chosen))).astype(np.float32)
+
+
+def received(weights: Weights) -> NDArray[np.float32]:
+    """What each column gets from all rows together: the heavy hitters of a text get most. Shape (columns,)."""
+    return weights.sum(axis=0, dtype=np.float64).astype(np.float32)
+
+
+def sinks(
+    layers: Iterable[LayerAttention],
+    n_tokens: int,
+    *,
+    only: Collection[int] = (),
+    heads: Collection[int] = (),
+) -> NDArray[np.bool_]:
+    """Columns that many heads look at whatever the text says (`SINK`, `SINK_HEADS`), shape (columns,). `n_tokens`: that
+    all rows stand for; `only` and `heads` as in `combined`.
+    """
+    chosen = list(_chosen(layers, only, heads))
+    if not chosen:
+        raise ValueError("no such layer or head")
+    n_heads = sum(map(len, chosen))
+    n_sinks = np.add.reduce([(part.sum(axis=1) / n_tokens > SINK).sum(axis=0) for part in chosen])
+    return np.asarray(n_sinks >= max(1.0, SINK_HEADS * n_heads), np.bool_)
+
+
+def top(shares: NDArray[np.float32], n: int) -> list[int]:
+    """The `n` columns with the most weight, the most first, of equal ones the earlier; those that get nothing are left
+    out. `shares` has the shape (columns,).
+    """
+    order = np.argsort(-shares, kind="stable")[:n]
+    return [int(i) for i in order if shares[i] > 0]
+
+
+def _chosen(
+    layers: Iterable[LayerAttention], only: Collection[int], heads: Collection[int]
+) -> Iterable[NDArray[np.float32]]:
+    for layer in layers:
+        if only and layer.layer not in only:
+            continue
+        wanted = [head for head in sorted(heads) if 0 <= head < layer.n_heads] if heads else slice(None)
+        part = layer.weights[wanted]
+        if len(part):
+            yield part
