@@ -76,14 +76,14 @@ def combined(
     if not chosen:
         raise ValueError("no such layer or head")
     if how == "max":
-        return np.maximum.reduce([part.max(axis=0) for part in chosen])
+        return np.asarray(np.maximum.reduce([part.max(axis=0) for part in chosen]), np.float32)
     total = np.add.reduce([part.sum(axis=0, dtype=np.float64) for part in chosen])
-    return (total / sum(map(len, chosen))).astype(np.float32)
+    return np.asarray(total / sum(map(len, chosen)), np.float32)
 
 
 def received(weights: Weights) -> NDArray[np.float32]:
     """What each column gets from all rows together: the heavy hitters of a text get most. Shape (columns,)."""
-    return weights.sum(axis=0, dtype=np.float64).astype(np.float32)
+    return np.asarray(weights.sum(axis=0, dtype=np.float64), np.float32)
 
 
 def sinks(

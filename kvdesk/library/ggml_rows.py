@@ -57,10 +57,15 @@ _BLOCKS: Final[dict[int, Callable[[Bytes], Floats]]] = {
 }
 
 
+def can_decode(ggml_type: int) -> bool:
+    """Whether `decode` knows the type."""
+    return ggml_type in _PLAIN or ggml_type in _BLOCKS
+
+
 def is_known(section: Section) -> bool:
     """Whether the numbers of the section can be read."""
     kind = TYPES.get(section.ggml_type)
-    if kind is None or section.ggml_type not in _PLAIN | _BLOCKS or not section.row_bytes:
+    if kind is None or not can_decode(section.ggml_type) or not section.row_bytes:
         return False
     return section.row_bytes % kind.size == 0 and not (section.n_rows and kind.block > 1)
 
@@ -84,8 +89,8 @@ def rows(blob: memoryview, section: Section, n_cells: int, n_bytes: int = 0) -> 
 
 
 def decode(table: Bytes, ggml_type: int) -> Floats:
-    """Rows of floats, shape (n_rows, width), from rows of bytes, shape (n_rows, row_bytes), of a type that a cache may
-    have (`settings.CacheType`).
+    """Rows of floats, shape (n_rows, width), from rows of bytes, shape (n_rows, row_bytes), of a type it knows
+    (`can_decode`).
     """
     n_rows = len(table)
     flat = np.ascontiguousarray(table).reshape(-1)

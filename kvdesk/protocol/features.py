@@ -26,7 +26,7 @@ class Feature(StrEnum):
     TOOLS = "tools"  # answers of a chat can call tools
 
 
-OF_ENGINE: Final = frozenset(Feature) - {Feature.BLOCK_MAP, Feature.ATTENTION}
+OF_ENGINE: Final = frozenset(Feature) - {Feature.BLOCK_MAP}
 """What kvdesk's own engine has: cells, where servers on graphics cards have blocks."""
 
 MISSING: Final[Mapping[Feature, str]] = {

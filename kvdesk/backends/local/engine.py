@@ -14,6 +14,8 @@ import traceback
 from functools import partial
 
 from kvdesk.backends.base import CLOSED
+from kvdesk.backends.local.attention.job import attend
+from kvdesk.backends.local.attention.price import price
 from kvdesk.backends.local.cache_manager.hand_cells import CacheCopy
 from kvdesk.backends.local.cache_manager.message_cells import drop_messages
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
@@ -61,7 +63,7 @@ from kvdesk.protocol.chat import (
     ModelLoading,
     PreviewTurn,
 )
-from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
+from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.model import Endpoint, LocalFile
 from kvdesk.protocol.operations import Operate, PreviewCompaction, Undo
@@ -246,8 +248,17 @@ class Engine:
                 self._scheduler.jobs.add(Job(command, reason, runtime.cache_manager, readings))
             case TakeRecording():
                 self._emit(RecordingTaken(self._require().runtime.recording()))
-            case PreviewAttention() | Attend():
-                raise UserError(tr(MISSING[Feature.ATTENTION]))
+            case PreviewAttention():
+                runtime = self._require().runtime
+                header = self._require().loaded.header
+                self._emit(price(runtime.context, runtime.cache_manager, header, command))
+            case Attend():
+                runtime = self._require().runtime
+                header = self._require().loaded.header
+                readings = attend(runtime.context, runtime.cache_manager, header, command, self._emit)
+                self._scheduler.jobs.add(
+                    Job(command, tr("to see what tokens look at"), runtime.cache_manager, readings)
+                )
 
     def _load(self, command: LoadModel) -> None:
         """The old model stays until the new one is ready: a file that cannot be used costs nothing."""

@@ -218,6 +218,8 @@ def _attention(t: Traits) -> tuple[Answer, str]:
         return "no", tr("kvdesk does not know how this memory is saved, so it cannot be copied to a second context.")
     if not t.geometry.has_attention:
         return "no", tr("There is no attention: the memory is recurrent.")
+    if t.geometry.facts.kind == "msa":  # models/minimax-m3.cpp:388 picks the K of chosen blocks out of the cache
+        return "no", tr("An indexer picks K out of the cache before attention: which cells those were is not told.")
     if t.geometry.has_recurrent:
         return "with loss", tr(
             "A recurrent state cannot go back to an earlier token: the text is read again in a second context."

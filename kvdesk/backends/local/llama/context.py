@@ -6,6 +6,8 @@ conversations, prompts or Qt.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,6 +48,7 @@ class Context:
     inspect   1 (True): the engine prints a line for every slot search and every decode is compared with it; 0: the
               mirror runs unproven; MAPS: the engine prints every cell too, and each one is compared
     stop      what stops a decode from another thread
+    cb_eval   as in `params.create`
 
     block: tokens that are read together for exact answers, from positions that are multiples of it, each block in one
     graph and from one sequence, as a fresh start reads them; 1 where a token gets the same bits in any batch.
@@ -62,9 +65,10 @@ class Context:
         *,
         inspect: int = 1,
         stop: StopFlag | None = None,
+        cb_eval: Any = None,
     ) -> None:
         geometry = planned(model, settings)
-        ctx, said = create(model, settings, int(inspect))
+        ctx, said = create(model, settings, int(inspect), cb_eval)
         self._ctx = ctx
         self.inspect = int(inspect)
         self.buffers = buffer_bytes(said)

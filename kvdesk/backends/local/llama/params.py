@@ -76,8 +76,9 @@ def buffer_bytes(said: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def create(model: Model, settings: ContextSettings, level: int) -> tuple[Any, list[str]]:
-    """(`llama_context *`, the log messages of its making). `level` is LLAMA_KV_CACHE_DEBUG.
+def create(model: Model, settings: ContextSettings, level: int, cb_eval: Any = None) -> tuple[Any, list[str]]:
+    """(`llama_context *`, the log messages of its making). `level` is LLAMA_KV_CACHE_DEBUG. `cb_eval`: a callback that
+    sees each node of its graphs (ggml_backend_sched_eval_callback), which must outlive the context; None: without.
 
     Raises ContextError with what llama.cpp said.
     """
@@ -85,7 +86,10 @@ def create(model: Model, settings: ContextSettings, level: int) -> tuple[Any, li
     log.forget()
     os.environ["LLAMA_KV_CACHE_DEBUG"] = str(level)  # read in the constructor of every cache
     log.capture_start(everything=True)
-    ctx = lib.llama_init_from_model(model.handle, _params(model, settings))
+    params = _params(model, settings)
+    if cb_eval is not None:
+        params.cb_eval = cb_eval
+    ctx = lib.llama_init_from_model(model.handle, params)
     said = [line.decode("utf-8", "replace") for line in log.capture_stop()]
     if not ctx:
         raise ContextError(

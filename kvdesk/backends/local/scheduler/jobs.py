@@ -1,4 +1,5 @@
-"""Jobs: requests without an answer. Verify a conversation, refill a cache, read ahead: each says what it reads next.
+"""Jobs: requests without an answer. Verify a conversation, refill a cache, read ahead: each says what it reads next;
+another works beside the cache (`kvdesk.backends.local.attention`), and reads nothing here.
 
 A job is a generator of `Reading`: the running requests' batches have a part of it (`running`), and the job goes on
 after each with what has changed in between. It holds no conversation. Runs on the engine's thread.
@@ -22,6 +23,7 @@ from kvdesk.cache.compare import compare_logits, ghost_share
 from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
 from kvdesk.policies.prompt_piece import end_of_piece
+from kvdesk.protocol.attention import Attend
 from kvdesk.protocol.cache import RebuildContext, Refilled, Verified, VerifyConversation
 from kvdesk.protocol.chat import Generate, Working
 from kvdesk.protocol.messages import Command
@@ -57,14 +59,14 @@ Readings = Generator[Reading | None, Logits | None, None]
 class Job(NamedTuple):
     """Work for `command`. `reason`: of its operations on the cache."""
 
-    command: VerifyConversation | RebuildContext | Generate
+    command: VerifyConversation | RebuildContext | Generate | Attend
     reason: str
     cache_manager: Cache
     readings: Readings
 
     def purpose(self) -> AbstractContextManager[None]:
         """What is called meanwhile is recorded as this job's."""
-        conversation = None if isinstance(self.command, RebuildContext) else self.command.conversation
+        conversation = None if isinstance(self.command, RebuildContext | Attend) else self.command.conversation
         return self.cache_manager.purpose(conversation, self.reason)
 
 

@@ -1,0 +1,1 @@
+"""What tokens of the cache look at, computed in a second context."""

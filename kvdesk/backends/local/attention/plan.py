@@ -1,0 +1,225 @@
+"""Which cells of a live sequence a second context gets, and which tokens it decodes once more. Pure: maps in, plan out.
+
+A token sees the cells before it. Those are copied as they are; where the state of a sequence does not have all of them
+(a window that has moved on, a recurrent part) the text in front is read again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.attention_weights import AttentionColumns
+from kvdesk.cache.cells import masked_swa
+from kvdesk.cache.excerpt import Choice
+from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.metrics import holders
+from kvdesk.cache.snapshot import CacheMap, CacheSnapshot
+from kvdesk.errors import UserError
+from kvdesk.protocol.attention import Queries
+from kvdesk.translation import tr
+from kvdesk.values import dataclass
+
+_Index = NDArray[np.int64]
+
+
+class Run(NamedTuple):
+    """Tokens at successive positions, the first at `p0`."""
+
+    p0: int
+    tokens: list[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedCells:
+    """The sequence's cells in one cache that its saved state has, in the order of their indices."""
+
+    cache: CacheMap
+    index: _Index
+    pos: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionPlan:
+    """What is done for `queries`.
+
+    runs     the tokens asked for
+    columns  the cells that they may look at
+    copied   the cells of each cache that the saved state of the sequence has; (): the text is read again instead
+    before   that text in front of the first run, from position `start` on
+    """
+
+    queries: Queries
+    runs: tuple[Run, ...]
+    columns: AttentionColumns
+    copied: tuple[SavedCells, ...]
+    before: list[int]
+    start: int
+
+    @property
+    def n_queries(self) -> int:
+        return sum(len(run.tokens) for run in self.runs)
+
+    @property
+    def n_rows(self) -> int:
+        return self.n_queries if self.queries.each else 1
+
+    @property
+    def pos(self) -> NDArray[np.int32]:
+        """Of the tokens asked for."""
+        return np.concatenate([np.arange(run.p0, run.p0 + len(run.tokens), dtype=np.int32) for run in self.runs])
+
+    @property
+    def n_cells(self) -> int:
+        """That the second context needs."""
+        if not self.copied:
+            return len(self.before) + self.n_queries
+        last = self.runs[-1]
+        return max(int((cells.pos < last.p0).sum()) for cells in self.copied) + len(last.tokens)
+
+    def choices(self, run: Run, *, jumps: bool) -> list[Choice]:
+        """What is copied of each cache before the run. `jumps`: llama.cpp lets a token come behind a gap (M-RoPE); it
+        refuses others (llama-batch.cpp:331), so the last cell in front of a gap is said to be at the end of it. K is
+        rotated for where it was, and the mask is the same, so nothing else changes. Raises UserError where it does.
+        """
+        return [_choice(cells, run, jumps=jumps) for cells in self.copied]
+
+    def column_of(self, cache: int, cells: _Index) -> _Index:
+        """The columns that these cells of a live cache are, -1 for those in front of the first."""
+        known = self.columns.cells[cache]
+        order = np.argsort(known, kind="stable")
+        at = np.searchsorted(known[order], cells)
+        at = np.minimum(at, len(order) - 1)
+        found = order[at]
+        return np.where(known[found] == cells, found, -1)
+
+    def column_at(self, pos: NDArray[np.int32]) -> _Index:
+        """The columns at these positions, the first of several; -1 where there is none."""
+        known = self.columns.pos
+        at = np.minimum(np.searchsorted(known, pos), len(known) - 1)
+        return np.where(known[at] == pos, at, -1)
+
+
+def plan_attention(snapshot: CacheSnapshot, geometry: Geometry, queries: Queries) -> AttentionPlan:
+    """Plan it for the cache as it is now.
+
+    Raises UserError where there is no such token, or where a memory that has to read the text again does not have it.
+    """
+    every = [_of_sequence(cache, queries.seq_id, geometry) for cache in snapshot.maps]
+    base = every[0]
+    if not len(base.pos):
+        raise UserError(tr("Sequence {seq_id} holds no cell.").format(seq_id=queries.seq_id))
+    stream = base.cache.streams[_stream(queries.seq_id, geometry)]
+    order = np.argsort(base.pos, kind="stable")
+    pos, token = base.pos[order], stream.token[base.index[order]]
+    last = int(pos[-1])
+    p0 = last if queries.p0 < 0 else queries.p0
+    p1 = last + 1 if queries.p1 < 0 or queries.p0 < 0 else min(queries.p1, last + 1)
+    runs = _runs(pos, token, p0, p1)
+    saved = tuple(_saved(cells, last) for cells in every)
+    before: list[int] = []
+    if geometry.has_recurrent or not all(_holds_all(saved, base.pos, run) for run in runs):
+        before, saved = _all_before(pos, token, runs), ()
+    shown = order[(pos < p1) & (pos >= queries.first)]
+    columns = AttentionColumns(
+        pos=base.pos[shown],
+        token=stream.token[base.index[shown]],
+        cells=tuple(_cells_at(cells, base.pos[shown]) for cells in every),
+        stream=_stream(queries.seq_id, geometry),
+        seq_bits=stream.seq_bits[base.index[shown]],
+    )
+    if not len(shown):
+        raise UserError(tr("No cell is at position {first:,} or behind it.").format(first=queries.first))
+    return AttentionPlan(queries, runs, columns, saved, before, int(pos[0]))
+
+
+def _stream(seq_id: int, geometry: Geometry) -> int:
+    return seq_id if geometry.n_stream > 1 else 0
+
+
+def _of_sequence(cache: CacheMap, seq_id: int, geometry: Geometry) -> SavedCells:
+    if not 0 <= seq_id < geometry.n_seq_max:
+        raise UserError(
+            tr("Sequence {seq_id} does not exist: this context has sequences 0 to {last}.").format(
+                seq_id=seq_id, last=geometry.n_seq_max - 1
+            )
+        )
+    stream = cache.streams[_stream(seq_id, geometry)]
+    index = np.flatnonzero((stream.pos >= 0) & holders(stream, seq_id))
+    return SavedCells(cache, index, stream.pos[index])
+
+
+def _saved(cells: SavedCells, last: int) -> SavedCells:
+    """Without what llama_state_seq_get_data leaves out: cells that the window has left (llama-kv-cache.cpp:2084)."""
+    cache = cells.cache
+    kept = ~masked_swa(cache.n_swa, cache.swa_type if cache.n_swa else "none", cells.pos, last)
+    return SavedCells(cache, cells.index[kept], cells.pos[kept])
+
+
+def _runs(pos: NDArray[np.int32], token: NDArray[np.int32], p0: int, p1: int) -> tuple[Run, ...]:
+    asked = (pos >= p0) & (pos < p1)
+    pos, token = pos[asked], token[asked]
+    if not len(pos):
+        raise UserError(tr("The sequence holds no token at these positions."))
+    if (np.diff(pos) == 0).any():
+        raise UserError(tr("Two cells have the same position: which token is meant cannot be said."))
+    if (token < 0).any():
+        raise UserError(tr("Which token lies in one of these cells is not known, so it cannot be decoded again."))
+    starts = np.flatnonzero(np.diff(pos, prepend=pos[0] - 2) != 1)
+    parts = zip(np.split(pos, starts[1:]), np.split(token, starts[1:]), strict=True)
+    return tuple(Run(int(at[0]), ids.tolist()) for at, ids in parts)
+
+
+def _holds_all(saved: tuple[SavedCells, ...], pos: NDArray[np.int32], run: Run) -> bool:
+    """Whether each cache has what the first token of the run sees; those behind it see less of that."""
+    for cells in saved[1:]:
+        cache = cells.cache
+        seen = pos[(pos < run.p0)]
+        seen = seen[~masked_swa(cache.n_swa, cache.swa_type if cache.n_swa else "none", seen, run.p0)]
+        if not np.isin(seen, cells.pos).all():
+            return False
+    return True
+
+
+def _all_before(pos: NDArray[np.int32], token: NDArray[np.int32], runs: tuple[Run, ...]) -> list[int]:
+    """The tokens in front of the first run. Raises UserError where any is missing, up to the last run's end."""
+    end = runs[-1].p0 + len(runs[-1].tokens)
+    pos, token = pos[pos < end], token[pos < end]
+    if (np.diff(pos) != 1).any() or (token < 0).any():
+        raise UserError(
+            tr("The text in front would have to be read again, and a part of it was removed from the cache.")
+        )
+    return [int(t) for t in token[pos < runs[0].p0]]
+
+
+def _cells_at(cells: SavedCells, pos: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The cells of a cache at these positions, which ascend: of several at one position in the order of their indices;
+    -1 where it has none.
+    """
+    order = np.argsort(cells.pos, kind="stable")
+    known, index = cells.pos[order], cells.index[order]
+    rank = np.arange(len(pos)) - np.searchsorted(pos, pos)
+    at = np.searchsorted(known, pos) + rank
+    inside = at < len(known)
+    at = np.where(inside, at, 0)
+    if not len(known):
+        return np.full(len(pos), -1, np.int32)
+    return np.where(inside & (known[at] == pos), index[at], -1).astype(np.int32)
+
+
+def _choice(cells: SavedCells, run: Run, *, jumps: bool) -> Choice:
+    rank = np.flatnonzero(cells.pos < run.p0)
+    pos = cells.pos[rank]
+    if not len(pos) or jumps or pos.max() == run.p0 - 1:
+        return rank, pos
+    cache, at = cells.cache, int(pos.argmax())
+    ends = np.array([pos[at], run.p0 - 1], np.int32)
+    for asked in range(run.p0, run.p0 + len(run.tokens)):
+        hidden = masked_swa(cache.n_swa, cache.swa_type if cache.n_swa else "none", ends, asked)
+        if hidden[0] != hidden[1]:
+            raise UserError(tr("So much was removed in front of this token that its window cannot be copied."))
+    pos = pos.copy()
+    pos[at] = ends[1]
+    return rank, pos

@@ -1,0 +1,103 @@
+"""What computing attention takes, before it is done: tokens, memory, time. Changes nothing."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kvdesk.backends.local.attention.plan import AttentionPlan, plan_attention
+from kvdesk.backends.local.cache_manager.cache import Cache
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.second_context import second_settings
+from kvdesk.errors import UserError
+from kvdesk.library.estimate import check_fits
+from kvdesk.library.gguf_header import GgufHeader
+from kvdesk.library.hyper import read_hyper
+from kvdesk.policies.tuned import TILE
+from kvdesk.protocol.attention import MOST_BYTES, AttentionPreview, PreviewAttention, Queries
+from kvdesk.protocol.wire import MOST_ARRAY_BYTES
+from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
+
+_F32: Final = 4
+_LAYER_BYTES: Final = 32 << 20
+"""Of the weights of one layer and one decode: more tokens are cut into several."""
+_MOST_TOKENS: Final = 256
+MAKING_MS: Final = 20.0
+WATCHED: Final = 2.0
+
+
+class Reading(NamedTuple):
+    """How it is done: a context with `settings`, with `n_tokens` asked for in one decode. Bytes of memory meanwhile: of
+    the context as estimated, and of the answer.
+    """
+
+    settings: ContextSettings
+    n_tokens: int
+    context_bytes: int
+    answer_bytes: int
+
+
+def planned(context: Context, cache: Cache, header: GgufHeader, queries: Queries) -> tuple[AttentionPlan, Reading]:
+    """What is done, and how, as the cache is now. Raises UserError where there is nothing to look at, the answer would
+    be too large, or this memory has no attention; ContextError where the second context does not fit into memory.
+    """
+    possible = context.capabilities["attention"]
+    if not possible.allowed:
+        raise UserError(possible.why)
+    plan = plan_attention(cache.snapshot(), context.traits.geometry, queries)
+    return plan, _reading(context, header, plan)
+
+
+def _reading(context: Context, header: GgufHeader, plan: AttentionPlan) -> Reading:
+    heads = [layer.n_head for layer in read_hyper(header).layers]
+    row = _F32 * len(plan.columns.pos)
+    answer, layer = sum(heads) * plan.n_rows * row, max(heads) * plan.n_rows * row
+    if answer > MOST_BYTES or layer > MOST_ARRAY_BYTES:
+        raise UserError(
+            tr(
+                "The weights of so many tokens over {n:,} cells would take {mb:,.0f} MB: choose fewer tokens, fewer "
+                "cells, or their sum."
+            ).format(n=len(plan.columns.pos), mb=answer / 1e6)
+        )
+    fitting = max(1, min(_MOST_TOKENS, _LAYER_BYTES // (max(heads) * _F32 * max(plan.n_cells, 1))))
+    n_tokens = min(fitting, max(len(run.tokens) for run in plan.runs))
+    n_batch = max(n_tokens, TILE if plan.before else 1)
+    settings = second_settings(context.settings, plan.n_cells, n_batch, context.n_threads)
+    needed = check_fits(header, settings, loaded=True)
+    return Reading(settings, n_tokens, needed.context, answer)
+
+
+def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAttention) -> AttentionPreview:
+    """What `Attend` would take now, or why it cannot be done."""
+    queries = command.queries
+    try:
+        plan, how = planned(context, cache, header, queries)
+        state_bytes = context.states.seq_size(queries.seq_id) if plan.copied else 0
+    except UserError as error:
+        return AttentionPreview(queries, refused=str(error))
+    n_bytes = how.context_bytes + how.answer_bytes + 2 * state_bytes
+    n, n_read, ms = plan.n_queries, len(plan.before), _ms(cache, plan, how, state_bytes)
+    if n_read:
+        sentence = tr("%n tokens are read again in a second context, to watch {n:,} of them: {mb:,.0f} MB", n_read + n)
+    else:
+        sentence = tr("%n tokens are decoded once more in a second context: {mb:,.0f} MB", n)
+    sentence = sentence.format(n=n, mb=n_bytes / 1e6)
+    sentence += "." if ms is None else tr(", about {seconds:.1f} s.").format(seconds=ms / 1e3)
+    return AttentionPreview(queries, "", sentence, n, n_read, state_bytes, n_bytes, None if ms is None else ms / 1e3)
+
+
+def _ms(cache: Cache, plan: AttentionPlan, how: Reading, state_bytes: int) -> float | None:
+    """Expected; None while nothing was measured."""
+    costs, n_cells = cache.costs, plan.n_cells
+    total = len(plan.runs) * costs.state_ms(state_bytes) + len(plan.runs) * MAKING_MS
+    read = costs.reading_ms(len(plan.before), 0, how.settings.n_batch)
+    if read is None:
+        return None
+    total += read
+    for run in plan.runs:
+        for first in range(0, len(run.tokens), how.n_tokens):
+            ms = costs.batch_ms(min(how.n_tokens, len(run.tokens) - first), n_cells, n_cells)
+            if ms is None:
+                return None
+            total += WATCHED * ms
+    return total

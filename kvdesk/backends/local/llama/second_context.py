@@ -1,0 +1,86 @@
+"""A second context of the loaded model, for one sequence, in which attention is read (`AttentionReader`).
+
+Its K and V are of the types that the first one has, so that a state of that can be copied to it bit for bit. The first
+one is not touched. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.backends.local.llama.attention_reader import AttentionReader, HeadWeights
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.blob import Blob
+from kvdesk.cache.geometry import CTX_PAD, pad
+from kvdesk.errors import DecodeError, EngineError
+from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
+
+
+def second_settings(settings: ContextSettings, n_cells: int, n_batch: int, n_threads: int) -> ContextSettings:
+    """Of a context for one sequence of so many cells, beside one with `settings`."""
+    return settings.model_copy(
+        update={
+            "n_ctx": pad(max(n_cells, n_batch), CTX_PAD),
+            "n_seq_max": 1,
+            "n_batch": n_batch,
+            "n_ubatch": n_batch,
+            "n_threads": n_threads,
+            "exact": False,
+            "kv_unified": True,
+            "swa_full": True,
+        }
+    )
+
+
+class SecondContext:
+    """Empty at first. settings: as `second_settings` makes them.
+
+    Raises ContextError where it cannot be made; RefusedCall, DecodeError and EngineError from its methods.
+    """
+
+    def __init__(self, model: Model, settings: ContextSettings) -> None:
+        self._reader = AttentionReader()
+        self._context = Context(model, settings, cb_eval=self._reader.callback)
+        self.n_batch = self._context.n_batch
+
+    @property
+    def n_bytes(self) -> int:
+        """Of its buffers."""
+        return sum(self._context.buffers.values())
+
+    def positions(self) -> list[NDArray[np.int32]]:
+        """Of the cells of each attention cache up to its high-water mark, -1 where one is empty. Read-only."""
+        return [cache.streams[0].pos for cache in self._context.memory.snapshot().maps]
+
+    def load(self, blob: Blob) -> None:
+        """Hold this state and nothing else: an excerpt (`kvdesk.cache.excerpt`), whose cells go to the front."""
+        self._context.memory.clear(data=False)
+        if not self._context.states.seq_set(0, blob, audited=False):
+            raise EngineError(tr("llama.cpp did not take the copied state."))
+
+    def clear(self) -> None:
+        """Hold nothing."""
+        self._context.memory.clear(data=False)
+
+    def read(self, tokens: Sequence[int], pos: int) -> None:
+        """Decode tokens at `pos` and the positions behind it: n_batch at most."""
+        decoded = self._context.decode(Batch.of(0, pos, tokens, "none"), "check")
+        if decoded.rc != 0:
+            why = tr("llama.cpp could not compute the attention (code {rc}).").format(rc=decoded.rc)
+            raise DecodeError(decoded.rc, why)
+
+    def attend(self, tokens: Sequence[int], pos: int, *, summed: bool) -> dict[int, HeadWeights]:
+        """`read`, and the weights of its tokens by layer. `summed`: over the tokens."""
+        with self._reader.reading(summed=summed) as found:
+            self.read(tokens, pos)
+        return found
+
+    def close(self) -> None:
+        """Free it."""
+        self._context.close()

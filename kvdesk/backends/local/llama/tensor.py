@@ -1,0 +1,155 @@
+"""A `ggml_tensor` while a graph is computed: what it is made of, and its numbers.
+
+Owns the layout of the struct (ggml.h), which llama-cpp-python does not wrap: `check_layout` proves it on a tensor
+before anything of one is believed. All `file:line` references are llama.cpp 0c1e57098.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.backends.local.llama.binding import library
+from kvdesk.errors import EngineError
+from kvdesk.library.ggml_rows import can_decode, decode
+from kvdesk.library.ggml_types import TYPES
+from kvdesk.translation import tr
+
+_DIMS, _PARAMS, _SOURCES, _NAME = 4, 16, 10, 64  # GGML_MAX_DIMS, _OP_PARAMS / 4, _SRC, _NAME (ggml.h:221-233)
+_DEPTH: Final = 8
+"""Tensors that are looked through, one from another, for a name."""
+_KEEPS_ROWS: Final = ("CPY", "CONT", "VIEW", "RESHAPE", "PERMUTE")
+_LAYER: Final = re.compile(rb"-(\d+)(?: \(|$)")  # `llm_graph_context::cb` puts the layer behind the name
+
+
+class Tensor(ctypes.Structure):
+    """`struct ggml_tensor` (ggml.h:685)."""
+
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("buffer", ctypes.c_void_p),
+        ("ne", ctypes.c_int64 * _DIMS),
+        ("nb", ctypes.c_size_t * _DIMS),
+        ("op", ctypes.c_int),
+        ("op_params", ctypes.c_int32 * _PARAMS),
+        ("flags", ctypes.c_int32),
+        ("src", ctypes.c_void_p * _SOURCES),
+        ("view_src", ctypes.c_void_p),
+        ("view_offs", ctypes.c_size_t),
+        ("data", ctypes.c_void_p),
+        ("name", ctypes.c_char * _NAME),
+        ("extra", ctypes.c_void_p),
+        ("padding", ctypes.c_char * 8),
+    )
+
+
+def source(tensor: Any, i: int) -> Any | None:
+    """Input number `i` of the operation that makes the tensor; None: it has none."""
+    address = tensor.src[i]
+    return Tensor.from_address(address) if address else None
+
+
+def parameters(tensor: Any, n: int) -> list[float]:
+    """The first `n` parameters of the operation, as numbers of C's float."""
+    return [float(number) for number in np.frombuffer(tensor.op_params, "<f4", n)]
+
+
+def numbers(tensor: Any) -> NDArray[np.float32]:
+    """All numbers of the tensor, a copy; the shape is ggml's in numpy's order, the last dimension the inner one.
+
+    Raises EngineError where they are not in this computer's memory, or of a type that no cache has.
+    """
+    kind = TYPES.get(tensor.type)
+    ne, nb = [int(n) for n in tensor.ne], [int(n) for n in tensor.nb]
+    if kind is None or not can_decode(tensor.type) or nb[0] != kind.size or not tensor.data or not _in_memory(tensor):
+        raise EngineError(tr("The numbers of the tensor {name} cannot be read.").format(name=tensor.name.decode()))
+    row = kind.row_bytes(ne[0])
+    span = row + sum((n - 1) * step for n, step in zip(ne[1:], nb[1:], strict=True))
+    raw = np.ctypeslib.as_array((ctypes.c_uint8 * span).from_address(tensor.data))
+    table = np.lib.stride_tricks.as_strided(raw, (*ne[:0:-1], row), (*nb[:0:-1], 1), writeable=False)
+    return decode(np.array(table).reshape(-1, row), tensor.type).reshape(ne[::-1])  # a copy: the engine goes on
+
+
+def layer_of(tensor: Any) -> int:
+    """The layer in whose name the tensor, or what it is made of, was computed; -1: no name tells."""
+    for one in _ancestors(tensor):
+        if match := _LAYER.search(one.name):
+            return int(match[1])
+    return -1
+
+
+def is_view_of(tensor: Any, name: bytes) -> bool:
+    """Whether the rows of the tensor are those of one whose name begins so, in their order: if converted, not picked
+    out of it.
+    """
+    for _ in range(_DEPTH):
+        if tensor.name.startswith(name):
+            return True
+        address = tensor.view_src or (tensor.src[0] if operation(tensor.op) in _KEEPS_ROWS else None)
+        if not address:
+            return False
+        tensor = Tensor.from_address(address)
+    return False
+
+
+def check_layout(address: int) -> None:
+    """Compare what the struct says of a tensor with what ggml's functions do. Raises EngineError."""
+    functions, tensor = _functions(), Tensor.from_address(address)
+    name, n_bytes = int(functions.ggml_get_name(address)), int(functions.ggml_element_size(address))
+    same = name == address + Tensor.name.offset and int(np.prod(tensor.ne)) == functions.ggml_nelements(address)
+    kind = TYPES.get(tensor.type)
+    if not same or kind is None or kind.size != n_bytes:
+        raise EngineError(tr("This llama.cpp lays out its tensors otherwise: what they hold cannot be read."))
+
+
+@functools.cache
+def operation(number: int) -> str:
+    """The name of the operation that a tensor says it is made by, such as "FLASH_ATTN_EXT"."""
+    name: bytes = _functions().ggml_op_name(number)
+    return name.decode()
+
+
+def _ancestors(tensor: Any) -> Iterator[Any]:
+    """The tensor, what it is a view of, and what it is made of, the nearest first."""
+    level = [tensor]
+    for _ in range(_DEPTH):
+        yield from level
+        addresses = [a for one in level for a in (one.view_src, one.src[0], one.src[1]) if a]
+        level = [Tensor.from_address(address) for address in dict.fromkeys(addresses)]
+
+
+def _in_memory(tensor: Any) -> bool:
+    return tensor.buffer is None or bool(_functions().ggml_backend_buffer_is_host(tensor.buffer))
+
+
+class _Functions:
+    """ggml's own, each from the library that has it: llama-cpp-python wraps none of them."""
+
+    def __init__(self) -> None:
+        for name, result, argument in (
+            ("ggml_get_name", ctypes.c_void_p, ctypes.c_void_p),
+            ("ggml_nelements", ctypes.c_int64, ctypes.c_void_p),
+            ("ggml_element_size", ctypes.c_size_t, ctypes.c_void_p),
+            ("ggml_op_name", ctypes.c_char_p, ctypes.c_int),
+            ("ggml_backend_buffer_is_host", ctypes.c_bool, ctypes.c_void_p),
+        ):
+            found = [one for one in map(library, ("ggml-base", "ggml", "llama")) if hasattr(one, name)]
+            if not found:
+                raise EngineError(tr("This build of llama.cpp has no {name}.").format(name=name))
+            function = getattr(found[0], name)
+            function.restype, function.argtypes = result, [argument]
+            setattr(self, name, function)
+
+    def __getattr__(self, name: str) -> Any:  # for the type checker
+        raise AttributeError(name)
+
+
+@functools.cache
+def _functions() -> _Functions:
+    return _Functions()

@@ -1,0 +1,82 @@
+"""Some cells of a saved sequence as a state of their own, for a context with one sequence: another choice of rows.
+
+Owns the choosing of rows. K and V stay bit for bit what they were, whatever position a cell is said to have. Must never
+know the engine.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.blob import Blob, Section, StreamBlob, parse_seq_state
+from kvdesk.cache.geometry import Geometry
+
+_HEAD = 8  # magic, sequence
+_EXT_WORDS = 3  # 2D position of a cell (M-RoPE)
+_FIRST = 20  # bytes in front of the first tensor: v_trans, number of layers; its type and bytes of a row
+_U32 = struct.Struct("<I")
+
+Choice = tuple[NDArray[np.int64], NDArray[np.int32]]
+"""Of one cache: which of the sequence's cells, by their rank in the blob, ascending, and the position of each."""
+
+
+def excerpt(
+    blob: Blob, geometry: Geometry, choices: Sequence[Choice], *, make_room: Callable[[int], Blob] = bytearray
+) -> Blob:
+    """The chosen cells of each attention cache, as llama_state_seq_get_data would save them in a context of one stream.
+    `geometry`: of the context that `blob` is from. A memory with a recurrent part has no excerpt.
+
+    Written to memory from `make_room`, which is told its size. Raises BlobError for a damaged blob.
+    """
+    state = parse_seq_state(blob, geometry)
+    source = np.frombuffer(blob, np.uint8)
+    parts: list[NDArray[np.uint8]] = [source[:_HEAD]]
+    for streams, (chosen, pos) in zip(state.caches, choices, strict=True):
+        stored = next((stream for stream in streams if stream.n_cells), None)
+        n = len(chosen)
+        parts += [_u32(1), _u32(n)]
+        if stored is not None and n:
+            parts.append(_table(pos, geometry))
+            parts += _tensors(source, stored, chosen) or [_u32(int(geometry.v_trans)), _u32(0)]
+    target = make_room(sum(part.nbytes for part in parts))
+    room, at = np.frombuffer(target, np.uint8), 0
+    for part in parts:
+        room[at : at + part.nbytes] = part.reshape(-1).view(np.uint8)
+        at += part.nbytes
+    return target
+
+
+def _u32(value: int) -> NDArray[np.uint8]:
+    return np.frombuffer(_U32.pack(value), np.uint8)
+
+
+def _table(pos: NDArray[np.int32], geometry: Geometry) -> NDArray[np.uint8]:
+    """Rows of position, number of sequences, 2D position, sequence."""
+    rows = np.zeros((len(pos), 3 + (_EXT_WORDS if geometry.facts.cell_ext else 0)), "<i4")
+    rows[:, 0], rows[:, 1] = pos, 1
+    return rows.view(np.uint8)
+
+
+def _tensors(source: NDArray[np.uint8], stored: StreamBlob, chosen: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
+    """Each tensor: what is in front of it, and its chosen rows. [] where no layer uses the cache."""
+    parts = []
+    at = stored.sections[0].offset - _FIRST if stored.sections else 0
+    for section in stored.sections:
+        parts.append(source[at : section.offset])
+        parts.append(_rows(source, section, chosen, stored.n_cells))
+        at = section.offset + section.n_bytes
+    return parts
+
+
+def _rows(source: NDArray[np.uint8], section: Section, chosen: NDArray[np.int64], n_cells: int) -> NDArray[np.uint8]:
+    """K or V: a row per cell; transposed V: in each of its rows an element per cell."""
+    if not section.n_bytes:
+        return source[:0]
+    n_rows = section.n_rows or 1
+    item = np.dtype(f"V{section.row_bytes // n_rows}")
+    table = source[section.offset : section.offset + section.n_bytes].view(item).reshape(n_rows, n_cells)
+    return np.ascontiguousarray(table[:, chosen]).reshape(-1).view(np.uint8)
