@@ -60,7 +60,8 @@ class TurnStats:
     the same answer; -1: nothing was left to chance, or it is not known. `marks` are those around reasoning in the
     family of models that wrote the answer. Of a request of another program, `reread_tokens` of the prompt had been in
     the cache in the same order and were read again, for the cause `miss` (`kvdesk.cache.reuse.score`). Of the answer's
-    tokens `accepted_tokens` were guessed before, out of `drafted_tokens` guesses that were computed.
+    tokens `accepted_tokens` were guessed before, out of `drafted_tokens` guesses that were computed; `draft_why` is a
+    sentence on them, or why there were none.
     """
 
     prompt_tokens: int
@@ -85,6 +86,7 @@ class TurnStats:
     miss: str = ""
     drafted_tokens: int = 0
     accepted_tokens: int = 0
+    draft_why: str = ""
 
     @property
     def all_prefilled(self) -> int:

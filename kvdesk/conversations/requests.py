@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from kvdesk.chat import (
     Conversation,
     Message,
     MessageId,
     QueuedMessage,
+    as_read,
     attachment_as_read,
     history,
     new_message_id,
@@ -20,6 +22,9 @@ from kvdesk.protocol.logprobs import N_KEPT
 from kvdesk.protocol.prompt import PreviewPrompt
 from kvdesk.settings import Overflow, Sampling, Settings
 from kvdesk.values import replace
+
+MOST_CHARACTERS: Final = 1 << 17
+"""Of the texts that an answer may repeat, without what its prompt has."""
 
 
 def overflow_of(conversation: Conversation, settings: Settings) -> Overflow:
@@ -53,9 +58,11 @@ def generate(
     settings: Settings,
     continued: Message | None = None,
     tools: str = "",
+    others: Iterable[Message] = (),
 ) -> Generate:
     """Answer `messages` as the message `answer`; `continued`: that answer so far, where it is to go on. `tools`: that
-    are offered; they may be called until what tools may cost for one question is used up.
+    are offered; they may be called until what tools may cost for one question is used up. `others`: messages of the
+    conversation, the oldest first, which the answer may repeat.
     """
     may_call = bool(tools) and not refusal(messages, settings.tools)
     return Generate(
@@ -73,7 +80,22 @@ def generate(
         n_probs=N_KEPT if settings.token_probabilities else -1,
         tools=tools,
         choice=ToolChoice() if may_call else None,
+        others=_not_read(conversation, messages, others) if settings.cache.drafts else (),
     )
+
+
+def _not_read(conversation: Conversation, read: Sequence[Message], others: Iterable[Message]) -> tuple[str, ...]:
+    """Texts that are not in the prompt, with what is attached: of other branches, and of evicted messages, which count
+    first; the newest first.
+    """
+    evicted, named = conversation.evicted.messages, {message.id for message in read}
+    gone = [message for message in read if message.id in evicted]
+    texts, left = [], MOST_CHARACTERS
+    for message in [*reversed(gone), *reversed([one for one in others if one.id not in named])]:
+        if left and (text := as_read(message).text[:left]):
+            texts.append(text)
+            left -= len(text)
+    return tuple(texts)
 
 
 def preview(

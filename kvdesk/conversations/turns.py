@@ -348,7 +348,9 @@ class Turns:
     ) -> None:
         known = self._known[conversation]
         tools = self.offered(known)
-        command = requests.generate(known, answer, asked, self._settings(), continued=continued, tools=tools)
+        tree = self._known.tree(conversation)
+        others = tree.messages if tree is not None else ()
+        command = requests.generate(known, answer, asked, self._settings(), continued, tools, others)
         if not may_call:
             command = replace(command, choice=None)
         if command.choice is not None:

@@ -136,7 +136,27 @@ class GrammarState:
                     seen.add(state)
                     heappush(todo, state)
 
+    def forced(self) -> str:
+        """The text that must come next, as far as one character alone is allowed at each place; `_LONG` at most."""
+        text, stacks = "", self.position.stacks if not self.position.n_missing else frozenset[int]()
+        while len(text) < _LONG:
+            chars = {self._only_char(stack) for stack in stacks}
+            char = chars.pop() if len(chars) == 1 else None
+            if char is None:
+                break
+            text += chr(char)
+            stacks = frozenset(self._step(dict.fromkeys(stacks, 1), char))
+        return text
+
     # --- private ------------------------------------------------------------------------------------------------------
+
+    def _only_char(self, stack: int) -> int | None:
+        """The character that this stack takes; None where it takes others, a token or nothing."""
+        symbol = self._top(stack)
+        if not isinstance(symbol, Chars) or symbol.negated or len(symbol.ranges) != 1:
+            return None
+        ((low, high),) = symbol.ranges
+        return low if low == high else None
 
     def _different_chars(self, stacks: Iterable[int]) -> list[int]:
         """A character of each kind that the stacks tell apart."""

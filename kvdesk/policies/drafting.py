@@ -1,138 +1,181 @@
-"""Tokens that are guessed ahead of an answer, and how many of them one batch verifies.
+"""How many guessed tokens one batch verifies, of one answer or of several, and why none, in words.
 
-The guess is what came after the last earlier place where the text read as its end does now. Every token of the answer
-is compared with the guess, whether that was in a batch or not: so it is known for nothing how often guesses hold. A
-batch of guessed tokens is made only where that and the measured cost of such batches promise more tokens a second than
-one token at a time. Pure: no engine, no clock; it is told how long a batch took.
+A batch of guessed tokens is made only where the measured cost of such batches, and how often guesses hold, promise more
+tokens a second than one token of each answer at a time. An answer whose batches gave less than that rests. Pure: no
+engine, no clock; it is told how long a batch took. Guesses are those of `kvdesk.policies.guessing`.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from heapq import heapify, heapreplace
+from typing import Final, NamedTuple
 
 from kvdesk.policies.tuned import KEPT, SCATTER, TILE
+from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
-_N: Final = 3
-"""Tokens of the runs that are looked up. Shorter ones recur by chance; how often longer ones hold is counted."""
 SIZES: Final = tuple(2**n for n in range(1, TILE.bit_length()))
-"""Tokens of a batch, the sampled one and the guessed: so few sizes that the cost of each is known soon."""
+"""Tokens of a batch, the sampled ones and the guessed: so few sizes that the cost of each is known soon."""
+
+UsualMs = Callable[[int], float | None]
+"""ms of a batch of so many tokens, as far as is known otherwise."""
 
 
-class Guess:
-    """What the next tokens may be, from what was there before; how often that held.
-
-    n_same   so many tokens before the guess are as they were where it comes from
+class Chance(NamedTuple):
+    """What an answer may have of a batch. holds: how likely each guessed token is right; most: tokens at most, the one
+    sampled last and the guessed ones.
     """
 
-    def __init__(self, others: Iterable[Sequence[int]], tokens: Sequence[int]) -> None:
-        """`tokens`: the text that goes on; `others`: further texts that it may repeat, the likeliest last."""
-        self._ends: dict[tuple[int, ...], tuple[Sequence[int], int]] = {}
-        for text in others:
-            self._index(text, _N, len(text))
-        self._tokens = list(tokens)
-        self._index(self._tokens, _N, len(self._tokens))
-        self._held: dict[int, deque[bool]] = {}  # by the number of digits of `n_same`
-        self._from: tuple[Sequence[int], int] | None = None
-        self.n_same = 0
-        self._look()
+    holds: float
+    most: int
 
-    def next(self, most: int) -> list[int]:
-        """At most so many tokens; [] where nothing like the end was there before."""
-        if self._from is None:
-            return []
-        text, start = self._from
-        return list(text[start : start + most])
-
-    def add(self, token: int) -> None:
-        """The text goes on with this token."""
-        guessed = self.next(1)
-        if guessed:
-            held = guessed[0] == token
-            self._held.setdefault(self.n_same.bit_length(), deque(maxlen=TILE)).append(held)
-            self._step(held=held)
-        self._tokens.append(token)
-        n = len(self._tokens)
-        self._index(self._tokens, n - 1, n)
-        if self._from is None:
-            self._look()
-
-    @property
-    def holds(self) -> float:
-        """How likely the next guessed token is right, by those whose ends were the same for about as long, or else for
-        less; 0.0 before enough were compared.
+    def expected(self, n: int) -> float:
+        """Tokens that the answer gets of a batch with `n` of its tokens: right guesses up to the first wrong one, and
+        the one sampled after them.
         """
-        held: list[bool] = []
-        for digits in range(self.n_same.bit_length(), 0, -1):
-            held += self._held.get(digits, ())
-            if len(held) >= KEPT:
-                return sum(held) / (len(held) + 1)
-        return 0.0
+        return n if self.holds >= 1.0 else (1 - self.holds**n) / (1 - self.holds)
 
-    def _step(self, *, held: bool) -> None:
-        assert self._from is not None
-        text, start = self._from
-        if held and start + 1 < len(text):
-            self._from, self.n_same = (text, start + 1), min(self.n_same + 1, TILE)
-        else:
-            self._from, self.n_same = None, 0
 
-    def _look(self) -> None:
-        """Find the last place that reads as the end does."""
-        found = self._ends.get(tuple(self._tokens[-_N:]))
-        if found is None:
-            return
-        text, end = found
-        n, most = _N, min(end, len(self._tokens), TILE)
-        while n < most and text[end - n - 1] == self._tokens[-n - 1]:
-            n += 1
-        self._from, self.n_same = found, n
+class Price(NamedTuple):
+    """A batch of `n_tokens` costs as much as so many steps with one token of each answer. at_best: how many times as
+    quick it is where all guesses are right.
+    """
 
-    def _index(self, text: Sequence[int], first: int, end: int) -> None:
-        """Remember the runs that end at `first` to `end` - 1, each with what follows."""
-        for at in range(max(first, _N), end):
-            self._ends[tuple(text[at - _N : at])] = (text, at)
+    n_tokens: int
+    steps: float
+    at_best: float
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Tokens of one batch, 1: no guess is in it; how many tokens of the answer it is expected to give, and how many
-    times as quick that is as one at a time.
+    """Tokens of each answer in the next batch, 1: no guess is in it; how many times as quick that is expected to be as
+    one token of each at a time. price: of the cheapest batch, where none has a guess; None where nothing was guessed,
+    or no cost is known.
     """
 
-    n_tokens: int
-    expected: float = 1.0
+    sizes: tuple[int, ...]
     gain: float = 1.0
+    price: Price | None = None
 
 
 class DraftSize:
     """The size of batches with guessed tokens, by what batches of each size took. Of one context's settings."""
 
     def __init__(self) -> None:
-        self._taken: dict[int, deque[float]] = {}
+        self._taken: dict[tuple[int, int], deque[float]] = {}
 
-    def took(self, n_tokens: int, ms: float) -> None:
-        """A batch of one answer's tokens."""
-        self._taken.setdefault(n_tokens, deque(maxlen=KEPT)).append(ms)
+    def took(self, n_answers: int, n_tokens: int, ms: float) -> None:
+        """A batch of these answers' tokens."""
+        self._taken.setdefault((n_answers, n_tokens), deque(maxlen=KEPT)).append(ms)
 
-    def choose(self, holds: float, most: int, usual_ms: Callable[[int], float | None]) -> Draft:
-        """`holds`: how likely each guessed token is right; `most`: tokens of the batch at most; `usual_ms`: of a batch
-        of so many tokens as far as is known otherwise.
+    def step_ms(self, n_answers: int) -> float | None:
+        """A batch with one token of each; None before the first."""
+        return self._ms(n_answers, n_answers, lambda _: None)
+
+    def choose(self, chances: Sequence[Chance], most: int, usual_ms: UsualMs) -> Draft:
+        """What the next batch has of these answers, `most` tokens in all: the size that gives most tokens a second, if
+        that is worth it. No answer is slower for the others' guesses by more than `SCATTER`.
         """
-        best, step = Draft(1), self._ms(1, usual_ms)
+        k = len(chances)
+        ones, price = (1,) * k, None
+        best = Draft(ones)
+        step = self._ms(k, k, usual_ms)
         for n in SIZES:
-            ms = self._ms(n, usual_ms)
-            if n > most or not step or not ms:
+            if n <= k:
+                continue
+            sizes, ms = _shared(chances, n), self._ms(k, n, usual_ms)
+            if n > most or not sizes or not step or not ms:
                 break
-            expected = n if holds >= 1.0 else (1 - holds**n) / (1 - holds)
-            gain = expected * step / ms
-            if gain > max(best.gain, SCATTER):
-                best = Draft(n, expected, gain)
-        return best
+            steps = ms / step
+            expected = [chance.expected(size) for chance, size in zip(chances, sizes, strict=True)]
+            gain = sum(expected) / k / steps
+            if gain > max(best.gain, SCATTER) and min(expected) * SCATTER >= steps:
+                best = Draft(sizes, gain)
+            if price is None or n / k / steps >= price.at_best:
+                price = Price(n, steps, n / k / steps)
+        return best if best.gain > 1.0 else Draft(ones, price=price)
 
-    def _ms(self, n: int, usual_ms: Callable[[int], float | None]) -> float | None:
-        taken = self._taken.get(n)
+    def _ms(self, n_answers: int, n: int, usual_ms: UsualMs) -> float | None:
+        taken = self._taken.get((n_answers, n))
         return statistics.median(taken) if taken else usual_ms(n)
+
+
+def _shared(chances: Sequence[Chance], n: int) -> tuple[int, ...]:
+    """`n` tokens shared among these answers so that most are right, at least one each; () where they may have fewer."""
+    if sum(chance.most for chance in chances) < n:
+        return ()
+    sizes = [1] * len(chances)
+    likely = [(-chance.holds if chance.most > 1 else 1.0, 1, i) for i, chance in enumerate(chances)]
+    heapify(likely)  # how likely the next guessed token of each counts; of equals that of the shortest
+    for _ in range(n - len(chances)):
+        *_, i = likely[0]
+        sizes[i] += 1
+        chance = chances[i]
+        heapreplace(likely, (-(chance.holds ** sizes[i]) if sizes[i] < chance.most else 1.0, sizes[i], i))
+    return tuple(sizes)
+
+
+class Drafts:
+    """What became of one answer's guesses.
+
+    drafted, accepted  guessed tokens that were in batches, and those of them that were right
+    """
+
+    def __init__(self, why_not: str = "") -> None:
+        """`why_not`: a sentence, where this context has no drafts at all."""
+        self.drafted = self.accepted = 0
+        self._why_not = why_not
+        self._gains: deque[float] = deque(maxlen=2 * KEPT)
+        self._rests = 0  # steps
+        self._rested = False
+        self._why: Counter[str] = Counter()
+        self._prices: dict[str, Price] = {}
+
+    def chance(self, holds: float, n_guessed: int, most: int) -> Chance:
+        """Of the next batch: of `n_guessed` tokens, the batch having `most` of this answer at most."""
+        if self._rests:
+            self._rests -= 1
+            return Chance(0.0, 1)
+        return Chance(holds, min(1 + n_guessed, most) if holds else 1)
+
+    def verified(self, n_drafted: int, n_accepted: int) -> None:
+        """So many of this answer's tokens in the last batch were guessed, and right."""
+        self.drafted += n_drafted
+        self.accepted += n_accepted
+
+    def gave(self, gain: float) -> None:
+        """That batch was so many times as quick as one token at a time: after several that were slower it rests."""
+        self._gains.append(gain)
+        if len(self._gains) == 2 * KEPT and statistics.fmean(self._gains) < 1.0:
+            self._gains.clear()
+            self._rests, self._rested = TILE, True
+
+    def none(self, chance: Chance, price: Price | None) -> None:
+        """No guess is in the next batch; `price` as in `Draft`."""
+        why = "nothing"
+        if chance.most > 1 and price is not None:
+            why = "dear" if price.at_best <= SCATTER else "rare"
+            self._prices[why] = price
+        self._why[why] += 1
+
+    @property
+    def sentence(self) -> str:
+        """What they gave, or why there were none; "" before the second token of the answer."""
+        if self.drafted:
+            said = tr("Drafts: {accepted} of {drafted} guessed tokens were right.")
+            if self._rested:
+                said += " " + tr("It rested while they gave less than one token at a time.")
+            return said.format(accepted=f"{self.accepted:,}", drafted=f"{self.drafted:,}")
+        if not self._why:
+            return self._why_not
+        ((why, _),) = self._why.most_common(1)
+        if why == "nothing":
+            return tr("No drafts: nothing that was there before came again often enough.")
+        n, steps, _ = self._prices[why]
+        if why == "dear":
+            return tr("No drafts: a batch of {n} costs {steps:.1f} steps here.").format(n=n, steps=steps)
+        said = tr("No drafts: too few guesses held, and a batch of {n} costs {steps:.1f} steps here.")
+        return said.format(n=n, steps=steps)

@@ -299,6 +299,7 @@ class SpeedSample:
     n_tested     cells that the slot search looked at, wrap included
     rc           what llama_decode returned; only with 0 were tokens computed
     n_shifted    cells whose moved position this call applied to K (K-shift); `ms` includes that
+    n_drafted    tokens of it that were guessed; `n_accepted`: of those the right ones, which `n_tokens` counts too
     """
 
     at_s: float
@@ -310,6 +311,8 @@ class SpeedSample:
     n_tested: int = 0
     rc: int = 0
     n_shifted: int = 0
+    n_drafted: int = 0
+    n_accepted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,8 @@ class Generate:
     variables further ones that the template gets, as a JSON object, such as `{"enable_thinking": false}`; "": none
     reasoning_budget  most tokens of the reasoning, which is closed then; 0: it is closed where it begins; -1: no limit
     n_probs   each token is told with its probability, and so many of the likeliest in its place; -1: without
+    others    texts that the answer may repeat beside those of `messages`, the likeliest first: other branches, a
+              prediction of the client. They change no token, only the speed (*Speculative decoding*)
     """
 
     conversation: ConversationId
@@ -145,6 +147,7 @@ class Generate:
     variables: str = ""
     reasoning_budget: int = -1
     n_probs: int = -1
+    others: tuple[str, ...] = ()
 
     @property
     def asked(self) -> Asked | None:

@@ -111,7 +111,7 @@ def _quit(_dialogue: Dialogue, _screen: Screen, _argument: str) -> None:
 
 
 COMMANDS: Final = (
-    SlashCommand("/why", marked("why the last answer began when it did, and what was reused"), _why),
+    SlashCommand("/why", marked("why the last answer began when it did, what was reused, and what drafts gave"), _why),
     SlashCommand("/map", marked("the cells of the KV cache"), _map),
     SlashCommand("/edit [TEXT]", marked("the last question in other words, in a new branch"), _edit),
     SlashCommand("/again", marked("another answer to the last question, in a new branch"), _again),

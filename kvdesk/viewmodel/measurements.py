@@ -34,6 +34,7 @@ MAX_MARKS: Final = 1000
 _PER_TOKEN: Final = ("decode", "prefill")  # operations that are no marks: they are the curve itself
 _LATENCY_EVERY_S: Final = 0.25
 _LOAD_GAP_S: Final = 5.0  # a longer pause between two samples is drawn as a gap
+_DRAFTS: Final = 8  # batches whose guesses are one reading
 _MB: Final = 1e6
 
 
@@ -89,6 +90,7 @@ class Measurements:
         self.cells = {metric.name: Series() for metric in DRAWN}
         self.k_mb, self.kv_mb, self.live_mb = Series(), Series(), Series()
         self.hit, self.hits = Series(), Series()  # per request, cumulative; in %
+        self.right = Series()  # of the tokens guessed last; in %
         self.own, self.others, self.threads = Series(), Series(), Series()
         self.marks: deque[Mark] = deque(maxlen=MAX_MARKS)
         self.active = ActiveTime()
@@ -117,6 +119,7 @@ class Measurements:
         self.n_flushes, self.flushed_ms, self.flushed_cells = 0, 0.0, 0
         self.moved: Moved | None = None
         self._since_moved: deque[float] = deque(maxlen=64)
+        self._drafts: deque[tuple[int, int]] = deque(maxlen=_DRAFTS)  # guessed, right
         self._n_running = 0
         self._token_s: float | None = None  # when the token before came
         self._latency_s = 0.0
@@ -143,6 +146,10 @@ class Measurements:
             self.prefill.finish()
             self.decode.add(sample.at_s, sample.n_tokens, sample.ms)
             self._add_token(sample)
+            if sample.n_drafted:
+                self._drafts.append((sample.n_drafted, sample.n_accepted))
+                n_drafted, n_right = map(sum, zip(*self._drafts, strict=True))
+                self.right.append(sample.at_s, 100 * n_right / n_drafted)
         self._touch(sample.at_s)
         self.active.note(sample.at_s - sample.ms / 1e3, sample.at_s)
 
@@ -299,6 +306,7 @@ class Measurements:
                 (marked("up to n_kv"), "K and V up to n_kv", self.live_mb),
             ),
             GraphSpec("%", hits, top=100.0),
+            GraphSpec("%", (Curve(marked("guesses right"), self.right, palette.BLUE),), top=100.0),
             GraphSpec(marked("cores"), processors),
         )
 
@@ -322,6 +330,8 @@ class Measurements:
         """Nothing is being answered any more: what comes next is drawn apart."""
         self.prefill.finish()
         self.decode.finish()
+        self.right.lift()
+        self._drafts.clear()
         self._add_latency(at_s)
         self._token_s = None
         for series in (self.p50, self.p95, self.p99):

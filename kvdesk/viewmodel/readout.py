@@ -189,8 +189,8 @@ def stats_tip(stats: TurnStats) -> str:
 
 
 def reasons(stats: TurnStats) -> str:
-    """Why the first token came when it did, then why so much of the prompt was in the cache: a line each."""
-    return "\n".join(part for part in (stats.time_why, stats.why) if part)
+    """A line each: why the first token came when it did, why so much of the prompt was reused, what drafts gave."""
+    return "\n".join(part for part in (stats.time_why, stats.why, stats.draft_why) if part)
 
 
 def seconds(ms: float) -> str:

@@ -23,6 +23,6 @@ def test_no_policy_has_a_number_of_its_own() -> None:
         "AIM", "LARGE_BATCH", "LEAST", "STALE_S", "_CLEARLY",  # derived
         "TELL_S",  # how often the window hears
         "MOST_CHARACTERS", "MOST_PREVIEWED", "MOST_SHOWN", "_COUNTED", "_CUT", "_IN_ANSWER", "FEW_ALIKE",  # of texts
-        "_N", "SIZES",  # of guesses: which hold is counted, what a batch costs is measured
+        "_N", "PORTION", "SIZES",  # of guesses: which hold is counted, what a batch costs is measured
         "NOTHING", "_NOTHING",
     }  # fmt: skip

@@ -73,3 +73,36 @@ def test_the_grammar_of_json_is_not_too_ambiguous() -> None:
     """
     assert len(checked(grammar).rules) > 70
     assert read(grammar, b'{"na', b'me": [1.5, "', "ü".encode(), b'"]', b"}") == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("grammar", "said", "forced"),
+    [
+        ('root ::= "abc" [0-9] "d"', "", "abc"),
+        ('root ::= "abc" [0-9] "d"', "a", "bc"),
+        ('root ::= "abc" [0-9] "d"', "abc7", "d"),
+        ('root ::= "abc" [0-9] "d"', "abc7d", ""),
+        ('root ::= "ab" ("cd" | "ce")', "", "abc"),
+        ('root ::= "ab" ("cd" | "e")', "", "ab"),
+        ('root ::= "ab" "c"?', "a", "b"),
+        ('root ::= "a" [^b] "c"', "", "a"),
+        ('root ::= <think> "a"', "", ""),
+        ('root ::= "é" "ü"', "", "éü"),
+        ('root ::= "x"+', "", "x"),
+    ],
+)
+def test_what_must_come_next_is_known(grammar: str, said: str, forced: str) -> None:
+    state = GrammarState(parsed(grammar), {"<think>": 2}.get)
+    for char in said:
+        position = state.after(1, char.encode())
+        assert position is not None
+        state.position = position
+    assert state.forced() == forced
+
+
+def test_half_a_character_leaves_nothing_known() -> None:
+    state = GrammarState(parsed('root ::= "éü"'), lambda _: None)
+    position = state.after(1, "é".encode()[:1])
+    assert position is not None
+    state.position = position
+    assert state.forced() == ""

@@ -143,3 +143,23 @@ def test_what_another_model_measured_is_forgotten_and_the_series_go_on() -> None
     assert (measured.gaps.n, measured.k_bytes.allocated, measured.start_s) == (0, 0.0, None)
     measured.add_view(cache_view(), CONTEXT, 9.0)
     assert (measured.start_s, measured.cells[USED].times.tolist()) == (9.0, [9.0])
+
+
+def test_how_many_guesses_were_right_is_a_line_over_time() -> None:
+    """Over the last few batches with guesses; an answer ends the line."""
+    measured = Measurements()
+    measured.start_turn()
+    tokens(measured, [1.0])
+    assert len(measured.right) == 0
+    for i in range(10):
+        measured.add_speed(SpeedSample(2.0 + i, "decode", 2, 9.0, 256, n_drafted=4, n_accepted=1))
+    assert measured.right.last == 25.0
+    for i in range(8):
+        measured.add_speed(SpeedSample(20.0 + i, "decode", 5, 9.0, 256, n_drafted=4, n_accepted=4))
+    assert measured.right.last == 100.0
+    measured.add_turn(STATS, 30.0)
+    measured.start_turn()
+    measured.add_speed(SpeedSample(31.0, "decode", 1, 9.0, 256, n_drafted=2, n_accepted=0))
+    assert measured.right.last == 0.0
+    assert any(value != value for value in measured.right.values), "a gap between the two"
+    assert any(named.name == "guesses right" and named.unit == "%" for named in measured.all_series())

@@ -7,6 +7,7 @@ from kvdesk.values import replace
 from kvdesk.viewmodel.readout import (
     describe_cell,
     positions_of,
+    reasons,
     sequences_of,
     stats_parts,
     stats_tip,
@@ -76,3 +77,8 @@ def test_speeds_that_were_not_measured_are_not_told() -> None:
     one = replace(STATS, reused_tokens=139, prefilled_tokens=1, prefill_tok_s=31.0, decode_tok_s=0.0)
     assert "1 were computed\nanswer 40 tokens\n" in stats_tip(one)
     assert "12 were computed (640 tok/s)\nanswer 40 tokens (118.2 tok/s)\n" in stats_tip(STATS)
+
+
+def test_what_guessing_gave_is_among_the_reasons() -> None:
+    stats = replace(STATS, time_why="Quick.", why="", draft_why="No drafts: a batch of 8 costs 8.4 steps here.")
+    assert reasons(stats) == "Quick.\nNo drafts: a batch of 8 costs 8.4 steps here."

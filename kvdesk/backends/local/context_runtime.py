@@ -58,6 +58,7 @@ class ContextRuntime:
     idle_requests     requests of other programs that leave the cache for memory
     previews          what commands would do
     spans             tells where messages lie in the cache
+    why_no_drafts     see `Running`
     """
 
     def __init__(
@@ -96,8 +97,7 @@ class ContextRuntime:
         """Do by itself from now on what the policy says."""
         self.threads.follow = policy.follow_load
         self.idle_requests.enabled = policy.save_idle_requests
-        can_give_back = self.context.can("partial seq_rm")  # what was guessed wrong
-        self.drafts = policy.drafts and can_give_back and not self.context.settings.exact  # rows of a batch round anew
+        self.why_no_drafts = self._why_no_drafts() if policy.drafts else ""
 
     @property
     def info(self) -> ContextInfo:
@@ -182,6 +182,16 @@ class ContextRuntime:
             ) from error
 
     # --- private ------------------------------------------------------------------------------------------------------
+
+    def _why_no_drafts(self) -> str | None:
+        """Why no guessed tokens may be in the batches of answers; None: they may."""
+        if not self.context.can("partial seq_rm"):
+            return tr("No drafts: this model's memory cannot give back a wrong token.")
+        if self.context.settings.exact and self.context.block > 1:
+            return tr(
+                "No drafts: with exact answers a token is computed alone, among others it is rounded differently."
+            )
+        return None
 
     def _reads(self) -> Reads:
         """What a decoded token reads, for the cost of a cell before it was measured."""

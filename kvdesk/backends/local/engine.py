@@ -385,7 +385,7 @@ class Engine:
             runtime.threads,
             runtime.idle_requests,
             runtime.spans,
-            lambda: runtime.drafts,
+            lambda: runtime.why_no_drafts,
         )
         back_to = context.settings if undoes else None
         self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values()), back_to))

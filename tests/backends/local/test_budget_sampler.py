@@ -80,13 +80,13 @@ class Scripted(Sampler):
     def __init__(self, tokens: Iterable[int]) -> None:
         self._tokens = iter(tokens)
         self.seed = -1
-        self.forced: list[int] = []
+        self.told: list[int] = []
 
     def sample(self, ctx: Any, row: int) -> int:  # noqa: ARG002
         return next(self._tokens)
 
     def force(self, token: int) -> bool:
-        self.forced.append(token)
+        self.told.append(token)
         return True
 
     def close(self) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from kvdesk.backends.local.scheduler import running
+from kvdesk.backends.local.scheduler import request as requests
 from kvdesk.chat import TurnStats
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
-from kvdesk.policies.drafting import Draft, DraftSize
-from kvdesk.protocol.cache import AuditCache, Audited, OperationDone, UsePolicy
+from kvdesk.policies.drafting import Chance, Draft, DraftSize
+from kvdesk.protocol.cache import AuditCache, Audited, OperationDone, SpeedSample, UsePolicy
+from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded
 from kvdesk.settings import CachePolicy, Sampling
+from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, emptied, opened_with
 from tests.backends.local.test_turns import held, of
 from tests.backends.local.tiny_models import written
@@ -29,7 +31,7 @@ class Scripted:
     wrong = 0
     holds = 1.0
 
-    def __init__(self, _others: object, tokens: Sequence[int]) -> None:
+    def __init__(self, _others: object, tokens: Sequence[int], _forced: object) -> None:
         answer = list(self.answer)
         self._n = next(n for n in range(len(answer), -1, -1) if list(tokens[len(tokens) - n :]) == answer[:n])
 
@@ -41,12 +43,20 @@ class Scripted:
         self._n += 1
 
 
-@pytest.fixture(autouse=True)
-def _much_is_drafted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many tokens are in each batch as may be."""
-    monkeypatch.setattr(
-        DraftSize, "choose", lambda _self, _holds, most, _usual: Draft(1 << max(0, most.bit_length() - 1))
-    )
+def _all(_self: DraftSize, chances: Sequence[Chance], most: int, _usual: object) -> Draft:
+    """As many tokens as may be, powers of two, for each answer alike."""
+    sizes = (min(chance.most, most // len(chances)) for chance in chances)
+    return Draft(tuple(1 << max(0, n.bit_length() - 1) for n in sizes), 2.0)
+
+
+@pytest.fixture
+def _much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many tokens are in each batch as may be, and there is no rest."""
+    monkeypatch.setattr(DraftSize, "choose", _all)
+    monkeypatch.setattr(DraftSize, "step_ms", lambda *_: None)
+
+
+much = pytest.mark.usefixtures("_much")
 
 
 @pytest.fixture
@@ -63,6 +73,12 @@ def other(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Headles
         yield headless
 
 
+@pytest.fixture(scope="module", params=["tiny", "embedded"])
+def exact(request: pytest.FixtureRequest, talking_file: Path, model_file: Path) -> Iterator[HeadlessEngine]:
+    path = talking_file if request.param == "tiny" else model_file
+    yield from opened_with(path, SMALL.model_copy(update={"exact": True}))
+
+
 def answer(engine: HeadlessEngine, sampling: Sampling = GREEDY, *, drafts: bool) -> tuple[HeadlessChat, TurnStats]:
     engine.do(UsePolicy(CachePolicy(drafts=drafts)))
     chat = HeadlessChat(engine)
@@ -73,7 +89,7 @@ def said_again(engine: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPat
     """The answer with drafts, `wrong` as in `Scripted`: it must be that without."""
     chat, _ = answer(engine, drafts=False)
     plain = chat.messages[-1]
-    monkeypatch.setattr(running, "Guess", type("Script", (Scripted,), {"answer": plain.tokens, "wrong": wrong}))
+    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": plain.tokens, "wrong": wrong}))
     chat, stats = answer(engine, drafts=True)
     assert chat.messages[-1].tokens == plain.tokens
     assert chat.messages[-1].text == plain.text
@@ -82,6 +98,7 @@ def said_again(engine: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPat
     return chat, stats
 
 
+@much
 @pytest.mark.parametrize("wrong", [0, 1, 3, 7])
 def test_the_answer_is_the_same(drafting: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chat, stats = said_again(drafting, wrong, monkeypatch)
@@ -93,27 +110,31 @@ def test_the_answer_is_the_same(drafting: HeadlessEngine, wrong: int, monkeypatc
     assert follow_up.stats.prefilled_tokens < follow_up.stats.reused_tokens
 
 
+@much
 def test_memories_that_cannot_give_back_have_no_drafts(other: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     _, stats = said_again(emptied(other, monkeypatch), 3, monkeypatch)
     assert stats.drafted_tokens == 0
+    assert stats.draft_why == "No drafts: this model's memory cannot give back a wrong token."
 
 
+@much
 @pytest.mark.parametrize("n_tokens", [1, 2, 9, 10, 11])
 def test_a_limit_within_a_draft_counts(
     drafting: HeadlessEngine, n_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat, _ = answer(drafting, drafts=False)
-    monkeypatch.setattr(running, "Guess", type("Script", (Scripted,), {"answer": chat.messages[-1].tokens}))
+    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": chat.messages[-1].tokens}))
     short = GREEDY.model_copy(update={"max_tokens": n_tokens})
     with_drafts, stats = answer(drafting, short, drafts=True)
     assert with_drafts.messages[-1].tokens == chat.messages[-1].tokens[:n_tokens]
     assert stats.generated_tokens == n_tokens
 
 
+@much
 def test_a_stop_string_within_a_draft_counts(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     chat, _ = answer(drafting, drafts=False)
     whole = chat.messages[-1]
-    monkeypatch.setattr(running, "Guess", type("Script", (Scripted,), {"answer": whole.tokens}))
+    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": whole.tokens}))
     at = len(whole.text) // 2
     stop = GREEDY.model_copy(update={"stop": (whole.text[at : at + 3],)})
     expected, _ = answer(drafting, stop, drafts=False)
@@ -122,21 +143,156 @@ def test_a_stop_string_within_a_draft_counts(drafting: HeadlessEngine, monkeypat
     assert len(with_drafts.messages[-1].text) < len(whole.text)
 
 
+@much
 def test_the_seed_gives_the_same_answer(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row is sampled as it would be alone, in the same order: chance is drawn as often."""
     seeded = Sampling(temperature=1.0, seed=42, max_tokens=40, repeat_penalty=1.1)
     chat, _ = answer(drafting, seeded, drafts=False)
     script: Any = type("Script", (Scripted,), {"answer": chat.messages[-1].tokens, "wrong": 4})
-    monkeypatch.setattr(running, "Guess", script)
+    monkeypatch.setattr(requests, "Guess", script)
     with_drafts, _ = answer(drafting, seeded, drafts=True)
     assert with_drafts.messages[-1].tokens == chat.messages[-1].tokens
 
 
+@much
 def test_wrong_guesses_are_seen_to_leave(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     chat, _ = answer(drafting, drafts=False)
     script: Any = type("Script", (Scripted,), {"answer": chat.messages[-1].tokens, "wrong": 3})
-    monkeypatch.setattr(running, "Guess", script)
+    monkeypatch.setattr(requests, "Guess", script)
     answer(drafting, drafts=True)
     done = [event for event in of(drafting.events, OperationDone) if event.reason == "a guess was wrong"]
     assert done
     assert all("seq_rm" in event.call for event in done)
+    samples = [event for event in of(drafting.events, SpeedSample) if event.n_drafted]
+    assert samples
+    assert all(0 <= sample.n_accepted < sample.n_tokens <= sample.n_drafted + 1 for sample in samples)
+
+
+@much
+def test_probabilities_are_those_without(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each token, up to rounding: the row is that of its own place, behind right guesses and wrong ones."""
+    told = []
+    chat = HeadlessChat(drafting)
+    chat.add_question(ASKED)
+    for drafts in (False, True):
+        drafting.do(UsePolicy(CachePolicy(drafts=drafts)))
+        asked = Generate(HeadlessChat(drafting).id, chat.messages[-1].id, tuple(chat.messages), GREEDY, n_probs=3)
+        events = drafting.do(asked)
+        probs = [one for event in of(events, TextDelta) for one in event.logprobs]
+        tokens = [token for event in of(events, TextDelta) for token in event.tokens]
+        told.append(probs)
+        assert [one.chosen.token for one in probs] == tokens
+        monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": tokens, "wrong": 5}))
+    (ended,) = of(events, TurnEnded)
+    assert 0 < ended.stats.accepted_tokens < ended.stats.drafted_tokens
+    without, with_drafts = told
+    for one, other in zip(without, with_drafts, strict=True):
+        assert other.chosen.logprob == pytest.approx(one.chosen.logprob, abs=1e-3)
+        assert {prob.token for prob in other.top} == {prob.token for prob in one.top}
+
+
+SCHEMA = (
+    '{"type": "object", "properties": {"first_name": {"enum": ["Ann", "Bo"]}, "last_name": {"enum": ["Lee"]}},'
+    ' "required": ["first_name", "last_name"], "additionalProperties": false}'
+)
+
+
+@much
+@pytest.mark.parametrize("wrong", [0, 3])
+def test_a_grammar_is_followed_by_each_token(
+    drafting: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = GREEDY.model_copy(update={"json_schema": SCHEMA, "repeat_penalty": 1.3})
+    chat, _ = answer(drafting, schema, drafts=False)
+    plain = chat.messages[-1]
+    script: Any = type("Script", (Scripted,), {"answer": plain.tokens, "wrong": wrong})
+    monkeypatch.setattr(requests, "Guess", script)
+    with_drafts, stats = answer(drafting, schema, drafts=True)
+    assert with_drafts.messages[-1].tokens == plain.tokens
+    assert stats.drafted_tokens > 0
+
+
+@much
+def test_what_a_grammar_leaves_no_choice_of_is_guessed(drafting: HeadlessEngine) -> None:
+    """Nothing of the answer was there before: its guesses are the names of the schema."""
+    schema = GREEDY.model_copy(update={"grammar": 'root ::= "zebra crossing " [0-9] " over the wide water " [0-9]'})
+    plain, _ = answer(drafting, schema, drafts=False)
+    chat, stats = answer(drafting, schema, drafts=True)
+    assert chat.messages[-1].text == plain.messages[-1].text
+    assert stats.accepted_tokens > 4
+
+
+@much
+def test_several_answers_draft_at_once(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One batch a step has guesses of all; each text is that of the conversation alone."""
+    chat, _ = answer(drafting, drafts=False)
+    plain = chat.messages[-1]
+    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": plain.tokens, "wrong": 4}))
+    drafting.do(UsePolicy(CachePolicy(drafts=True)))
+    chats = [HeadlessChat(drafting) for _ in range(3)]
+    drafting.events = []
+    for one in chats:
+        one.add_question(ASKED)
+        drafting.engine.handle(Generate(one.id, one.messages[-1].id, tuple(one.messages), GREEDY))
+    while drafting.engine.busy:
+        drafting.engine.step()
+    for one in chats:
+        told = [event for event in of(drafting.events, TextDelta) if event.conversation == one.id]
+        assert tuple(token for event in told for token in event.tokens) == plain.tokens
+    stats = [event.stats for event in of(drafting.events, TurnEnded)]
+    assert all(0 < one.accepted_tokens < one.drafted_tokens for one in stats)
+    most = max(sample.n_drafted for sample in of(drafting.events, SpeedSample))
+    assert most >= 3, "one batch had guesses of all"
+    (audited,) = of(drafting.do(AuditCache()), Audited)
+    assert audited.state == "verified", audited.sentence
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_where_batches_are_dear_it_says_so_and_where_they_are_free_it_drafts(
+    drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, *, free: bool
+) -> None:
+    """The same answer with the costs of two machines."""
+    chat, _ = answer(drafting, drafts=False)
+    script = {"answer": chat.messages[-1].tokens, "wrong": 0, "holds": 0.99}
+    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), script))
+    monkeypatch.setattr(DraftSize, "_ms", lambda _self, k, n, _usual: 10.0 if free else 10.0 * n / k)
+    with_drafts, stats = answer(drafting, drafts=True)
+    assert with_drafts.messages[-1].tokens == chat.messages[-1].tokens
+    assert (stats.drafted_tokens > 0) == free
+    assert stats.draft_why.startswith("Drafts: " if free else "No drafts: a batch of 2 costs 2.0 steps here.")
+
+
+@much
+def test_other_texts_of_the_chat_are_guessed_from(drafting: HeadlessEngine) -> None:
+    """With the real guesses: the same answer is foreseen where its text is among the others, and not without."""
+    drafting.do(UsePolicy(CachePolicy(drafts=True)))
+    chat = HeadlessChat(drafting)
+    chat.add_question("Name three rivers.")
+    asked = Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), GREEDY)
+    events = drafting.do(asked)
+    text = "".join(event.text for event in of(events, TextDelta))
+    (alone,) = of(events, TurnEnded)
+    events = drafting.do(replace(asked, others=("", text)))
+    (ended,) = of(events, TurnEnded)
+    assert "".join(event.text for event in of(events, TextDelta)) == text
+    assert ended.stats.accepted_tokens > alone.stats.accepted_tokens
+
+
+@much
+def test_with_exact_answers_guesses_change_no_bit(exact: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a token among others is computed as alone; elsewhere there are none, and it says so."""
+    told = []
+    for drafts in (False, True):
+        exact.do(UsePolicy(CachePolicy(drafts=drafts)))
+        chat = HeadlessChat(exact)
+        chat.add_question(ASKED)
+        events = exact.do(Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), GREEDY, n_probs=3))
+        told.append([one for event in of(events, TextDelta) for one in event.logprobs])
+        script = {"answer": [one.chosen.token for one in told[0]], "wrong": 4}
+        monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), script))
+        exact.do(CloseConversation(chat.id))
+    assert told[0] == told[1]
+    (ended,) = of(events, TurnEnded)
+    alike = session_of(exact).runtime.context.block == 1
+    assert (ended.stats.drafted_tokens > 0) == alike
+    assert ended.stats.draft_why.startswith("Drafts" if alike else "No drafts: with exact answers")

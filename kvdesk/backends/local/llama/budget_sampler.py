@@ -61,6 +61,9 @@ class BudgetSampler(Sampler):
         for token in given:
             self.see(token)
 
+    def forced(self) -> list[int]:
+        return self._forced or self._inner.forced()
+
     def take_logprobs(self, n: int) -> tuple[TokenLogprobs, ...]:
         return self._inner.take_logprobs(n)
 

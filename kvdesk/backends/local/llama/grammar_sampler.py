@@ -72,6 +72,13 @@ class GrammarSampler(Sampler):
     def force(self, token: int) -> bool:  # noqa: ARG002 - the grammar has begun
         return False
 
+    def forced(self) -> list[int]:
+        try:
+            text = self._state.forced()
+        except UserError:  # too ambiguous
+            return []
+        return self._vocab.tokenize(text, add_special=False, parse_special=False) if text else []
+
     def close(self) -> None:
         super().close()
         if self._grammar is not None:
@@ -154,6 +161,9 @@ class LateGrammarSampler(GrammarSampler):
             return False
         self._look(token, self._trigger)
         return Sampler.force(self, token)
+
+    def forced(self) -> list[int]:
+        return super().forced() if self._trigger is None else []
 
     def _look(self, token: int, trigger: Trigger) -> None:
         """Whether the grammar counts from the next token on."""

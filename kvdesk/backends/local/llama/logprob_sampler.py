@@ -48,6 +48,9 @@ class LogprobSampler(Sampler):
     def resume(self, tokens: Iterable[int]) -> None:
         self._inner.resume(tokens)
 
+    def forced(self) -> list[int]:
+        return self._inner.forced()
+
     def take_logprobs(self, n: int) -> tuple[TokenLogprobs, ...]:
         taken, self._told = self._told[:n], self._told[n:]
         return tuple(taken)

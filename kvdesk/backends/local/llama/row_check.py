@@ -14,13 +14,13 @@ from kvdesk.backends.local.llama.batch_buffer import BatchBuffer
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.cache.batch import Batch
 
-SIZES = (*[1] * 8, 8, 16)
-"""Tokens of the batches: rows alone, and whole tiles of kernels."""
+SIZES = (1, 1, 2, 4, 8, 16)
+"""Tokens of the batches: rows alone, those of drafts, and whole tiles of kernels."""
 
 
 def rows_alike(ctx: Any, n_vocab: int) -> bool:
     """Read the same tokens together, and in batches of `SIZES` with the last one alone, into an empty context, and
-    compare all bits: K and V are rounded, so it is logits that tell of a token alone.
+    compare all bits of the state and of all logits: K and V are rounded, and logits have a product of their own.
 
     The context is empty afterwards. True also where llama.cpp cannot decode them: then nothing is read at all.
     """
@@ -28,17 +28,19 @@ def rows_alike(ctx: Any, n_vocab: int) -> bool:
     tokens = tuple(i % n_vocab for i in range(1, sum(SIZES) + 1))[: max(2, n_ubatch)]
     last = len(tokens) - 1
     cuts = [0, *(end for end in itertools.accumulate(SIZES) if end < last), last, len(tokens)]
-    parts = [Batch.of(0, a, tokens[a:b], "last") for a, b in itertools.pairwise(cuts)]
+    parts = [Batch.of(0, a, tokens[a:b], "all") for a, b in itertools.pairwise(cuts)]
     buffer = BatchBuffer(len(tokens), 1)
     try:
         found = []
-        for batches in ([Batch.of(0, 0, tokens, "last")], parts):
+        for batches in ([Batch.of(0, 0, tokens, "all")], parts):
             lib.llama_memory_clear(memory, True)
+            logits = b""
             for batch in batches:
                 buffer.fill(batch)
                 if lib.llama_decode(ctx, buffer.raw) != 0:
                     return True
-            found.append((_state(ctx), ctypes.string_at(lib.llama_get_logits_ith(ctx, -1), 4 * n_vocab)))
+                logits += ctypes.string_at(lib.llama_get_logits(ctx), 4 * n_vocab * len(batch.tokens))
+            found.append((_state(ctx), logits))
         return found[0] == found[1]
     finally:
         lib.llama_memory_clear(memory, True)

@@ -136,6 +136,10 @@ class Sampler:
         lib.llama_sampler_accept(self._chain, token)
         return True
 
+    def forced(self) -> list[int]:
+        """The next tokens, as far as there is no choice: their text is certain, and likely how it is cut into them."""
+        return []
+
     def take_logprobs(self, n: int) -> tuple[TokenLogprobs, ...]:  # noqa: ARG002 - see LogprobSampler
         """How likely the next `n` tokens were that it sampled, where that was asked for; else ()."""
         return ()

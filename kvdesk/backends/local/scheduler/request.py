@@ -5,6 +5,7 @@ Knows tokens and clocks, not the cache: the scheduler tells it what was decoded 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
@@ -16,8 +17,10 @@ from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.stop_strings import StopStrings
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
-from kvdesk.policies.drafting import Guess
+from kvdesk.policies.drafting import Chance, Drafts
+from kvdesk.policies.guessing import PORTION, Guess
 from kvdesk.policies.prompt_piece import end_of_piece
+from kvdesk.policies.tuned import TILE
 from kvdesk.protocol.chat import Generate, ReuseReason
 from kvdesk.reasoning import SaidStart
 from kvdesk.translation import tr
@@ -55,8 +58,7 @@ class Request:
     notes    what is to be said when the request ends: which messages were evicted
     clocks   what is measured until the first token; `time_why`: what it says, "" before
     stops    strings that end the answer; None where there are none
-    guess    of the next tokens; None where nobody asked for it
-    n_drafted, n_accepted  guessed tokens that were in batches, and those of them that the answer has
+    guess    of the next tokens; None where nobody asked for it; `drafts`: what became of guesses
     """
 
     command: Generate
@@ -81,8 +83,7 @@ class Request:
     tell_at: float = 0.0
     time_why: str = ""
     guess: Guess | None = None
-    n_drafted: int = 0
-    n_accepted: int = 0
+    drafts: Drafts = field(default_factory=Drafts)
     prompt: list[int] = field(init=False)
     n_asked: int = field(init=False)
     stops: StopStrings | None = field(init=False, default=None)
@@ -140,12 +141,18 @@ class Request:
         """The token sampled last, where only that is missing."""
         return Batch(self.generated[-1:], (len(self.sequence.tokens),), ((self.sequence.seq_id,),), (True,))
 
+    def chance(self, most: int) -> Chance:
+        """What it may have of the next batch, with room for `most` tokens."""
+        if self.guess is None:
+            self.guess = Guess(self._others(), self.known, self.sampler.forced)
+        holds, n_left = self.guess.holds, self.n_most - len(self.generated)
+        return self.drafts.chance(holds, len(self.guess.next(TILE - 1)) if holds else 0, min(most, n_left))
+
     def with_draft(self, n_tokens: int) -> Batch:
-        """The same with as much of the guess as makes so many tokens."""
+        """The token sampled last, with as much of the guess as makes so many tokens."""
         assert self.guess is not None
-        draft = self.guess.next(n_tokens - 1)
-        self.n_drafted += len(draft)
-        return Batch.of(self.sequence.seq_id, len(self.sequence.tokens), [self.generated[-1], *draft], "all")
+        tokens = [self.generated[-1], *self.guess.next(n_tokens - 1)]
+        return Batch.of(self.sequence.seq_id, len(self.sequence.tokens), tokens, "all")
 
     def sampled(self, token: int, now: float) -> None:
         """`token` is part of the answer; it was sampled at `now`."""
@@ -221,6 +228,13 @@ class Request:
             marks=self.whole.marks,
             reread_tokens=self.why.reread_tokens,
             miss=self.why.miss,
-            drafted_tokens=self.n_drafted,
-            accepted_tokens=self.n_accepted,
+            drafted_tokens=self.drafts.drafted,
+            accepted_tokens=self.drafts.accepted,
+            draft_why=self.drafts.sentence,
         )
+
+    def _others(self) -> Iterator[list[int]]:
+        """The tokens of texts that the answer may repeat, piece by piece: a long one takes a while to tokenize."""
+        for text in self.command.others:
+            for start in range(0, len(text), PORTION):
+                yield self.vocab.tokenize(text[start : start + PORTION], add_special=False, parse_special=False)

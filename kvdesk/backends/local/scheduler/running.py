@@ -31,9 +31,8 @@ from kvdesk.cache.batch import Batch
 from kvdesk.chat import LIMIT_NOTE, ConversationId, FinishReason, MessageState
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, UserError, unexpected
 from kvdesk.policies.batching import ChunkSize, Want, compose
-from kvdesk.policies.drafting import DraftSize, Guess
+from kvdesk.policies.drafting import Drafts, DraftSize
 from kvdesk.policies.prompt_piece import piece
-from kvdesk.policies.tuned import TILE
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
@@ -71,7 +70,7 @@ class Running:
     admission, overflow  None where the model has no text tokenizer: no request begins there
     on_complete          gets a request whose answer has come to its own end
     jobs                 the one that runs has a part in the batches
-    drafts               whether guessed tokens may be in the batches of an answer that runs alone
+    why_no_drafts        why guessed tokens may not be in batches of answers; "": they are not wanted, None: they may
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class Running:
         emit: Emit,
         on_complete: Callable[[Request], None],
         jobs: Jobs,
-        drafts: Callable[[], bool],
+        why_no_drafts: Callable[[], str | None],
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
@@ -100,7 +99,7 @@ class Running:
         self._emit = emit
         self._on_complete = on_complete
         self._jobs = jobs
-        self._drafts = drafts
+        self._why_no_drafts = why_no_drafts
         self._aborts_tokens = context.can("partial seq_rm")
         """A state that cannot give back a part is lost with a decode that is aborted: there a token is let end."""
         self._chunk = ChunkSize(context.n_batch, context.block)
@@ -143,6 +142,7 @@ class Running:
         waiting.held_back = request is None
         if request is None:
             return False
+        request.drafts = Drafts(self._why_no_drafts() or "")
         self._requests.append(request)
         self._stops.begin(command.answer)
         self._tell_started(request)
@@ -170,9 +170,9 @@ class Running:
             self.end_stopped()
         if self._n_sure and self._requests:
             parts = self._next_tokens(self._n_sure)
-            self._n_sure -= len(parts[0][1].tokens)
-            self._n_decoded += len(self._requests) > 1
-            return Scheduled(parts, "decode" if len(parts[0][1].tokens) == 1 else "draft")
+            longest = max(len(part.tokens) for _, part in parts)
+            self._n_sure -= longest
+            return Scheduled(parts, "decode" if longest == 1 else "draft")
         running: list[Request | Reading] = [*self._requests]
         if (reading := self._jobs.next()) is not None:
             running.append(reading)
@@ -187,7 +187,7 @@ class Running:
             return None
         reads = any(one.n_to_read for one, _ in batches)
         if not reads and len(batches) == len(running):
-            self._n_sure = max(0, self._n_steps() - len(batches[0][1].tokens))
+            self._n_sure = max(0, self._n_steps() - max(len(part.tokens) for _, part in batches))
         return Scheduled(batches, "prefill" if reads else "draft" if n_tokens > len(batches) else "decode")
 
     def update(self, batch: Scheduled, decoded: Decoded) -> bool:
@@ -199,6 +199,8 @@ class Running:
             return False
         self._took(batch, decoded.ms)
         step_s, row, n_running = decoded.ms / 1e3, -1, len(self._requests)
+        over: list[tuple[Request, Ending]] = []
+        n_new = n_accepted = 0
         for request, part in batch.parts:
             row += len(part.tokens)
             if isinstance(request, Reading):
@@ -208,7 +210,15 @@ class Running:
                 request.clocks.beside |= len(batch.parts) > 1
                 self._events.tell_progress(request, step_s)
             if part.output[-1]:
-                self._take(request, part, row, decoded.ms)
+                n_before, n_right = request.n_new, request.drafts.accepted
+                if ending := self._take(request, part, row):
+                    over.append((request, ending))
+                n_new += request.n_new - n_before
+                n_accepted += request.drafts.accepted - n_right
+        if batch.kind == "draft":
+            self._drafted(batch, decoded.ms, n_new, n_accepted)
+        for request, ending in over:
+            self.finish(request, *ending)
         for request in self._requests:
             if request.pauses and request.position in request.pauses:
                 self._cache_manager.swapper.checkpoint(request.sequence)
@@ -279,12 +289,11 @@ class Running:
 
     def _fitting(self, running: Sequence[Request | Reading]) -> list[tuple[Request | Reading, Batch]]:
         """What is decoded next, of those that have room for it. The job takes none from a request."""
-        if len(running) == 1:
+        if self._may_draft and len(running) == len(self._requests) and not any(one.n_to_read for one in running):
+            batches = self._next_tokens(self._n_steps())
+        elif len(running) == 1:
             one = running[0]
-            if self._drafts() and isinstance(one, Request) and not one.n_to_read:
-                batches = self._next_tokens(self._n_steps())
-            else:
-                batches = [(one, one.next_batch(self._n_piece() if one.n_to_read else 1, self._context.block))]
+            batches = [(one, one.next_batch(self._n_piece() if one.n_to_read else 1, self._context.block))]
         else:
             batches = self._compose(running)
         fitting: list[tuple[Request | Reading, Batch]] = []
@@ -320,31 +329,45 @@ class Running:
             for s, one in by_seq.items()
         ]
         n_batch = self._n_piece() if all(want.n_prefill for want in wants) else context.n_batch
-        together = context.traits.model.together and context.block == 1
-        shares = compose(wants, self._chunk, n_batch, self._n_decoded, together=together)
+        shares = compose(wants, self._chunk, n_batch, self._n_decoded, together=self._together)
         self._n_decoded = 0 if any(by_seq[share.seq_id].n_to_read for share in shares) else self._n_decoded + 1
         chosen = [(by_seq[share.seq_id], share.n_tokens) for share in shares]
         return [(one, one.next_batch(n_tokens, context.block)) for one, n_tokens in chosen]
 
+    @property
+    def _together(self) -> bool:
+        """Whether a batch may have tokens of several sequences."""
+        return self._context.traits.model.together and self._context.block == 1
+
+    @property
+    def _may_draft(self) -> bool:
+        most = self._context.n_ubatch if self._together else 1
+        return self._why_no_drafts() is None and len(self._requests) <= most
+
     def _next_tokens(self, n_room: int) -> list[tuple[Request | Reading, Batch]]:
-        """The token that each answer sampled last; behind it a guess, where that pays and one answer runs alone.
-        `n_room`: tokens for which there is room without another look.
+        """The token that each answer sampled last; behind it guesses, where that pays. `n_room`: tokens for each for
+        which there is room without another look.
         """
-        if len(self._requests) > 1 or not self._drafts():
-            return [(request, request.next_token()) for request in self._requests]
-        (request,) = self._requests
-        if request.guess is None:
-            request.guess = Guess((), request.known)
-        n_guessed = len(request.guess.next(TILE - 1)) if request.guess.holds else 0
-        n_left = request.n_most - len(request.generated)
-        most = min(1 + n_guessed, n_left, n_room, self._context.n_ubatch)
-        if most < 2:
-            return [(request, request.next_token())]
-        at, costs = request.position, self._cache_manager.costs
-        draft = self._draft_size.choose(
-            request.guess.holds, most, lambda n: costs.batch_ms(n, at + n, at + (n + 1) / 2)
-        )
-        return [(request, request.next_token() if draft.n_tokens == 1 else request.with_draft(draft.n_tokens))]
+        requests = self._requests
+        self._n_decoded += len(requests) > 1
+        if not self._may_draft:
+            return [(request, request.next_token()) for request in requests]
+        chances = [request.chance(n_room) for request in requests]
+        draft = self._draft_size.choose(chances, self._context.n_ubatch, self._usual_ms)
+        if draft.gain == 1.0:
+            for request, chance in zip(requests, chances, strict=True):
+                request.drafts.none(chance, draft.price)
+        return [
+            (request, request.next_token() if n == 1 else request.with_draft(n))
+            for request, n in zip(requests, draft.sizes, strict=True)
+        ]
+
+    def _usual_ms(self, n_tokens: int) -> float | None:
+        """Of a batch with so many tokens of the answers."""
+        at = [request.position for request in self._requests]
+        n_kv = (sum(at) if self._context.settings.kv_unified else max(at)) + n_tokens
+        n_visible = sum(at) / len(at) + (n_tokens / len(at) + 1) / 2
+        return self._cache_manager.costs.batch_ms(n_tokens, n_kv, n_visible)
 
     def _has_room(self, request: Request, n_tokens: int, n_before: int = 0) -> bool:
         """Whether the request can go on with so many tokens now, after `n_before` of others in the same batch.
@@ -377,9 +400,9 @@ class Running:
         return Decoded(done.rc, done.ms[0])
 
     def _took(self, batch: Scheduled, ms: float) -> None:
-        """Let the next chunk of a prompt follow what this batch took."""
-        if self._drafts() and batch.kind != "prefill" and len(batch.parts) == 1:
-            self._draft_size.took(len(batch.parts[0][1].tokens), ms)
+        """Let the next chunk of a prompt, and the next draft, follow what this batch took."""
+        if batch.kind != "prefill" and self._why_no_drafts() is None:
+            self._draft_size.took(len(batch.parts), sum(len(part.tokens) for _, part in batch.parts), ms)
         if batch.kind == "draft":
             return
         n_read = sum(len(part.tokens) for _, part in batch.parts if not part.output[0] or len(part.tokens) > 1)
@@ -413,11 +436,15 @@ class Running:
             else:
                 self.finish(request, "stopped", note, "context full")
 
-    def _take(self, request: Request, part: Batch, row: int, ms: float) -> None:
+    def _take(self, request: Request, part: Batch, row: int) -> Ending | None:
         """Sample the request's next token from row `row` of the last decode; with a guess, whose last token has that
-        row, one from each row up to the first that is another. What was guessed behind it leaves the cache.
+        row, one from each row up to the first that is another. What was guessed behind it leaves the cache. How the
+        answer ends, where it is over.
+
+        A guess is a distribution with one token: accepting it as often as the row has it, and else sampling from what
+        the row has without it, is sampling from the row (Leviathan et al., 2023, with q = 1).
         """
-        tokens, n_before = part.tokens, request.n_new
+        tokens = part.tokens
         n = len(tokens) if part.output[0] else 1
         first, start = row - n + 1, request.position - n
         for i in range(n):
@@ -425,13 +452,22 @@ class Running:
             if over or i + 1 == n or request.generated[-1] != tokens[i + 1]:
                 break
         if n > 1:
-            request.n_accepted += i
+            request.drafts.verified(n - 1, i)
             if i + 1 < n:
                 self._cache_manager.truncate(request.sequence, start + i + 1, tr("a guess was wrong"))
-            n_kv = self._cache_manager.totals()[2]
-            self._emit(SpeedSample(time.monotonic(), "decode", request.n_new - n_before, ms, n_kv))
-        if over:
-            self.finish(request, *over)
+        return over
+
+    def _drafted(self, batch: Scheduled, ms: float, n_new: int, n_accepted: int) -> None:
+        """A batch with guesses gave `n_new` tokens, of which `n_accepted` were guessed."""
+        parts = [(one, len(part.tokens)) for one, part in batch.parts if isinstance(one, Request)]
+        if step_ms := self._draft_size.step_ms(len(parts)):
+            gain = n_new / len(parts) * step_ms / ms
+            for request, n in parts:
+                if n > 1:
+                    request.drafts.gave(gain)
+        n_kv, n_drafted = self._cache_manager.totals()[2], sum(n - 1 for _, n in parts)
+        now = time.monotonic()
+        self._emit(SpeedSample(now, "decode", n_new, ms, n_kv, n_drafted=n_drafted, n_accepted=n_accepted))
 
     def _sample(self, request: Request, row: int) -> Ending | None:
         """Sample one token; how the answer ends, where it is over."""

@@ -59,10 +59,10 @@ class Scheduler:
         threads: Threads,
         idle_requests: IdleRequests,
         spans: MessageSpanReporter,
-        drafts: Callable[[], bool],
+        why_no_drafts: Callable[[], str | None],
     ) -> None:
         """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer;
-        `drafts`: see `Running`.
+        `why_no_drafts`: see `Running`.
         """
         overflow = admission = None
         if overflow_manager is not None:
@@ -81,7 +81,7 @@ class Scheduler:
             self._emit,
             self._on_complete,
             self.jobs,
-            drafts,
+            why_no_drafts,
         )
 
     def leave(self) -> None:
