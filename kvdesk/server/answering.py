@@ -161,12 +161,23 @@ def usage(choices: Sequence[Choice]) -> dict[str, Any]:
         "completion_tokens": n_answer,
         "total_tokens": n_prompt + n_answer,
         "prompt_tokens_details": {"cached_tokens": n_cached},
+        "completion_tokens_details": _guessed([choice.stats for choice in choices]),
     }
+
+
+def _guessed(answers: Sequence[TurnStats]) -> dict[str, int]:
+    """Guessed tokens, whether they came from a prediction of the client or not. The rejected ones are in no other count
+    here.
+    """
+    accepted = sum(stats.accepted_tokens for stats in answers)
+    rejected = sum(stats.drafted_tokens for stats in answers) - accepted
+    return {"accepted_prediction_tokens": accepted, "rejected_prediction_tokens": rejected}
 
 
 def timings(stats: TurnStats) -> dict[str, Any]:
     """As llama-server tells them (`result_timings`): milliseconds and tokens a second, of the engine's own counts."""
     read_ms, write_ms = prefill_ms(stats), decode_ms(stats)
+    drafts = {"draft_n": stats.drafted_tokens, "draft_n_accepted": stats.accepted_tokens}
     return {
         "cache_n": stats.reused_tokens,
         "prompt_n": stats.prefilled_tokens,
@@ -177,4 +188,5 @@ def timings(stats: TurnStats) -> dict[str, Any]:
         "predicted_ms": write_ms,
         "predicted_per_token_ms": 1e3 / stats.decode_tok_s if stats.decode_tok_s else 0.0,
         "predicted_per_second": stats.decode_tok_s,
+        **(drafts if stats.drafted_tokens else {}),
     }

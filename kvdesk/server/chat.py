@@ -18,7 +18,7 @@ from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.prompt import Tokenize, Tokenized
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
-from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens
+from kvdesk.server.conversation import GivenAnswer, chains, messages_of, text_of, with_tokens
 from kvdesk.server.errors import ApiError
 from kvdesk.server.reasoning_options import options_of
 from kvdesk.server.sampling import check_schema, sampling_of, seeded
@@ -110,6 +110,7 @@ class Chat:
         if messages[-1].role == "assistant" and messages[-1].text and len(messages) > 1 and not messages[-1].fields:
             messages, continued = messages[:-1], messages[-1]  # what is there of the answer already
         n_probs = (request.top_logprobs or 0) if request.logprobs else -1
+        predicted = text_of(request.prediction.content, "prediction", may_lack=False) if request.prediction else ""
         self._commands = [
             Generate(
                 self.conversation if i == 0 else new_conversation_id(),
@@ -123,6 +124,7 @@ class Chat:
                 variables=reasoning.variables,
                 reasoning_budget=reasoning.budget,
                 n_probs=n_probs,
+                others=(predicted,) if predicted else (),
             )
             for i in range(request.n)
         ]

@@ -109,7 +109,7 @@ def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -
             fields = {name: one[name] for name in ("tool_call_id", "name") if isinstance(one.get(name), str)}
         if role == "assistant" and one.get("function_call"):
             raise ApiError(400, f"{at}.function_call is not supported; tool_calls is.", at, "unsupported_parameter")
-        text = _text(one.get("content"), at, may_lack="content" in one or role == "assistant")
+        text = text_of(one.get("content"), at, may_lack="content" in one or role == "assistant")
         if (
             role == "assistant"
             and (thought := next((t for n in _THOUGHTS if isinstance(t := one.get(n), str)), "")).strip()
@@ -178,7 +178,7 @@ def thought_of(message: Message) -> str:
     return str(fields.get("reasoning_content", "")).strip()
 
 
-def _text(content: object, at: str, *, may_lack: bool) -> str:
+def text_of(content: object, at: str, *, may_lack: bool) -> str:
     """Null is no text: such as of an answer that was stopped before it began."""
     if isinstance(content, str):
         return storable(content)

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -96,6 +96,13 @@ class ResponseFormat(Body):
     schema_: dict[str, Any] | None = Field(None, alias="schema")
 
 
+class Prediction(Body):
+    """What the answer may be. `content`: a text, or a list of parts, as that of a message."""
+
+    type: Literal["content"]
+    content: str | list[Any]
+
+
 class Sampled(Body):
     """What both kinds of completions have: how tokens are chosen, how many answers, how they come.
 
@@ -175,6 +182,7 @@ class ChatRequest(ChatOptions):
     add_generation_prompt: bool | None = None
     functions: list[Any] | None = None
     modalities: list[str] | None = None
+    prediction: Prediction | None = None
 
 
 def as_chat(request: ChatOptions, messages: list[dict[str, Any]], more: Mapping[str, Any]) -> ChatRequest:
