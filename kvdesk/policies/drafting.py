@@ -65,15 +65,21 @@ class DraftSize:
     """The size of batches with guessed tokens, by what batches of each size took. Of one context's settings."""
 
     def __init__(self) -> None:
-        self._taken: dict[tuple[int, int], deque[float]] = {}
+        self._step_ms: dict[int, deque[float]] = {}
+        self._steps: dict[tuple[int, int], deque[float]] = {}
+        self._n_refused = 0
 
     def took(self, n_answers: int, n_tokens: int, ms: float) -> None:
-        """A batch of these answers' tokens."""
-        self._taken.setdefault((n_answers, n_tokens), deque(maxlen=KEPT)).append(ms)
+        """A batch of these answers' tokens. It is kept in steps: what else runs on the machine makes both slower."""
+        if n_tokens == n_answers:
+            self._step_ms.setdefault(n_answers, deque(maxlen=KEPT)).append(ms)
+        elif step := self.step_ms(n_answers):
+            self._steps.setdefault((n_answers, n_tokens), deque(maxlen=KEPT)).append(ms / step)
 
     def step_ms(self, n_answers: int) -> float | None:
         """A batch with one token of each; None before the first."""
-        return self._ms(n_answers, n_answers, lambda _: None)
+        taken = self._step_ms.get(n_answers)
+        return statistics.median(taken) if taken else None
 
     def choose(self, chances: Sequence[Chance], most: int, usual_ms: UsualMs) -> Draft:
         """What the next batch has of these answers, `most` tokens in all: the size that gives most tokens a second, if
@@ -82,25 +88,32 @@ class DraftSize:
         k = len(chances)
         ones, price = (1,) * k, None
         best = Draft(ones)
-        step = self._ms(k, k, usual_ms)
+        step = self.step_ms(k) or usual_ms(k)
         for n in SIZES:
             if n <= k:
                 continue
-            sizes, ms = _shared(chances, n), self._ms(k, n, usual_ms)
-            if n > most or not sizes or not step or not ms:
+            sizes, steps = _shared(chances, n), self._cost(k, n, step, usual_ms) if step else None
+            if n > most or not sizes or not steps:
                 break
-            steps = ms / step
             expected = [chance.expected(size) for chance, size in zip(chances, sizes, strict=True)]
             gain = sum(expected) / k / steps
             if gain > max(best.gain, SCATTER) and min(expected) * SCATTER >= steps:
                 best = Draft(sizes, gain)
             if price is None or n / k / steps >= price.at_best:
                 price = Price(n, steps, n / k / steps)
-        return best if best.gain > 1.0 else Draft(ones, price=price)
+        if best.gain > 1.0 or price is None:
+            return best
+        self._n_refused += 1
+        if self._n_refused % (16 * TILE) == 0:  # they may have been measured in a bad moment: try again
+            self._steps.clear()
+        return Draft(ones, price=price)
 
-    def _ms(self, n_answers: int, n: int, usual_ms: UsualMs) -> float | None:
-        taken = self._taken.get((n_answers, n))
-        return statistics.median(taken) if taken else usual_ms(n)
+    def _cost(self, n_answers: int, n: int, step: float, usual_ms: UsualMs) -> float | None:
+        """In steps."""
+        if taken := self._steps.get((n_answers, n)):
+            return statistics.median(taken)
+        usual = usual_ms(n)
+        return None if usual is None else usual / step
 
 
 def _shared(chances: Sequence[Chance], n: int) -> tuple[int, ...]:

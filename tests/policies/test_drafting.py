@@ -61,12 +61,32 @@ def test_what_a_batch_took_counts_more_than_what_was_expected() -> None:
     usual: Callable[[int], float] = lambda n: 10.0 + n  # noqa: E731
     chances = [Chance(0.9, TILE)]
     assert size.choose(chances, TILE, usual).sizes[0] > 1
-    for n in SIZES:
+    for n in (1, *SIZES):
         size.took(1, n, 10.0 * n)
-    size.took(1, 1, 10.0)
     assert size.choose(chances, TILE, usual).sizes == (1,)
     assert size.step_ms(1) == 10.0
     assert size.step_ms(2) is None
+
+
+def test_what_was_measured_beside_others_counts_when_they_are_gone() -> None:
+    """Batches are compared with steps of then, not with those of now."""
+    size = DraftSize()
+    for _ in range(KEPT):
+        for n in (1, *SIZES):
+            size.took(1, n, 100.0 * EIGHT_CORES[n])
+    for _ in range(KEPT):
+        size.took(1, 1, 25.0)
+    assert size.choose([Chance(0.9, TILE)], TILE, lambda _: None).sizes == (choose(EIGHT_CORES, 0.9),)
+
+
+def test_a_batch_that_was_measured_in_a_bad_moment_is_tried_again() -> None:
+    size, usual = DraftSize(), of(EIGHT_CORES)
+    size.took(1, 1, 25.0)
+    for n in SIZES:
+        size.took(1, n, 1000.0)
+    chosen = [size.choose([Chance(0.9, TILE)], TILE, usual).sizes[0] for _ in range(20 * TILE)]
+    assert set(chosen[: 16 * TILE]) == {1}
+    assert chosen[-1] > 1
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 8])
