@@ -64,8 +64,10 @@ class StartedServer(ServerPeer):
             self._child = None
 
 
-def llama_server(program: Path, model: Path, settings: ContextSettings) -> StartedServer:
-    """A llama-server with the settings of kvdesk's context, as far as it has them. Raises PeerFailed."""
+def llama_server(program: Path, model: Path, settings: ContextSettings, more: Sequence[str] = ()) -> StartedServer:
+    """A llama-server with the settings of kvdesk's context, as far as it has them; `more`: further options. Raises
+    PeerFailed.
+    """
     port = free_port()
     options = {
         "--model": model,
@@ -83,7 +85,7 @@ def llama_server(program: Path, model: Path, settings: ContextSettings) -> Start
     parts = [part for name, value in options.items() for part in (name, str(value))]
     unified = "--kv-unified" if settings.kv_unified else "--no-kv-unified"
     about, how = f"{program}, {model.name}", wrote_with(settings.decode_threads)
-    return StartedServer(LLAMA_SERVER, about, [str(program), *parts, unified], port, how)
+    return StartedServer(LLAMA_SERVER, about, [str(program), *parts, unified, *more], port, how)
 
 
 def kvdesk_serve(model: Path, settings: ContextSettings) -> StartedServer:

@@ -1,0 +1,287 @@
+"""`python -m tests.benchmarks.drafts [--model FILE] [--rounds 5] [--minutes 10]`: what drafts give, and what they cost.
+
+Three texts: prose, the edit of a program of 300 lines, JSON from a schema. Of each, rounds of answers in turns: without
+drafts, with them, a bare loop that verifies the drafts of the last answer with them and samples with the same sampler,
+and with `--llama-server FILE` that server with each of `SPEC_TYPES`. Prompts are read once, only writing is timed:
+tokens after the first, a second. Ratios are made within a round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import httpx2
+
+from kvdesk import paths
+from kvdesk.backends.local.llama.binding import lib
+from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
+from kvdesk.backends.local.llama.grammar_sampler import sampler_of
+from kvdesk.backends.local.llama.sampler import plan_sampling
+from kvdesk.cache.batch import Batch
+from kvdesk.chat import ConversationId, Message, TurnStats, new_conversation_id, new_message_id
+from kvdesk.experiments.bare_context import BareContext
+from kvdesk.experiments.bench import uncollected
+from kvdesk.experiments.statistics import geometric_mean
+from kvdesk.headless import HeadlessEngine, session_of
+from kvdesk.protocol.cache import UsePolicy
+from kvdesk.protocol.chat import CloseConversation, Generate, LoadModel, TurnEnded
+from kvdesk.protocol.model import LocalFile
+from kvdesk.protocol.operations import ClearCache, Operate
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+from tests.benchmarks.peers.started_server import StartedServer, llama_server
+from tests.places import ROOT
+
+SPEC_TYPES: Final = ("ngram-simple", "ngram-mod")
+WITHOUT, WITH, BARE = "without", "with", "bare loop"
+SETTINGS: Final = ContextSettings(n_ctx=8192, n_seq_max=2)
+_PROGRAM: Final = ROOT / "kvdesk/backends/local/scheduler/running.py"
+_N_LINES: Final = 300
+_PEOPLE: Final = "; ".join(
+    f"{name} from {town}, born {year}, who {works}"
+    for name, town, year, works in (
+        ("Ada Berg", "Oslo", 1971, "builds boats"),
+        ("Ben Costa", "Porto", 1984, "bakes bread"),
+        ("Cleo Dunn", "Cork", 1990, "mends clocks"),
+        ("Dov Eder", "Graz", 1966, "teaches music"),
+        ("Eva Falk", "Lund", 1978, "paints houses"),
+        ("Finn Gray", "Perth", 1995, "drives a tram"),
+        ("Gus Hahn", "Bern", 1959, "grows apples"),
+        ("Ida Ito", "Kobe", 1988, "writes letters"),
+    )
+)
+_SCHEMA: Final = {
+    "type": "array",
+    "minItems": 8,
+    "maxItems": 8,
+    "items": {
+        "type": "object",
+        "properties": {
+            "full_name": {"type": "string"},
+            "home_town": {"type": "string"},
+            "year_of_birth": {"type": "integer"},
+            "occupation": {"type": "string"},
+        },
+        "required": ["full_name", "home_town", "year_of_birth", "occupation"],
+        "additionalProperties": False,
+    },
+}
+
+
+class Text(NamedTuple):
+    """What is asked; `schema`: JSON that the answer has to follow, "" none."""
+
+    question: str
+    schema: str = ""
+
+
+def texts() -> dict[str, Text]:
+    program = "\n".join(_PROGRAM.read_text(encoding="utf-8").splitlines()[:_N_LINES])
+    asked = "Rename `request` to `asked` everywhere in this program. Answer with the whole program."
+    edit = f"{asked}\n```python\n{program}\n```"
+    return {
+        "prose": Text("Write a long story about a lighthouse keeper who finds a letter in a bottle."),
+        "edit": Text(edit),
+        "json": Text(f"Write these people as JSON: {_PEOPLE}.", json.dumps(_SCHEMA)),
+    }
+
+
+@dataclass(slots=True)
+class Told:
+    """tok/s of the answers in each round, by who wrote them; of the last one with drafts what became of them."""
+
+    tok_s: dict[str, list[float]] = field(default_factory=dict)
+    same: list[bool] = field(default_factory=list)
+    last: TurnStats | None = None
+
+    def ratio(self, over: str, under: str) -> tuple[float, float, float]:
+        """With its 95 % interval, of the rounds that have both."""
+        pairs = zip(self.tok_s[over], self.tok_s[under], strict=False)
+        return geometric_mean([a / b for a, b in pairs])
+
+
+class Writer:
+    """kvdesk's engine, and a bare context of the same model."""
+
+    def __init__(self, headless: HeadlessEngine, bare: BareContext, text: Text, n_tokens: int) -> None:
+        self._headless, self._bare, self._text = headless, bare, text
+        schema = {"json_schema": text.schema} if text.schema else {}
+        self._sampling = Sampling(temperature=0.0, max_tokens=n_tokens, **schema)
+        self._batches: list[tuple[int, Sequence[int]]] = []
+        self._before: ConversationId | None = None
+        self._n_read = 0  # tokens of the prompt that the bare context has
+        self.tokens: dict[str, tuple[int, ...]] = {}
+        self.stats: TurnStats | None = None
+
+    def answer(self, *, drafts: bool) -> float:
+        """tok/s."""
+        headless, conversation = self._headless, new_conversation_id()
+        headless.do(UsePolicy(CachePolicy(drafts=drafts, auto_compact=False, follow_load=False)))
+        question = Message(new_message_id(), conversation, None, "user", self._text.question)
+        asked = Generate(conversation, new_message_id(), (question,), self._sampling)
+        batches: list[tuple[int, Sequence[int]]] = []
+        with self._watched(batches):
+            events = headless.do(asked)
+        ended = next(event for event in events if isinstance(event, TurnEnded))
+        if self._before is not None:  # it had the cells of the prompt, which were shared
+            headless.do(CloseConversation(self._before))
+        self._before = conversation
+        sequence = session_of(headless).runtime.cache_manager.pool.get(conversation)
+        assert sequence is not None
+        self.tokens[WITH if drafts else WITHOUT] = tuple(sequence.tokens)
+        if drafts:
+            self._batches, self.stats = batches, ended.stats
+        return ended.stats.decode_tok_s
+
+    def verify(self) -> float:
+        """The batches of the last answer with drafts again, each row sampled up to the first that is another, what is
+        wrong removed; tok/s.
+        """
+        bare, (start, _), memory = self._bare, self._batches[0], lib.llama_get_memory(self._bare.ctx)
+        prompt, vocab = self.tokens[WITH][:start], session_of(self._headless).loaded.model.vocab
+        if self._n_read != start:
+            bare.clear()
+            for at in range(0, start, bare.n_batch):
+                self._decode(at, prompt[at : at + bare.n_batch], logits=False)
+            self._n_read = start
+        lib.llama_memory_seq_rm(memory, 0, start, -1)
+        sampler = sampler_of(plan_sampling(self._sampling, vocab), vocab, prompt, self._batches[0][1][:1])
+        n_tokens, began = 0, time.perf_counter()
+        for at, tokens in self._batches:
+            self._decode(at, tokens, logits=True)
+            for row in range(len(tokens)):
+                token = sampler.sample(bare.ctx, row)
+                n_tokens += 1
+                if row + 1 < len(tokens) and token != tokens[row + 1]:
+                    lib.llama_memory_seq_rm(memory, 0, at + row + 1, -1)
+                    break
+        seconds = time.perf_counter() - began
+        sampler.close()
+        return n_tokens / seconds
+
+    def _decode(self, at: int, tokens: Sequence[int], *, logits: bool) -> None:
+        for i, token in enumerate(tokens):
+            self._bare.put(i, token, at + i, 0, logits=logits)
+        if self._bare.run(len(tokens)) != 0:
+            raise RuntimeError("llama_decode failed in the bare loop")
+
+    @contextmanager
+    def _watched(self, batches: list[tuple[int, Sequence[int]]]) -> Iterator[None]:
+        """The batches of an answer are written down: position and tokens."""
+        cache = session_of(self._headless).runtime.cache_manager
+        decode = cache.decode
+
+        def seen(parts: Sequence[tuple[Any, Batch]], kind: DecodeKind = "decode") -> PendingDecode:
+            if kind in ("decode", "draft"):
+                batches.extend((batch.pos[0], batch.tokens) for _, batch in parts)
+            return decode(parts, kind)
+
+        cache.decode = seen  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            del cache.decode
+
+
+def served(server: StartedServer, text: Text, n_tokens: int) -> float:
+    """tok/s as llama-server tells them."""
+    request: dict[str, Any] = {
+        "messages": [{"role": "user", "content": text.question}],
+        "max_tokens": n_tokens,
+        "temperature": 0.0,
+    }
+    if text.schema:
+        request["json_schema"] = json.loads(text.schema)
+    answer = httpx2.post(f"{server.url}/chat/completions", json=request, timeout=600.0)
+    answer.raise_for_status()
+    return float(answer.json()["timings"]["predicted_per_second"])
+
+
+def measure(
+    headless: HeadlessEngine,
+    bare: BareContext,
+    text: Text,
+    servers: Mapping[str, StartedServer],
+    *,
+    n_tokens: int,
+    rounds: int,
+    until: float,
+) -> Told:
+    """Rounds in turns, who begins changes; none is begun after `until` (time.monotonic), but the first."""
+    writer, told = Writer(headless, bare, text, n_tokens), Told()
+    ways: list[tuple[str, Callable[[], float]]] = [
+        (WITH, lambda: writer.answer(drafts=True)),
+        (WITHOUT, lambda: writer.answer(drafts=False)),
+        (BARE, writer.verify),
+        *((name, lambda server=server: served(server, text, n_tokens)) for name, server in servers.items()),
+    ]
+    headless.do(Operate(ClearCache(), measured=False))
+    for _, way in ways:  # reads the prompt, and warms up
+        way()
+    for number in range(rounds):
+        if number and time.monotonic() > until:
+            break
+        turn = number % len(ways)
+        for name, way in [*ways[turn:], *ways[:turn]]:
+            told.tok_s.setdefault(name, []).append(way())
+        told.same.append(writer.tokens[WITH] == writer.tokens[WITHOUT])
+    told.last = writer.stats
+    return told
+
+
+def lines(name: str, told: Told) -> Iterator[str]:
+    for who, values in told.tok_s.items():
+        against = ""
+        if who != WITH:
+            ratio, low, high = told.ratio(WITH, who)
+            against = f"  with over it {ratio:.3f} [{low:.3f}, {high:.3f}]"
+        yield f"{name:<6} {who:<14} {statistics.median(values):8.2f} tok/s{against}"
+    assert told.last is not None
+    yield f"{name:<6} {told.last.draft_why} Same tokens in {sum(told.same)} of {len(told.same)} rounds."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="What drafts give, and what they cost.")
+    parser.add_argument("--model", type=Path, default=paths.embedded_model())
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--minutes", type=float, default=10.0, help="no round is begun afterwards, but the first of a text"
+    )
+    parser.add_argument("--tokens", type=int, default=400, help="of an answer")
+    parser.add_argument("--only", nargs="*", choices=tuple(texts()), default=tuple(texts()))
+    parser.add_argument("--llama-server", type=Path, default=None)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(argv)
+    found, began = {}, time.monotonic()
+    with ExitStack() as stack:
+        headless = stack.enter_context(closing(HeadlessEngine()))
+        headless.do(LoadModel(LocalFile(options.model), SETTINGS))
+        bare = stack.enter_context(closing(BareContext(session_of(headless).loaded.model, SETTINGS)))
+        stack.enter_context(uncollected())
+        servers = {}
+        for kind in SPEC_TYPES if options.llama_server is not None else ():
+            server = llama_server(options.llama_server, options.model, SETTINGS, ("--spec-type", kind))
+            servers[kind] = stack.enter_context(closing(server))
+        for number, name in enumerate(options.only, 1):
+            until = began + 60 * options.minutes * number / len(options.only)
+            size = {"n_tokens": options.tokens, "rounds": options.rounds}
+            found[name] = told = measure(headless, bare, texts()[name], servers, **size, until=until)
+            if not options.json:
+                sys.stdout.write("\n".join(lines(name, told)) + "\n")
+                sys.stdout.flush()
+    if options.json:
+        numbers = {name: {"tok_s": told.tok_s, "same": told.same} for name, told in found.items()}
+        sys.stdout.write(json.dumps(numbers) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
