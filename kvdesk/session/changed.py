@@ -37,7 +37,8 @@ class Changed(Flag):
     RETENTION = auto()  # which messages are near the end of the context, or evicted
     FORKS = auto()  # which shown messages have others at their place
     DELETED = auto()  # what can be brought back
-    RANGE = auto()  # the positions that are chosen for an operation by hand
+    RANGE = auto()  # the positions that are selected, or chosen for an operation by hand
+    ATTENTION = auto()  # which token is looked from, and what it looked at
     REBUILDING = auto()  # whether another context is being made
     UNSAVED = auto()  # what the disk does not take
     SERVED = auto()  # whether other programs are served

@@ -19,6 +19,7 @@ from kvdesk.session.changed import Range, Served
 from kvdesk.tools.servers import ServerState, Tool
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field
+from kvdesk.viewmodel.attention import Looking, Spot
 from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.palette import branch_index, request_index
 from kvdesk.viewmodel.readout import cells_of_owners, totals
@@ -105,7 +106,8 @@ class State:
         self.deleted: tuple[str, ...] = ()  # titles of the conversations that can come back, the last one at the end
         self.reading: Mapping[ConversationId, Mapping[int, str]] = {}  # files that are read, by number: their names
         self.encodings: Mapping[Attachment, str] = {}  # in which a file was read that can be read in another
-        self.range: Range | None = None  # of positions, chosen for an operation by hand
+        self.range: Range | None = None  # of positions that are selected, or chosen for an operation by hand
+        self.attention = Looking()
         self.rebuilding = False  # another context is being made
         self.unsaved = ""  # what the disk does not take, as a sentence
         self.served = Served()
@@ -260,6 +262,23 @@ class State:
             return None
         seq_id = self.sequences.get(conversation, -1)
         return next((t for t in self.targets() if (t.conversation, t.seq_id) == (conversation, seq_id)), None)
+
+    @property
+    def spot(self) -> Spot | None:
+        """The token that is looked from: the last one of the shown conversation unless another was chosen. None where
+        its sequence has no cells.
+        """
+        if self.view is None:
+            return None
+        own = self.sequences.get(self.selected, -1) if self.selected is not None else -1
+        spot = self.attention.spot or Spot(own)
+        return (
+            spot if any(span.seq_id == spot.seq_id and span.n_cells for span in self.view.snapshot.sequences) else None
+        )
+
+    def spans_in(self, seq_id: int) -> MessageSpans | None:
+        """The messages of a sequence, as far as they are known."""
+        return next((spans for spans in self.spans.values() if spans.seq_id == seq_id), None)
 
     def span_of(self, conversation: ConversationId, message: MessageId) -> MessageSpan | None:
         """Where a message lies in its sequence, None while it is not known."""

@@ -17,6 +17,7 @@ from kvdesk.conversations.changes import (
     QueueState,
 )
 from kvdesk.errors import KvdeskError, guarded
+from kvdesk.protocol.attention import Attend, Attended, AttentionPreview
 from kvdesk.protocol.cache import (
     CacheView,
     ContextReady,
@@ -52,6 +53,7 @@ from kvdesk.session.state import MAX_LEASES, History, State, ToolQuestion
 from kvdesk.settings import Settings
 from kvdesk.tools.servers import ServerState, Tool
 from kvdesk.values import replace
+from kvdesk.viewmodel.attention import Looking
 from kvdesk.viewmodel.readout import cells_of_owners
 
 _COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
@@ -136,8 +138,8 @@ class Store(State):
             case MessageRetention():
                 self.retention[event.conversation] = dict(event.retention)
                 return Changed.RETENTION
-            case CommandFailed():
-                return self._fail(event.command)
+            case AttentionPreview() | Attended() | CommandFailed():
+                return self._apply_reply(event)
             case ModelLoaded() | ContextReady() | EngineRestarted() | EngineDied() | BackendReady():
                 return self._apply_engine(event)
             case _:
@@ -151,7 +153,7 @@ class Store(State):
         if self.selected == before:
             return self._tell(Changed.CONVERSATIONS)
         self.forks = {}
-        return self._tell(Changed.CONVERSATIONS | Changed.SELECTED)
+        return self._tell(Changed.CONVERSATIONS | Changed.SELECTED | self._forget_attention())
 
     def keep_draft(self, conversation: Conversation) -> None:
         """Only what is typed for a conversation is another text: nobody shows that but who typed it."""
@@ -197,9 +199,15 @@ class Store(State):
         self._tell(Changed.EMBEDDED)
 
     def choose_range(self, seq_id: int, p0: int, p1: int) -> None:
-        """Positions `[p0, p1)` of a sequence for an operation by hand; -1: start, end."""
+        """Positions `[p0, p1)` of a sequence are selected, and chosen for an operation by hand; -1: start, end."""
         self.range = Range(seq_id, p0, p1)
         self._tell(Changed.RANGE)
+
+    def look(self, looking: Looking) -> None:
+        """This is wanted of attention from now on, or known of it."""
+        if looking is not self.attention:
+            self.attention = looking
+            self._tell(Changed.ATTENTION)
 
     def show_tools(
         self,
@@ -222,6 +230,19 @@ class Store(State):
         """The wait for `ContextReady` or `CommandFailed` begins."""
         self.rebuilding = True
         self._tell(Changed.REBUILDING)
+
+    def _apply_reply(self, event: AttentionPreview | Attended | CommandFailed) -> Changed:
+        looking = self.attention
+        match event:
+            case AttentionPreview():
+                self.attention = looking.priced(event)
+            case Attended():
+                self.attention = looking.answered(event)
+            case CommandFailed(command=Attend() as command):
+                self.attention = looking.failed(command, event.sentence)
+            case CommandFailed():
+                return self._fail(event.command)
+        return Changed.ATTENTION if self.attention is not looking else Changed.NOTHING
 
     def _fail(self, command: Command) -> Changed:
         if isinstance(command, Generate):
@@ -283,6 +304,10 @@ class Store(State):
                 del self.history.leases[: MAX_LEASES // 10]
         self.sequences = {lease.conversation: int(lease.seq_id) for lease in view.leases if not lease.inactive}
 
+    def _forget_attention(self) -> Changed:
+        before, self.attention = self.attention, self.attention.forgotten()
+        return Changed.ATTENTION if self.attention is not before else Changed.NOTHING
+
     def _end_answer(self, answer: MessageId) -> Changed:
         self.answering.pop(answer, None)
         return Changed.RUNNING
@@ -324,12 +349,13 @@ class Store(State):
         self.features = features
         if not lost:
             return Changed.FEATURES
+        forgotten = self._forget_attention()
         self.context, self.view = None, None
         self.leases, self.sequences = {}, {}
         self.use.clear()
         self.written.clear()
         self.cells.clear()
-        return Changed.FEATURES | Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.USE
+        return Changed.FEATURES | Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.USE | forgotten
 
     def _apply_engine(self, event: ModelLoaded | ContextReady | EngineRestarted | EngineDied | BackendReady) -> Changed:
         """A model, a context, or the end of them. The history of a lost context can be read until the next is made."""
@@ -343,7 +369,8 @@ class Store(State):
                 self.dead, self.model = True, None
                 self.answering.clear()
                 self.rebuilding = False
-                return Changed.DEAD | Changed.RUNNING | Changed.MODEL | Changed.REBUILDING
+                forgotten = self._forget_attention()
+                return Changed.DEAD | Changed.RUNNING | Changed.MODEL | Changed.REBUILDING | forgotten
             case EngineRestarted():
                 self.context = None
             case ContextReady():
@@ -356,7 +383,7 @@ class Store(State):
         self.use.clear()
         self.written.clear()
         self.cells.clear()
-        return Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.REBUILDING
+        return Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.REBUILDING | self._forget_attention()
 
     def _apply_operation(self, done: OperationDone | RecordingTaken) -> Changed:
         """Remember the effect of one by hand. Without views it alone tells which sequences hold nothing any more. The

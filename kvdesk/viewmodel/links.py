@@ -101,6 +101,25 @@ def cells_of_positions(snapshot: CacheSnapshot, seq_id: int, p0: int, p1: int) -
     return tuple(found)
 
 
+def range_of_cells(
+    snapshot: CacheSnapshot, cache: int, stream: int, first: int, last: int, own: int = -1
+) -> tuple[int, int, int] | None:
+    """The sequence that has most of the cells `[first, last)` of a stream, `own` at a tie, and from where to where its
+    positions there go, end excluded; None where no sequence has one of them.
+    """
+    if cache >= len(snapshot.maps) or stream >= len(snapshot.maps[cache].streams):
+        return None
+    cells = snapshot.maps[cache].streams[stream]
+    best: tuple[int, bool, int] = (0, False, -1)
+    for sequence in snapshot.sequences:
+        n = int(holders(cells, sequence.seq_id)[first:last].sum())
+        best = max(best, (n, sequence.seq_id == own, int(sequence.seq_id)))
+    if not best[0]:
+        return None
+    positions = cells.pos[first:last][holders(cells, best[2])[first:last]]
+    return best[2], int(np.min(positions)), int(np.max(positions)) + 1
+
+
 def text_of_cells(
     spans: Mapping[int, MessageSpans], snapshot: CacheSnapshot, cache: int, stream: int, first: int, last: int
 ) -> tuple[TextRange, ...]:

@@ -25,7 +25,7 @@ from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
 
 UNSTYLED = frozenset(
     {"cache", "chat", "chat_list", "composer", "lab", "messages", "models", "parameters", "server", "settings", "shell"}
-    | {"test_branches_shown", "test_chat", "test_input_methods", "test_operations", "test_timeline"}
+    | {"attention", "test_branches_shown", "test_chat", "test_input_methods", "test_operations", "test_timeline"}
     | {"test_accessibility", "test_focus", "test_graphs", "test_honesty", "test_numbers", "test_pseudo_language"}
     | {"test_right_to_left", "test_room", "test_tips"}
 )

@@ -107,6 +107,8 @@ class CachePage(QWidget):
         store = self._store
         if changed & Changed.CONVERSATIONS or isinstance(update, CacheView):
             self._show_map()
+        if changed & Changed.ATTENTION:
+            self.map.show_attention(store.attention.shown)
         if changed & Changed.NUMBERS and store.view is not None:
             self.show_numbers()
         if changed & Changed.FEATURES:

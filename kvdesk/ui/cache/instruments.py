@@ -40,7 +40,7 @@ def make_instruments(kit: Kit, cells: CellMapView, forget: QPushButton, rebuild:
     """forget, rebuild: buttons that stand with the operations by hand."""
     theme = kit.theme
     return Instruments(
-        bar=MapBar(cells),
+        bar=MapBar(cells, [mode for part in kit.slices for mode in part.colours]),
         operations=OperationsPanel(kit, forget, rebuild),
         question=RebuildQuestion(kit),
         compaction=CompactionCard(kit),

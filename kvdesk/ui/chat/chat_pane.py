@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
 from kvdesk.errors import NO_TOKENIZER, SILENT, UNREACHABLE
+from kvdesk.protocol.attention import Attend
 from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import (
     EngineDied,
@@ -128,6 +129,9 @@ class ChatPane(QWidget):
         column.addLayout(over)
         column.addWidget(self.pinned)
         column.addWidget(self.surprise)
+        for part in self._kit.slices:
+            if part.legend is not None:
+                column.addWidget(part.legend(self._kit))
         column.addWidget(self.messages, 1)
         column.addWidget(centred(below, self._theme.text_column))
 
@@ -197,7 +201,8 @@ class ChatPane(QWidget):
     @Slot()
     def _show_surprise(self) -> None:
         """The legend of colours that there are."""
-        self.surprise.setVisible(self._store.settings.current.token_probabilities and self._view.has_probabilities)
+        is_on = self._store.settings.current.token_probabilities and not self._store.attention.is_open
+        self.surprise.setVisible(is_on and self._view.has_probabilities)
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         store = self._store
@@ -205,6 +210,9 @@ class ChatPane(QWidget):
             self._show_conversation(is_other=bool(changed & Changed.SELECTED))
         if update is not None:
             self._apply(update)
+        if changed & Changed.ATTENTION or (changed & Changed.SPANS and store.attention.is_open):
+            self._view.show_words()
+            self._show_surprise()
         if changed & Changed.FORKS:
             self._view.show_forks()
             self.header.set_branches(bool(store.forks))
@@ -339,6 +347,8 @@ class ChatPane(QWidget):
             self._composer.ask_again()
 
     def _show_failure(self, event: CommandFailed) -> None:
+        if isinstance(event.command, Attend):
+            return  # said where it was asked for
         if isinstance(event.command, LoadModel) and isinstance(event.command.source, Endpoint):
             self._show_unreachable(event.sentence, event.detail)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QToolButton, QWidget
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from kvdesk.cache.pages import PAGE_SIZES
 from kvdesk.translation import tr
 from kvdesk.ui.map.cell_map import CellMapView
-from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.map.colours import OPTIONAL, ColourBy
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label
 
@@ -18,11 +18,12 @@ from kvdesk.ui.widgets.controls import Choice, label
 class MapBar(QWidget):
     """Leads what a person chooses to `cells`."""
 
-    def __init__(self, cells: CellMapView) -> None:
+    def __init__(self, cells: CellMapView, others: Iterable[str] = ()) -> None:
+        """`others`: modes that slices bring."""
         super().__init__()
         self._cells = cells
         self.mode = _choice(tr("Colour the cell map by"))
-        for mode in ColourBy:
+        for mode in (mode for mode in ColourBy if mode not in OPTIONAL or mode in others):
             self.mode.addItem(tr("By {property}").format(property=_inside(tr(mode.value))), mode)
             self.mode.setItemData(
                 self.mode.count() - 1, tr("Colour: {meaning}").format(meaning=mode.meaning), Qt.ItemDataRole.ToolTipRole

@@ -9,7 +9,9 @@ import numpy as np
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.translation import tr
 from kvdesk.ui.map import raster
+from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.map.frame import MapFrame, strip_name
+from kvdesk.viewmodel.attention import attention_at
 from kvdesk.viewmodel.links import CellRun, span_at
 from kvdesk.viewmodel.readout import describe_cell, owner, sequences_of
 
@@ -35,6 +37,9 @@ def cell_words(frame: MapFrame, strip: int, cell: int, texts: Mapping[int, str])
             more.append(tr("out of the sliding window: overwritten next"))
         if marks & raster.SHIFTED:
             more.append(tr("K-shift pending"))
+        if scene.mode is ColourBy.ATTENTION and scene.attention is not None:
+            place = part.strip.map_index, part.strip.stream_index
+            more += attention_at(scene.attention, *place, stream, cell)
         if scene.pages and part.strip.map_index < len(scene.pages):
             page = int(scene.pages[part.strip.map_index].page_of[part.strip.stream_index][cell])
             more.append(tr("page {page}").format(page=page) if page >= 0 else tr("no page yet"))

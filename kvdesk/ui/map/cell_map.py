@@ -46,6 +46,7 @@ from kvdesk.ui.map.selection import MapSelection, mask_of
 from kvdesk.ui.map.viewport import Viewport
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
+from kvdesk.viewmodel.attention import Shown
 from kvdesk.viewmodel.links import CellRun
 from kvdesk.viewmodel.recency import Recency
 
@@ -174,6 +175,11 @@ class CellMapView(QWidget):
         """Where the schemas of servers lie in each sequence, by seq_id."""
         if self._scene.tools != tools:
             self._change_scene(tools=dict(tools))
+
+    def show_attention(self, shown: Shown | None) -> None:
+        """What a token looked at; None: nothing is known."""
+        if self._scene.attention is not shown:
+            self._change_scene(attention=shown)
 
     def show_selection(self, runs: Sequence[CellRun]) -> None:
         """Select cells from outside, such as those of a text; nothing is sent. None of them lets go."""

@@ -13,12 +13,13 @@ from kvdesk.cache.pages import PagedOverlay
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.protocol.cache import MessageSpans
 from kvdesk.translation import marked, tr
-from kvdesk.ui.map.raster import NO_SEQUENCE, PARTIAL, Runs, second_sequence
+from kvdesk.ui.map.raster import NO_SEQUENCE, PARTIAL, SINK, Runs, second_sequence
 from kvdesk.values import dataclass, field
+from kvdesk.viewmodel.attention import Shown
 from kvdesk.viewmodel.palette import N_COLOURS
 
 N_STEPS: Final = 48  # groups of a continuous scale
-UNKNOWN: Final = 0  # group of cells that no conversation, message or page is known of
+UNKNOWN: Final = 0  # group of cells that no conversation, message, page or attention is known of
 N_MESSAGE_COLOURS: Final = 8
 N_TOOL_COLOURS: Final = 4
 """Of the schemas of servers, behind those of messages: further servers repeat them."""
@@ -36,6 +37,7 @@ class ColourBy(StrEnum):
     MESSAGE = marked("Message")
     SEQUENCES = marked("Sequences per cell")
     PAGE = marked("Pages")
+    ATTENTION = marked("Attention")
 
     @property
     def meaning(self) -> str:
@@ -49,7 +51,10 @@ _MEANINGS: Final = {
     ColourBy.MESSAGE: marked("which message of its conversation the token belongs to"),
     ColourBy.SEQUENCES: marked("how many sequences hold the cell"),
     ColourBy.PAGE: marked("a simulation: the pages that a paged allocator would hold for the same content"),
+    ColourBy.ATTENTION: marked("how much of the attention of the token that is looked from the cell got"),
 }
+OPTIONAL: Final = frozenset({ColourBy.ATTENTION})
+"""Modes of which a slice (`Slice.colours`) finds out what there is to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,7 @@ class Scene:
     spans             messages of a sequence, by seq_id
     tools             servers whose schemas are in a sequence, by seq_id: name and positions [p0, p1)
     pages             the paged overlay of each cache, empty unless coloured by page
+    attention         what a token looked at, None while that is not known
     """
 
     mode: ColourBy = ColourBy.CONVERSATION
@@ -68,6 +74,7 @@ class Scene:
     spans: Mapping[int, MessageSpans] = field(default_factory=dict)
     pages: tuple[PagedOverlay, ...] = ()
     tools: Mapping[int, tuple[tuple[str, int, int], ...]] = field(default_factory=dict)
+    attention: Shown | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +157,22 @@ def groups_of(
             colour = np.repeat(owner, runs.lengths)
             odd = (page[:high] & 1).astype(np.uint8)
             return np.where(page[:high] < 0, np.uint8(UNKNOWN), colour * np.uint8(2) + odd + np.uint8(1)), None
+        case ColourBy.ATTENTION:
+            return np.zeros(high, np.uint8), None  # but for `by_attention`
 
 
 def tool_group(i: int) -> int:
     """Group of the schemas of the server number `i` of a sequence, where messages are coloured."""
     return 1 + N_MESSAGE_COLOURS + i % N_TOOL_COLOURS
+
+
+def by_attention(
+    stream: StreamMap, place: tuple[int, int], shown: Shown, group: NDArray[np.uint8], marks: NDArray[np.uint8]
+) -> None:
+    """Colour the cells that were looked at, and mark sinks. Changes `group` and `marks`. `place`: cache and stream."""
+    cells, columns = shown.cells_in(*place, stream)
+    group[cells] = shown.steps(N_STEPS)[columns] + np.uint8(1)
+    marks[cells[shown.sinks[columns]]] |= np.uint8(SINK)
 
 
 def page_marks(overlay: PagedOverlay, page: NDArray[np.int32], high_water: int, marks: NDArray[np.uint8]) -> None:

@@ -11,7 +11,7 @@ from kvdesk.cache.snapshot import CacheMap, StreamMap
 from kvdesk.protocol.cache import CacheView
 from kvdesk.translation import tr
 from kvdesk.ui.map import raster
-from kvdesk.ui.map.colours import ColourBy, Scales, Scene, groups_of, page_marks, scales_of
+from kvdesk.ui.map.colours import ColourBy, Scales, Scene, by_attention, groups_of, page_marks, scales_of
 from kvdesk.ui.map.layout import StreamSize, Strip, lay_out
 
 
@@ -148,5 +148,9 @@ def _layer(
             page_marks(overlay, page, stream.high_water, marks)
     elif scene.mode is ColourBy.SEQUENCES:
         marks &= np.uint8(~raster.SHARED & 255)  # the colour says it
+    elif scene.mode is ColourBy.ATTENTION:
+        marks &= np.uint8(~(raster.FRESH | raster.FADING) & 255)  # lightness is the scale
     group, second = groups_of(stream, runs, scene, scales, operation, page)
+    if scene.mode is ColourBy.ATTENTION and scene.attention is not None:
+        by_attention(stream, (strip.map_index, strip.stream_index), scene.attention, group, marks)
     return raster.layer(stream, runs, span, group, second, marks)

@@ -20,6 +20,7 @@ _EXAMPLES: Final = {  # a group of each mode, to show marks on
     ColourBy.MESSAGE: 1,
     ColourBy.SEQUENCES: 1,
     ColourBy.PAGE: 3,
+    ColourBy.ATTENTION: N_STEPS // 2,
 }
 
 
@@ -52,8 +53,9 @@ def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
     names = tuple(cache.name for cache in snapshot.maps)
     colours = tuple(sorted(frame.scene.colours.items()))
     scene = frame.scene
-    tools = tuple(scene.tools.items())
-    return scene.mode, frame.scales, frame.is_shifted, frame.has_holes, names, scene.pages, colours, tools
+    tools, shown = tuple(scene.tools.items()), scene.attention
+    attention = (shown.ends, shown.n_tokens, bool(shown.sinks.any())) if shown is not None else None
+    return scene.mode, frame.scales, frame.is_shifted, frame.has_holes, names, scene.pages, colours, tools, attention
 
 
 def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
@@ -65,7 +67,8 @@ def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
     entries.append(Entry("colour", tr("free, read too"), (raster.FREE_IN_SPAN,)))
     if frame.has_holes:
         entries.append(Entry("colour", tr("hole"), (raster.HOLE,)))
-    entries.append(Entry("mark", tr("just written"), (example + raster.FRESH_SHADE,), raster.FRESH))
+    if mode is not ColourBy.ATTENTION:
+        entries.append(Entry("mark", tr("just written"), (example + raster.FRESH_SHADE,), raster.FRESH))
     if mode is ColourBy.CONVERSATION:
         entries.append(Entry("split", tr("shared"), (example, other)))
     elif mode is not ColourBy.SEQUENCES:
@@ -101,6 +104,8 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
         case ColourBy.PAGE:
             pages = Entry("split", tr("alternating pages"), (_code(3), _code(4)))
             return pages, Entry("mark", tr("page not full"), (_code(3),), raster.PARTIAL)
+        case ColourBy.ATTENTION:
+            return _attention(frame)
         case ColourBy.CONVERSATION:
             return tuple(
                 Entry(
@@ -108,6 +113,16 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
                 )
                 for i, (colour, seq) in enumerate(_branches(frame).items())
             )
+
+
+def _attention(frame: MapFrame) -> tuple[Entry, ...]:
+    shown = frame.scene.attention
+    unseen = Entry("colour", tr("not looked at"), (_code(0),))
+    if shown is None:
+        return (unseen,)
+    ramp = Entry("ramp", tr("attention"), tuple(_code(1 + i) for i in range(N_STEPS)), ends=shown.ends)
+    sink = Entry("mark", tr("sink"), (_code(N_STEPS),), raster.SINK)
+    return (ramp, *((sink,) if shown.sinks.any() else ()), unseen)
 
 
 def _tools(frame: MapFrame) -> tuple[Entry, ...]:

@@ -19,10 +19,12 @@ from kvdesk.ui.map.raster import (
     HIDDEN,
     HOLE,
     INK,
+    N_MARKS,
     PAD,
     PARTIAL,
     SHARED,
     SHIFTED,
+    SINK,
     Layer,
 )
 
@@ -111,7 +113,7 @@ def _grid_of(values: NDArray[np.uint8], columns: int, part: Part, pad: int) -> N
 
 
 def _draw_marks(out: NDArray[np.uint8], marks: NDArray[np.uint8], pixels: int) -> None:
-    wanted = FRESH | HIDDEN | SHIFTED | SHARED | PARTIAL
+    wanted = FRESH | HIDDEN | SHIFTED | SHARED | PARTIAL | SINK
     marks = marks & np.uint8(wanted)
     rows, columns = np.flatnonzero(marks.any(axis=1)), np.flatnonzero(marks.any(axis=0))
     if not rows.size:
@@ -141,7 +143,7 @@ def _has(values: NDArray[np.uint8], bit: int) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=8)
 def _stamps(pixels: int) -> NDArray[np.bool_]:
-    """Ink of each combination of marks: (64, pixels, pixels)."""
+    """Ink of each combination of marks: (128, pixels, pixels)."""
     x = np.arange(pixels)[None, :].repeat(pixels, axis=0)
     y = x.T
     inner = pixels - 1  # the last row and column are the grid
@@ -155,9 +157,10 @@ def _stamps(pixels: int) -> NDArray[np.bool_]:
         SHIFTED: (x % max(3, inner // 2) < bar) & (x > 0),
         SHARED: (x + y >= 2 * (inner - 1) - corner) & (x < inner) & (y < inner),
         PARTIAL: (x % step // line == 1) & (y % step // line == 1),
+        SINK: (abs(x - y) < bar) & (x < inner) & (y < inner),
     }
-    stamps = np.zeros((64, pixels, pixels), np.bool_)
-    for marks in range(64):
+    stamps = np.zeros((1 << N_MARKS, pixels, pixels), np.bool_)
+    for marks in range(1 << N_MARKS):
         for mark, pattern in patterns.items():
             if marks & mark:
                 stamps[marks] |= pattern

@@ -21,16 +21,17 @@ N_SHADES: Final = 4
 PLAIN, FADING_SHADE, FRESH_SHADE, DIM = range(N_SHADES)
 NO_SEQUENCE: Final = 255
 
-FADING, FRESH, HIDDEN, SHIFTED, SHARED, PARTIAL = (1 << bit for bit in range(6))
+N_MARKS: Final = 7
+FADING, FRESH, HIDDEN, SHIFTED, SHARED, PARTIAL, SINK = (1 << bit for bit in range(N_MARKS))
 """Marks of a cell, as bits: written a while ago, just written, no longer seen by the sliding window (it is overwritten
-next), K-shift pending, held by several sequences, on a page that is not full."""
+next), K-shift pending, held by several sequences, on a page that is not full, an attention sink."""
 
 _FEW: Final = 16  # so many runs are counted one by one sooner than by numpy
 
 SHADES: Final = np.array(
     [
         FRESH_SHADE if marks & FRESH else FADING_SHADE if marks & FADING else DIM if marks & HIDDEN else PLAIN
-        for marks in range(64)
+        for marks in range(1 << N_MARKS)
     ],
     dtype=np.uint8,
 )

@@ -16,6 +16,7 @@ from kvdesk.protocol.chat import Overflowed, PrefillProgress, TextDelta, TurnEnd
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.text_chunks import PIECE_LINES
+from kvdesk.ui.messages.attention_words import attention_words
 from kvdesk.ui.messages.message_list import GAP_PX, Gradual, MessageList
 from kvdesk.ui.messages.message_menu import message_menu
 from kvdesk.ui.messages.message_widget import MessageWidget
@@ -54,6 +55,7 @@ class ChatView(MessageList):
         self.setAccessibleName(tr("Messages"))
         cast("QApplication", QApplication.instance()).focusChanged.connect(self._on_focus_changed)
         self._rendering = Throttle(self, RENDER_INTERVAL_MS, self._render)
+        kit.theme.changed.connect(self.show_words)
 
     @property
     def widgets(self) -> tuple[MessageWidget, ...]:
@@ -147,6 +149,15 @@ class ChatView(MessageList):
         for widget in self.widgets:
             widget.set_coloured(self._is_coloured)
         self.arrange()
+
+    @Slot()
+    def show_words(self) -> None:
+        """What the words of messages are coloured by may have changed."""
+        for widget in self.widgets:
+            self._show_words(widget)
+
+    def _show_words(self, widget: MessageWidget) -> None:
+        widget.show_words(attention_words(self._store, widget.message, self._kit.theme.colours))
 
     @property
     def _is_coloured(self) -> bool:
@@ -364,6 +375,7 @@ class ChatView(MessageList):
         if widget := self.widget_of(message.id):
             widget.set_full(self._is_full(message))
             widget.show_message(message)
+            self._show_words(widget)
             self.arrange()
         if before is not None and (before.pinned or message.pinned):
             self.pinned_changed.emit()
@@ -421,6 +433,7 @@ class ChatView(MessageList):
         widget.set_last(message.id == self.last and self._can_answer)
         widget.set_can_edit(self._can_answer)
         widget.set_coloured(self._is_coloured)
+        self._show_words(widget)
         self._restore_edit(widget)
         widget.set_dim(self._follows_edit(message_id))
         if self._words:

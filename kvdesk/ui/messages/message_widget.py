@@ -102,6 +102,7 @@ class MessageWidget(Gradual):
         self._loop: LoopNotice | None = None  # made when the answer repeats itself first
         self._edit: IconButton | None = None  # of what a person wrote
         self._is_coloured = False  # by how likely its tokens were
+        self._words: TokenText | None = None  # in the place of that
         self._tokens: TokenCard | None = None  # made when one is looked at first
         who = {"user": tr("You"), "system": tr("System prompt")}.get(message.role, message.model or tr("Answer"))
         self._who = label(who, tone="secondary", scale="small", weight="strong")
@@ -383,10 +384,17 @@ class MessageWidget(Gradual):
         self._is_coloured = is_coloured
         self._show_tokens()
 
+    def show_words(self, words: TokenText | None) -> None:
+        """Colour its words by something else, in the place of how likely its tokens were; None: no longer."""
+        if words is not None or self._words is not None:
+            self._words = words
+            self._show_tokens()
+
     @Slot()
     def _show_tokens(self) -> None:
         shown = self._is_coloured and self.can_show_tokens
-        self._body.show_tokens(self._token_text() if shown else None)
+        own = self._token_text() if shown and self._words is None else None
+        self._body.show_tokens(self._words or own)
         if not self.can_show_tokens:
             self.close_token()
 

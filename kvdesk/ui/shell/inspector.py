@@ -63,13 +63,15 @@ PAGES: Final = (
     Page(marked("Timeline"), Feature.CACHE_VIEW, _make_timeline, late=True),
     Page(marked("Log"), None, _make_log, late=True, takes=LogLine),
 )
-"""In the order of the tabs; the first is shown at first. A page of a slice comes behind the one that it replaces."""
+"""In the order of the tabs; the first is shown at first. A page of a slice comes behind the one that it replaces, or
+names.
+"""
 
 
 def pages_of(slices: Iterable[Slice]) -> tuple[Page, ...]:
     """All of them, in the order of the tabs."""
     others = [page for one in slices for page in one.pages]
-    behind = [[other for other in others if other.replaces == page.label] for page in PAGES]
+    behind = [[other for other in others if page.label in (other.replaces, other.after)] for page in PAGES]
     return tuple(one for page, beside in zip(PAGES, behind, strict=True) for one in (page, *beside))
 
 
@@ -198,7 +200,8 @@ class Inspector(QWidget):
     @property
     def shows_cache(self) -> bool:
         """Whether what is shown follows the cache."""
-        return self._pages[self._tabs.checkedId()].needs is Feature.CACHE_VIEW and not self.missing
+        needs = self._pages[self._tabs.checkedId()].needs
+        return needs in (Feature.CACHE_VIEW, Feature.ATTENTION) and not self.missing
 
     @property
     def missing(self) -> str:

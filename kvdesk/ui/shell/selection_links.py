@@ -1,5 +1,6 @@
-"""Selected text selects its cells, selected cells mark their text, and either fills the form for operations in. What is
-looked at on one side, by pointer or keyboard, lights up on the other for as long as that.
+"""Selected text selects its cells, selected cells mark their text, and either fills the form for operations in;
+positions that are selected elsewhere do both. What is looked at on one side, by pointer or keyboard, lights up on the
+other for as long as that.
 """
 
 from __future__ import annotations
@@ -9,15 +10,23 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QObject, Slot
 
-from kvdesk.cache.metrics import holders
 from kvdesk.chat import MessageId, as_read
-from kvdesk.session import Store
+from kvdesk.session import Changed, Store
+from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.throttle import Throttle
-from kvdesk.viewmodel.links import CellRun, cells_of_positions, cells_of_text, positions_of_text, text_of_cells
+from kvdesk.viewmodel.links import (
+    CellRun,
+    cells_of_positions,
+    cells_of_text,
+    positions_of_text,
+    range_of_cells,
+    text_of_cells,
+    text_of_positions,
+)
 
 _INTERVAL_MS = 50  # a selection that is drawn with the mouse
 
@@ -30,6 +39,7 @@ class SelectionLinks(QObject):
         self._state, self._chat, self._inspector = state, chat, inspector
         self._wanted: tuple[MessageId, int, int] | None = None
         self._showing = Throttle(self, _INTERVAL_MS, self._show_cells)
+        self._chooses = False
         chat.text_selected.connect(self._on_text_selected)
         inspector.cell_map.cells_selected.connect(self._on_cells_selected)
         self._message: MessageId | None = None  # that is looked at
@@ -40,6 +50,7 @@ class SelectionLinks(QObject):
         chat.looked_at.connect(self._on_looked_at)
         inspector.cell_map.view_shown.connect(self._on_view_shown)
         inspector.cell_map.pointed_at.connect(self._on_pointed_at)
+        self.destroyed.connect(state.listen(self._on_changed))
 
     @Slot(str, int, int)
     def _on_text_selected(self, message: str, first: int, last: int) -> None:
@@ -56,7 +67,7 @@ class SelectionLinks(QObject):
         self._inspector.cell_map.show_selection(cells_of_text(spans, view.snapshot, message, first, last))
         span = next((span for span in spans.spans if span.message == message), None)
         if span is not None and first < last:
-            self._state.choose_range(spans.seq_id, *positions_of_text(span, first, last))
+            self._choose(spans.seq_id, *positions_of_text(span, first, last))
 
     @Slot(str, bool)
     def _on_looked_at(self, message: str, by_keyboard: bool) -> None:
@@ -120,18 +131,39 @@ class SelectionLinks(QObject):
 
     def _fill_in(self, cache: int, stream: int, first: int, last: int) -> None:
         """The positions of the selected cells, of the sequence that has most of them; the shown one at a tie."""
-        view = self._state.view
-        if view is None or cache >= len(view.snapshot.maps):
-            return
-        cells = view.snapshot.maps[cache].streams[stream]
         own = self._state.target_of(self._state.selected)
-        best: tuple[int, bool, int] = (0, False, -1)
-        for sequence in view.snapshot.sequences:
-            n = int(holders(cells, sequence.seq_id)[first:last].sum())
-            best = max(best, (n, own is not None and own.seq_id == sequence.seq_id, int(sequence.seq_id)))
-        if best[0]:
-            positions = cells.pos[first:last][holders(cells, best[2])[first:last]]
-            self._state.choose_range(best[2], int(np.min(positions)), int(np.max(positions)) + 1)
+        found = None
+        if self._state.view is not None:
+            of = own.seq_id if own is not None else -1
+            found = range_of_cells(self._state.view.snapshot, cache, stream, first, last, of)
+        if found is not None:
+            self._choose(*found)
+
+    def _choose(self, seq_id: int, p0: int, p1: int) -> None:
+        """What was selected here is shown here already."""
+        self._chooses = True
+        self._state.choose_range(seq_id, p0, p1)
+        self._chooses = False
+
+    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
+        if changed & Changed.RANGE and not self._chooses:
+            self._show_range()
+
+    def _show_range(self) -> None:
+        """Positions that were selected elsewhere: their cells, and their text in the shown conversation."""
+        view, chosen = self._state.view, self._state.range
+        if view is None or chosen is None or chosen.p0 < 0 or chosen.p1 < 0:
+            return
+        cells = self._inspector.cell_map
+        cells.show_selection(cells_of_positions(view.snapshot, *chosen))
+        self._chat.clear_highlights()
+        spans = self._state.spans.get(self._state.selected) if self._state.selected else None
+        if spans is None or spans.seq_id != chosen.seq_id:
+            return
+        for span in spans.spans:
+            found = text_of_positions(span, np.arange(chosen.p0, chosen.p1, dtype=np.int32))
+            if found is not None and found.exact and found.start < found.end:
+                self._chat.highlight(found.message, found.start, found.end)
 
 
 def _words(runs: Sequence[CellRun]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kvdesk.ui.attention.slice import ATTENTION
 from kvdesk.ui.blocks.slice import BLOCKS
 from kvdesk.ui.lab.slice import LAB
 from kvdesk.ui.server.slice import SERVE
@@ -13,4 +14,5 @@ SLICES: Final = (
     LAB,
     SERVE,
     BLOCKS,
+    ATTENTION,
 )

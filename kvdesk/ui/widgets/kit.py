@@ -46,6 +46,7 @@ class Page:
     make        makes its widget
     late        made, and its modules imported, when it is first shown or has something to take
     replaces    the page whose place it takes where the back end has what it needs; else it has no tab
+    after       the page that it comes behind, of a slice that replaces none
     takes       events that are given to the method `take` of its widget, shown or not
     """
 
@@ -54,6 +55,7 @@ class Page:
     make: Callable[[Kit], QWidget]
     late: bool = False
     replaces: str = ""
+    after: str = ""
     takes: type | None = None
 
 
@@ -105,6 +107,8 @@ class Slice:
     actions  each by the id of the one that it follows
     sidebar  makes its button over the chats
     status   makes its part of the status line
+    colours  properties that can colour the map (`ColourBy`) of which it finds out what there is to show
+    legend   makes what is over the messages while it colours their words
     """
 
     name: str
@@ -114,6 +118,8 @@ class Slice:
     actions: Callable[[Shows], Mapping[str, Action]] = lambda _: {}
     sidebar: Callable[[Kit], QWidget] | None = None
     status: Callable[[Kit], QWidget] | None = None
+    colours: tuple[str, ...] = ()
+    legend: Callable[[Kit], QWidget] | None = None
 
 
 @dataclass(frozen=True, slots=True)

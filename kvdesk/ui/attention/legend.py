@@ -1,0 +1,53 @@
+"""Over the messages, while their words have the colours of attention: what the colours mean."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
+from kvdesk.translation import tr
+from kvdesk.ui.messages.attention_words import sink_colour, word_colours
+from kvdesk.ui.widgets.colour_bar import ColourBar
+from kvdesk.ui.widgets.controls import IconButton, plain_tip
+from kvdesk.ui.widgets.kit import Kit
+from kvdesk.viewmodel.attention import limit
+
+
+class AttentionLegend(ColourBar):
+    """Hidden while no word has a colour of attention."""
+
+    def __init__(self, kit: Kit) -> None:
+        close = IconButton(kit.theme, "close", tr("No colours of attention"), tr("Shows the page Cache instead"))
+        close.clicked.connect(kit.act("view.cache"))
+        super().__init__(close)
+        self._theme, self._store = kit.theme, kit.store
+        kit.theme.changed.connect(self._show)
+        self.destroyed.connect(kit.store.listen(self._on_changed))
+
+    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
+        if changed & Changed.ATTENTION:
+            self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        looking, colours = self._store.attention, self._theme.colours
+        shown = looking.shown
+        self.setVisible(looking.is_open and shown is not None)
+        if shown is None:
+            return
+        self.set_lead(tr("Attention to each word:"))
+        steps = word_colours(colours)
+        levels = [
+            (limit(shown.most / 100), steps[(len(steps) - 1) // 3]),
+            (limit(shown.most / 10), steps[2 * (len(steps) - 1) // 3]),
+            (limit(shown.most), steps[-1]),
+        ]
+        sink = [(tr("sink"), sink_colour(colours))] if shown.sinks.any() else []
+        spot = [(tr("looked from"), colours.selection)] if shown.spot is not None else []
+        self.show_swatches([*levels, *sink, *spot])
+        names = ", ".join(name for name, _ in (*levels, *sink, *spot))
+        self.setAccessibleName(
+            tr("Legend: attention to each word, the strongest colour last: {names}").format(names=names)
+        )
+        self.setToolTip(plain_tip(tr("{names}. A click on a word looks from it").format(names=names)))

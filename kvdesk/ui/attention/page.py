@@ -1,0 +1,443 @@
+"""The Attention tab: which token is looked from, what that costs, and what it looked at by cell, word and head."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QCheckBox, QWidget
+
+from kvdesk.cache.attention_weights import How
+from kvdesk.protocol.attention import Attend, AttentionPreview, PreviewAttention, Queries
+from kvdesk.protocol.cache import CacheView
+from kvdesk.session import Changed
+from kvdesk.session.changed import Update
+from kvdesk.translation import marked, tr
+from kvdesk.ui.attention.head_grid import HeadGrid
+from kvdesk.ui.attention.table import AttendedTable
+from kvdesk.ui.map.cell_map import CellMapView
+from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.map.legend import CellLegend
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.collapsible import Collapsible
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, label, push_button, set_tone
+from kvdesk.ui.widgets.flow import Flow
+from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.scroll_column import ScrollColumn
+from kvdesk.ui.widgets.throttle import Throttle
+from kvdesk.values import replace
+from kvdesk.viewmodel import attention
+from kvdesk.viewmodel.attention import Heads, Scope, Shown, Spot
+from kvdesk.viewmodel.links import cells_of_positions, range_of_cells
+from kvdesk.viewmodel.readout import megabytes, seconds
+
+_MAP_SHARE: Final = 0.2  # of the height of the pane
+_ASK_MS: Final = 300
+_AT_ONCE_S: Final = 1.0
+_MARGIN_PX: Final = 12
+_HOW: Final[tuple[tuple[str, How, str], ...]] = (
+    (marked("Mean"), "mean", marked("The mean of these layers and heads")),
+    (marked("Maximum"), "max", marked("The most that any of these heads gave")),
+)
+
+
+class AttentionPage(QWidget):
+    """Nothing is computed before a person asks for it, and has read the price."""
+
+    def __init__(self, kit: Kit) -> None:
+        super().__init__()
+        self._kit, self._theme, self._store = kit, kit.theme, kit.store
+        self._asked: Queries | None = None  # whose price was asked for last
+        self._drawn: Shown | None = None
+        self._make_controls()
+        self.map = CellMapView(kit.theme)
+        self.map.set_colour_by(ColourBy.ATTENTION)
+        self.map.show_token_texts(kit.store.texts)
+        self.map.setAccessibleName(tr("Map of the cells that were looked at"))
+        self.map.cells_selected.connect(self._on_cells_selected)
+        self._legend = CellLegend(kit.theme)
+        self.map.key_changed.connect(self._legend.show_key)
+        self._about = ElidedLabel(scale="small")  # the cell under the pointer
+        self._about.setProperty("tone", "secondary")
+        self.map.described.connect(lambda first, second: self._about.setText(f"{first}  ·  {second}".strip(" ·")))
+        self.table = AttendedTable(kit.theme)
+        self.table.chosen.connect(self._on_row_chosen)
+        self.heads = HeadGrid(kit.theme)
+        self.heads.chosen.connect(self._on_head_chosen)
+        self._head = ElidedLabel(scale="small", tone="secondary")
+        self.heads.described.connect(self._head.setText)
+        self._title = label("", weight="strong", scale="small", wrap=True)
+        self._lay_out()
+        self._pricing = Throttle(self, _ASK_MS, self._ask_price)
+        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self._show()
+
+    def _make_controls(self) -> None:
+        theme = self._theme
+        before = IconButton(theme, "chevron-left", tr("Look from the token before"))
+        after = IconButton(theme, "chevron-right", tr("Look from the next token"))
+        before.clicked.connect(partial(self._step, -1))
+        after.clicked.connect(partial(self._step, 1))
+        self._steps = before, after
+        self._spot = ElidedLabel()
+        self._spot.setProperty("weight", "strong")
+        self.last = push_button(
+            tr("Last"), scale="small", tip=tr("Look from the last token of this chat"), clicked=self._look_from_last
+        )
+        self.last.setAccessibleName(tr("Look from the last token"))
+        self.selected = push_button(
+            tr("Selected"),
+            scale="small",
+            tip=tr("Look from the word or the cell that is selected; a click on a word does so too"),
+            clicked=self._look_from_selected,
+        )
+        self.selected.setAccessibleName(tr("Look from what is selected"))
+        self.scope = _choice(tr("Whose attention"))
+        for scope in Scope:
+            self.scope.addItem(tr(scope.value), scope)
+            self.scope.setItemData(self.scope.count() - 1, scope.meaning, Qt.ItemDataRole.ToolTipRole)
+        self.layer, self.head = _choice(tr("Layer")), _choice(tr("Head"))
+        self.how = _choice(tr("How layers and heads are combined"))
+        for name, how, meaning in _HOW:
+            self.how.addItem(tr(name), how)
+            self.how.setItemData(self.how.count() - 1, tr(meaning), Qt.ItemDataRole.ToolTipRole)
+        for choice in (self.scope, self.layer, self.head, self.how):
+            choice.activated.connect(self._on_chosen)
+        self._price = label("", scale="small", wrap=True)
+        self.compute = push_button(tr("Compute"), scale="small", primary=True, clicked=self._compute)
+        self.follow = QCheckBox(tr("At once"))
+        self.follow.setToolTip(
+            tr("Compute without a click for every token that is looked from, while that takes less than 1 s")
+        )
+        self.follow.setProperty("scale", "small")
+        self.follow.toggled.connect(self._follow)
+
+    def _lay_out(self) -> None:
+        margins = (0, 0, _MARGIN_PX, 0)
+        spot = boxes.row(*self._steps, (self._spot, 1), self.last, self.selected, margins=margins, spacing=4)
+        choices = Flow((4, 4))
+        choices.show_parts((self.scope, self.layer, self.head, self.how))
+        choices.setContentsMargins(0, 0, 0, 0)
+        top = Qt.AlignmentFlag.AlignTop
+        price = boxes.row((self._price, 1), (self.follow, 0, top), (self.compute, 0, top), margins=margins, spacing=8)
+        content = QWidget()
+        content.setObjectName("column")
+        self._results = QWidget()
+        heads = QWidget()
+        boxes.column(self._head, self.heads, on=heads, margins=0, spacing=4)
+        self.fold = Collapsible(self._theme, tr("Heads and layers"), heads, opened=True)
+        boxes.column(self.table, self.fold, on=self._results, margins=0, spacing=8)
+        boxes.column(self._title, self._results, boxes.Stretch(1), on=content, margins=margins, spacing=8)
+        scroll = ScrollColumn()
+        scroll.setAccessibleName(tr("What was looked at"))
+        scroll.setWidget(content)
+        below = boxes.column(self._legend, self._about, margins=margins, spacing=2)
+        boxes.column(spot, choices, price, self.map, below, (scroll, 1), on=self, margins=0, spacing=8)
+
+    @property
+    def status(self) -> str:
+        """The price, or why it cannot be computed, or what it took."""
+        return self._price.text()
+
+    @property
+    def title(self) -> str:
+        """What the results are of."""
+        return self._title.text()
+
+    @property
+    def spot(self) -> str:
+        """The token that is looked from, in words."""
+        return self._spot.full_text
+
+    def set_room(self, height: int) -> None:
+        """The height of the whole pane."""
+        self.map.set_room(round(_MAP_SHARE * height))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._store.look(self._store.attention.watched(is_open=True))
+        self._show()
+        self._show_range()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._store.look(self._store.attention.watched(is_open=False))
+
+    # --- what is known ------------------------------------------------------------------------------------------------
+
+    def _on_changed(self, changed: Changed, update: Update | None) -> None:
+        if not self.isVisible():
+            return
+        if isinstance(update, CacheView):
+            self._show_map()
+        if changed & Changed.RANGE:
+            self._show_range()
+        shown = (
+            Changed.ATTENTION | Changed.NUMBERS | Changed.CONTEXT | Changed.SELECTED | Changed.RUNNING | Changed.RANGE
+        )
+        if changed & shown:
+            self._show()
+        if isinstance(update, AttentionPreview):
+            self._asked = None
+            self._follow()
+
+    def _wanted(self) -> Queries | None:
+        """What would be computed."""
+        store, spot = self._store, self._store.spot
+        if spot is None or store.view is None:
+            return None
+        span = next(span for span in store.view.snapshot.sequences if span.seq_id == spot.seq_id)
+        return attention.queries_of(spot, store.attention.scope, store.spans_in(spot.seq_id), span.pos_max)
+
+    def _show(self) -> None:
+        looking, wanted = self._store.attention, self._wanted()
+        self._spot.setText(self._spot_words())
+        for button in self._steps:
+            button.setEnabled(wanted is not None)
+        self.last.setEnabled(looking.spot is not None)
+        self.selected.setEnabled(self._selected_spot() is not None)
+        self._show_choices()
+        self._show_price(wanted)
+        if looking.shown is not self._drawn:
+            self._show_results(looking.shown)
+        self._show_title()
+        self._show_map()
+        if wanted is not None and self._known_price(wanted) is None:
+            self._pricing.request()
+
+    def _known_price(self, wanted: Queries | None) -> AttentionPreview | None:
+        price = self._store.attention.price
+        return price if price is not None and price.queries == wanted else None
+
+    def _show_map(self) -> None:
+        store = self._store
+        if store.view is not None:
+            self.map.show_attention(store.attention.shown)
+            self.map.show_view(store.view, *store.looks(store.leases))
+
+    def _show_price(self, wanted: Queries | None) -> None:
+        looking = self._store.attention
+        allowed, why = self._store.answer("attention")
+        price, tone = self._known_price(wanted), ""
+        can = allowed and not looking.running and price is not None and not price.refused
+        if not allowed:
+            text, tone = why, "warning"
+        elif wanted is None:
+            text, tone = tr("This chat has no cells in the cache. Send a message first."), "secondary"
+        elif looking.running:
+            text, tone = tr("Computing…"), "secondary"
+        elif looking.problem:
+            text, tone = looking.problem, "danger"
+        elif price is not None and price.refused:
+            text, tone = price.refused, "warning"
+        elif looking.shown is not None and looking.shown.attended.queries == wanted and not self._is_stale:
+            text, tone = _took(looking.shown), "secondary"
+        else:
+            text = price.sentence if price is not None else tr("What it costs is being asked for…")
+        self._price.setText(text)
+        set_tone(self._price, tone)
+        self.compute.setEnabled(can)
+        self.compute.setAccessibleDescription(text)
+
+    @property
+    def _is_stale(self) -> bool:
+        """Whether cells have changed since the result."""
+        shown, view = self._store.attention.shown, self._store.view
+        return shown is not None and view is not None and shown.is_stale(view.snapshot)
+
+    def _show_title(self) -> None:
+        shown = self._store.attention.shown
+        self._results.setVisible(shown is not None)
+        if shown is None:
+            hint = tr(
+                "Click a word of the chat or select a cell, then compute: map, words and table show what it looked at."
+            )
+            self._title.setText(hint)
+            set_tone(self._title, "secondary")
+            return
+        title = self._title_of(shown)
+        is_stale = self._is_stale
+        if is_stale:
+            title += " " + tr("The cells have changed since: compute it again.")
+        self._title.setText(title)
+        set_tone(self._title, "warning" if is_stale else "")
+
+    def _title_of(self, shown: Shown) -> str:
+        choice = shown.choice
+        spot = self._token_at(shown.seq_id, int(shown.attended.pos[-1]))
+        where = tr("all layers") if choice.layer is None else tr("layer {layer}").format(layer=choice.layer)
+        heads = tr("all heads") if choice.head is None else tr("head {head}").format(head=choice.head)
+        if shown.n_tokens == 1:
+            title = tr("What {token} looked at: {layers}, {heads}.")
+        else:
+            title = tr("What {n} tokens up to {token} looked at: {layers}, {heads}.")
+        return title.format(token=spot, n=f"{shown.n_tokens:,}", layers=where, heads=heads)
+
+    def _show_choices(self) -> None:
+        looking = self._store.attention
+        parts = looking.shown.attended.layers if looking.shown is not None else ()
+        choice = looking.choice
+        n_heads = max((part.n_heads for part in parts if choice.layer in (None, part.layer)), default=0)
+        _fill(self.layer, tr("All layers"), tr("Layer {n}"), [part.layer for part in parts])
+        _fill(self.head, tr("All heads"), tr("Head {n}"), list(range(n_heads)))
+        self.layer.setEnabled(bool(parts))
+        self.head.setEnabled(bool(parts))
+        self.how.setEnabled(choice.layer is None or choice.head is None)
+        for box, value in (
+            (self.scope, looking.scope),
+            (self.layer, choice.layer),
+            (self.head, choice.head),
+            (self.how, choice.how),
+        ):
+            box.setCurrentIndex(max(box.findData(value), 0))
+            box.setToolTip(box.currentData(Qt.ItemDataRole.ToolTipRole) or "")
+
+    def _show_results(self, shown: Shown | None) -> None:
+        is_new = shown is not None and (self._drawn is None or self._drawn.attended is not shown.attended)
+        self._drawn = shown
+        self.table.show_rows(shown, self._store.texts)
+        if is_new or shown is None:
+            self.heads.show_heads(Heads(shown.attended, self._store.texts) if shown is not None else None)
+        choice = self._store.attention.choice
+        self.heads.show_choice(choice.layer, choice.head)
+        if shown is not None:
+            rows = shown.rows()
+            most = next((column for column in rows if not shown.sinks[column]), None)
+            if most is not None:
+                announce(self, f"{self._title_of(shown)} {attention.column_words(shown, most, self._store.texts)}")
+
+    def _show_range(self) -> None:
+        """What is selected in the map of the cache, in the chat or here."""
+        store, chosen = self._store, self._store.range
+        if store.view is None or chosen is None or chosen.p0 < 0 or chosen.p1 < 0:
+            return
+        shown = store.attention.shown
+        if shown is not None and shown.seq_id == chosen.seq_id:
+            self.table.show_range(chosen.p0, chosen.p1)
+        self.map.show_selection(cells_of_positions(store.view.snapshot, *chosen))
+
+    # --- words --------------------------------------------------------------------------------------------------------
+
+    def _token_at(self, seq_id: int, pos: int) -> str:
+        """The token at a position of a sequence, in quotes."""
+        view = self._store.view
+        runs = cells_of_positions(view.snapshot, seq_id, pos, pos + 1) if view is not None else ()
+        if view is None or not runs:
+            return tr("position {pos}").format(pos=f"{pos:,}")
+        run = runs[0]
+        token = int(view.snapshot.maps[run.cache].streams[run.stream].token[run.cells[0]])
+        return attention.token_words(token, self._store.texts)
+
+    def _spot_words(self) -> str:
+        store, spot = self._store, self._store.spot
+        if spot is None or store.view is None:
+            return ""
+        span = next(span for span in store.view.snapshot.sequences if span.seq_id == spot.seq_id)
+        pos = span.pos_max if spot.pos < 0 else spot.pos
+        words = f"{self._token_at(spot.seq_id, pos)}  ·  " + tr("position {pos}").format(pos=f"{pos:,}")
+        own = store.sequences.get(store.selected, -1) if store.selected is not None else -1
+        return words if spot.seq_id == own else f"{words}  ·  {store.title_in(store.leases, spot.seq_id)}"
+
+    # --- what a person does -------------------------------------------------------------------------------------------
+
+    def _ask_price(self) -> None:
+        wanted = self._wanted()
+        if wanted is not None and self.isVisible() and wanted != self._asked and self._store.answer("attention")[0]:
+            self._asked = wanted
+            self._kit.commands.submit(PreviewAttention(wanted))
+
+    @Slot()
+    def _compute(self) -> None:
+        wanted, store = self._wanted(), self._store
+        if wanted is not None and not store.attention.running:
+            store.look(store.attention.begun())
+            self._kit.commands.submit(Attend(wanted, store.attention.number))
+
+    def _follow(self) -> None:
+        """Compute what is cheap, where that is wanted."""
+        wanted, looking = self._wanted(), self._store.attention
+        price = self._known_price(wanted)
+        if not self.follow.isChecked() or price is None or price.refused or looking.running or looking.problem:
+            return
+        is_known = looking.shown is not None and looking.shown.attended.queries == wanted and not self._is_stale
+        if not is_known and price.seconds is not None and price.seconds < _AT_ONCE_S:
+            self._compute()
+
+    @Slot()
+    def _look_from_last(self) -> None:
+        self._store.look(self._store.attention.looked_from(None))
+
+    def _selected_spot(self) -> Spot | None:
+        """The last token of what is selected, where it is one of some sequence."""
+        chosen, view = self._store.range, self._store.view
+        if chosen is None or view is None or chosen.p1 <= 0:
+            return None
+        spot = Spot(chosen.seq_id, chosen.p1 - 1)
+        return spot if cells_of_positions(view.snapshot, spot.seq_id, spot.pos, spot.pos + 1) else None
+
+    @Slot()
+    def _look_from_selected(self) -> None:
+        if (spot := self._selected_spot()) is not None:
+            self._store.look(self._store.attention.looked_from(spot))
+
+    def _step(self, by: int, _checked: bool = False) -> None:
+        """To the token before or after."""
+        store, spot = self._store, self._store.spot
+        if spot is None or store.view is None:
+            return
+        span = next(span for span in store.view.snapshot.sequences if span.seq_id == spot.seq_id)
+        now = span.pos_max if spot.pos < 0 else spot.pos
+        store.look(store.attention.looked_from(Spot(spot.seq_id, min(max(now + by, span.pos_min), span.pos_max))))
+        announce(self, self.spot)
+
+    @Slot()
+    def _on_chosen(self) -> None:
+        looking = self._store.attention.of_scope(Scope(self.scope.currentData()))
+        choice = attention.Choice(self.layer.currentData(), self.head.currentData(), self.how.currentData())
+        self._store.look(looking.of_choice(choice))
+
+    @Slot(int, int)
+    def _on_head_chosen(self, layer: int, head: int) -> None:
+        """That head alone; all of them again where it was chosen already."""
+        looking = self._store.attention
+        choice = replace(looking.choice, layer=layer, head=head)
+        if choice == looking.choice:
+            choice = replace(choice, layer=None, head=None)
+        self._store.look(looking.of_choice(choice))
+
+    @Slot(int)
+    def _on_row_chosen(self, pos: int) -> None:
+        if (shown := self._store.attention.shown) is not None:
+            self._store.choose_range(shown.seq_id, pos, pos + 1)
+
+    @Slot(int, int, int, int)
+    def _on_cells_selected(self, cache: int, stream: int, first: int, last: int) -> None:
+        view, spot = self._store.view, self._store.spot
+        own = spot.seq_id if spot is not None else -1
+        found = range_of_cells(view.snapshot, cache, stream, first, last, own) if view and cache >= 0 else None
+        if found is not None:
+            self._store.choose_range(*found)
+
+
+def _choice(name: str) -> Choice:
+    choice = Choice(name=name, scale="small")
+    choice.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)
+    return choice
+
+
+def _fill(box: Choice, every: str, one: str, numbers: list[int]) -> None:
+    """All, and each by its number."""
+    if [box.itemData(i) for i in range(box.count())] != [None, *numbers]:
+        box.clear()
+        box.addItem(every, None)
+        for n in numbers:
+            box.addItem(one.format(n=n), n)
+
+
+def _took(shown: Shown) -> str:
+    done = shown.attended
+    took = tr("It took {seconds} and {mb} MB for a moment.")
+    return took.format(seconds=seconds(done.ms), mb=megabytes(done.n_bytes))

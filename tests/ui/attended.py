@@ -1,0 +1,36 @@
+"""What a token looked at, written by hand: of sequence 0 of `samples.cache_view`, where cells are positions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
+from kvdesk.protocol.attention import Attended, AttentionPreview, Queries
+
+N_COLUMNS, N_HEADS, SINK, SEA, IS = 20, 8, 0, 13, 15
+LAYERS = (0, 3)  # that have attention
+SPECIAL = (3, 2)  # a layer and a head that looked at `IS` most
+
+
+def attended(queries: Queries, number: int = 1, operation: int = 7) -> Attended:
+    """Of positions 0 to 20: all heads but one look at the first token, then at "sea"."""
+    pos = np.arange(queries.p0, queries.p1, dtype=np.int32)
+    n_rows, n_of_row = (pos.size, 1) if queries.each else (1, pos.size)
+    row = np.full(N_COLUMNS, 0.1 / (N_COLUMNS - 3), np.float32)
+    row[[SINK, SEA, IS]] = 0.6, 0.2, 0.1
+    layers = []
+    for layer in LAYERS:
+        weights = np.broadcast_to(row, (N_HEADS, n_rows, N_COLUMNS)).copy()
+        if layer == SPECIAL[0]:
+            weights[SPECIAL[1]][:, [SINK, IS]] = 0.1, 0.6
+        layers.append(LayerAttention(layer, 0, weights * n_of_row, np.zeros((N_HEADS, n_rows), np.float32)))
+    at = np.arange(N_COLUMNS, dtype=np.int32)
+    bits = np.full((N_COLUMNS, 1), 3, np.uint64)
+    columns = AttentionColumns(at, at.copy(), (at.copy(),), 0, bits)
+    return Attended(queries, number, operation, pos, columns, tuple(layers), 0, 24_000_000, 120.0, 30.0)
+
+
+def price(queries: Queries, seconds: float | None = 0.1) -> AttentionPreview:
+    """A price for a person, as the engine says it."""
+    sentence = "A second context of 24.0 MB, 1 token, about 0.1 s."
+    return AttentionPreview(queries, "", sentence, 1, 0, 2_000_000, 24_000_000, seconds)

@@ -1,0 +1,313 @@
+"""What the model looked at: page, words of the chat, map, table, heads; what is selected in one is selected in all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QEvent, QItemSelectionModel, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import MessageId
+from kvdesk.protocol.attention import Attend, PreviewAttention, Queries
+from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans
+from kvdesk.protocol.chat import BackendReady
+from kvdesk.protocol.features import OF_ENGINE, Feature
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.operations import Capability
+from kvdesk.session import Store
+from kvdesk.settings import Settings
+from kvdesk.ui.attention.legend import AttentionLegend
+from kvdesk.ui.attention.page import AttentionPage
+from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.shell.slices import SLICES
+from kvdesk.viewmodel.attention import Choice, Scope, Spot
+from tests.ui import recording
+from tests.ui.attended import IS, N_HEADS, SEA, SINK, SPECIAL, attended, price
+from tests.ui.samples import CONTEXT, ONE, TWO, cache_view, message, show_messages
+
+Record = Callable[[object], list[tuple[object, ...]]]
+QUESTION, ANSWER = MessageId("q"), MessageId("a")
+TEXT = "The **sea** is far."
+ENDS = (3, 6, 9, 11, 14, 18, 19)  # The| **|sea|**| is| far|., positions 11 to 18
+
+
+@pytest.fixture
+def looking(window: MainWindow) -> MainWindow:
+    """The page is open; the answer is at positions 8 to 20 of sequence 0, cells as positions."""
+    window.store.apply(BackendReady(OF_ENGINE | {Feature.ATTENTION}))
+    show_messages(window, ONE, (message("q", "user", "Where is it?"), message("a", "assistant", TEXT)))
+    spans = (MessageSpan(QUESTION, 0, 8, 3, (5, 8, 12)), MessageSpan(ANSWER, 8, 20, 11, ENDS))
+    window.store.apply(MessageSpans(ONE, 0, spans))
+    window.store.texts.update({SINK: "The", SEA: "sea", IS: " is", 179: "."})
+    window.store.apply(cache_view())
+    window.kit.actions.run("view.attention")
+    window.activateWindow()
+    return window
+
+
+def page(window: MainWindow) -> AttentionPage:
+    return window.inspector._page(AttentionPage)
+
+
+def ask_price(window: MainWindow) -> Queries:
+    page(window)._pricing.now()
+    wanted = page(window)._wanted()
+    assert wanted is not None
+    window.store.apply(price(wanted))
+    return wanted
+
+
+def compute(window: MainWindow, spot: Spot | None = None) -> Queries:
+    """As a person and the engine would."""
+    window.store.look(window.store.attention.looked_from(spot or Spot(0, 19)))
+    wanted = ask_price(window)
+    page(window).compute.click()
+    window.store.apply(attended(wanted, window.store.attention.number))
+    return wanted
+
+
+def prose(window: MainWindow) -> ProseView:
+    widget = window.chat.view.widget_of(ANSWER)
+    assert widget is not None
+    return widget.findChildren(ProseView)[0]
+
+
+def colours(window: MainWindow) -> dict[str, str]:
+    """What has a colour behind it, and which; of a word with several, the last."""
+    marks = prose(window).extraSelections()
+    return {mark.cursor.selectedText(): mark.format.background().color().name() for mark in marks}
+
+
+def test_the_last_token_is_looked_from_and_its_price_is_said_first(looking: MainWindow, record: Record) -> None:
+    sent = record(looking.commands.submit)
+    shown = page(looking)
+    assert shown.spot == "“.”  ·  position 179"
+    assert not shown.compute.isEnabled()
+    shown._pricing.now()
+    assert sent == [(PreviewAttention(Queries(0, 179, 180)),)]
+    looking.store.apply(price(Queries(0, 179, 180)))
+    assert shown.status == "A second context of 24.0 MB, 1 token, about 0.1 s."
+    assert shown.compute.isEnabled()
+    assert shown.compute.accessibleDescription() == shown.status
+    assert len(sent) == 1, "nothing is computed before somebody asks for it"
+    shown.compute.click()
+    assert sent[1:] == [(Attend(Queries(0, 179, 180), looking.store.attention.number),)]
+    assert shown.status == "Computing…"
+    assert not shown.compute.isEnabled()
+
+
+def test_a_result_is_a_table_a_map_and_coloured_words(
+    looking: MainWindow, said: list[tuple[str, bool]], qtbot: QtBot
+) -> None:
+    compute(looking)
+    shown = page(looking)
+    table = shown.table
+    assert [table.text(0, i) for i in range(5)] == ["“The”", "0", "0", "0.569", "sink"]
+    assert [table.text(1, i) for i in range(5)] == ["“sea”", "13", "13", "0.2", "46 %"]
+    assert shown.status == "It took 0.12 s and 24.0 MB for a moment."
+    assert shown.title.startswith("What token 19 looked at: all layers, all heads.")
+    assert said[-1][0] == f"{shown.title} “sea”: 20 % of the attention"
+    qtbot.waitUntil(lambda: bool(shown.map.strips))
+    assert shown.map._scene.attention is looking.store.attention.shown
+    words = colours(looking)
+    assert {"sea", " far"} <= set(words)
+    assert words["sea"] != words[" far"], "it got more"
+    (legend,) = looking.chat.findChildren(AttentionLegend)
+    assert legend.isVisible()
+    assert "20 %, sink, looked from" in legend.accessibleName()
+    looking.inspector.show_tab("Cache")
+    assert not colours(looking), "with the page its colours go"
+    assert not legend.isVisible()
+
+
+def test_layers_and_heads_are_chosen_without_another_computation(looking: MainWindow, record: Record) -> None:
+    compute(looking)
+    sent = record(looking.commands.submit)
+    shown = page(looking)
+    shown.heads.chosen.emit(*SPECIAL)
+    assert looking.store.attention.choice == Choice(*SPECIAL)
+    assert [shown.table.text(0, i) for i in (0, 3)] == ["“␣is”", "0.6"]
+    assert (shown.layer.currentText(), shown.head.currentText()) == ("Layer 3", "Head 2")
+    assert not shown.how.isEnabled(), "one head is not combined with others"
+    assert shown.title.endswith("layer 3, head 2.")
+    shown.heads.chosen.emit(*SPECIAL)
+    assert looking.store.attention.choice == Choice(), "once more shows all again"
+    shown.how.setCurrentIndex(1)
+    shown.how.activated.emit(1)
+    assert shown.table.text(0, 3) == "0.6"
+    assert sent == []
+
+
+def test_a_click_on_a_word_looks_from_it_and_keys_go_on(looking: MainWindow, qtbot: QtBot) -> None:
+    view = prose(looking)
+    cursor = view.textCursor()
+    cursor.setPosition(view.toPlainText().index("sea") + 1)
+    at = view.cursorRect(cursor).center() + QPoint(3, 0)
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    assert page(looking).spot == "“sea”  ·  position 13"
+    before, after = page(looking)._steps
+    qtbot.keyClick(after, Qt.Key.Key_Space)
+    assert page(looking).spot.endswith("position 14")
+    qtbot.keyClick(before, Qt.Key.Key_Space)
+    qtbot.keyClick(before, Qt.Key.Key_Space)
+    assert page(looking).spot.endswith("position 12")
+    qtbot.keyClick(page(looking).last, Qt.Key.Key_Space)
+    assert page(looking).spot.endswith("position 179")
+
+
+def test_the_cell_that_is_selected_can_be_looked_from(looking: MainWindow, qtbot: QtBot) -> None:
+    assert not page(looking).selected.isEnabled()
+    looking.inspector.cell_map.cells_selected.emit(0, 0, SEA, SEA + 1)
+    qtbot.keyClick(page(looking).selected, Qt.Key.Key_Space)
+    assert page(looking).spot == "“sea”  ·  position 13"
+    looking.inspector.cell_map.cells_selected.emit(0, 0, 210, 211)
+    page(looking).selected.click()
+    assert page(looking).spot == "token 210  ·  position 42  ·  Caches", "of another chat"
+
+
+def test_a_row_selects_its_cell_and_its_word_and_the_reverse(looking: MainWindow) -> None:
+    compute(looking)
+    shown = page(looking)
+    table = shown.table
+    index = table.model().index(table.positions.index(SEA), 0)
+    flags = QItemSelectionModel.SelectionFlag
+    table.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
+    for cells in (looking.inspector.cell_map, shown.map):
+        assert [run.cells.tolist() for run in cells.selection] == [[SEA]]
+    marked = prose(looking)._linked
+    assert [mark.cursor.selectedText() for mark in marked] == ["sea"]
+    looking.inspector.cell_map.cells_selected.emit(0, 0, IS, IS + 1)
+    assert [i.row() for i in table.selectionModel().selectedRows()] == [table.positions.index(IS)]
+    shown.map.cells_selected.emit(0, 0, SINK, SINK + 1)
+    assert [i.row() for i in table.selectionModel().selectedRows()] == [0]
+    assert [run.cells.tolist() for run in looking.inspector.cell_map.selection] == [[SINK]]
+
+
+def test_the_table_is_copied(looking: MainWindow, qtbot: QtBot) -> None:
+    compute(looking)
+    table = page(looking).table
+    table.setFocus()
+    table.selectRow(1)
+    qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.clipboard().text() == "“sea”\t13\t13\t0.2\t46 %"
+
+
+def test_other_tokens_have_another_price(looking: MainWindow, record: Record) -> None:
+    compute(looking)
+    sent = record(looking.commands.submit)
+    scope = page(looking).scope
+    scope.setCurrentIndex(scope.findData(Scope.ANSWER))
+    scope.activated.emit(scope.currentIndex())
+    assert page(looking).status == "What it costs is being asked for…"
+    assert not page(looking).compute.isEnabled()
+    assert ask_price(looking) == Queries(0, 8, 20)
+    assert (PreviewAttention(Queries(0, 8, 20)),) in sent
+    page(looking).compute.click()
+    looking.store.apply(attended(Queries(0, 8, 20), looking.store.attention.number))
+    assert page(looking).title.startswith("What 12 tokens up to token 19 looked at")
+    assert page(looking).table.text(1, 3) == "2.4", "12 times as much"
+
+
+def test_what_is_cheap_is_computed_at_once_where_that_is_wanted(looking: MainWindow, record: Record) -> None:
+    sent = record(looking.commands.submit)
+    page(looking).follow.setChecked(True)
+    looking.store.look(looking.store.attention.looked_from(Spot(0, 9)))
+    looking.store.apply(price(Queries(0, 9, 10), seconds=3.0))
+    assert not [one for (one,) in sent if isinstance(one, Attend)], "not what takes seconds"
+    looking.store.look(looking.store.attention.looked_from(Spot(0, 10)))
+    looking.store.apply(price(Queries(0, 10, 11)))
+    assert (Attend(Queries(0, 10, 11), looking.store.attention.number),) in sent
+
+
+def test_a_stale_result_says_so(looking: MainWindow) -> None:
+    compute(looking)
+    looking.store.apply(cache_view(operation=8, runs=((0, 190, (0,), 0, 1),)))
+    looking.store.count()
+    assert "have changed" not in page(looking).title, "more tokens change nothing"
+    looking.store.apply(cache_view(operation=9, runs=((0, 10, (0,), 0, 1), (12, 190, (0,), 12, 1))))
+    looking.store.count()
+    assert page(looking).title.endswith("The cells have changed since: compute it again.")
+
+
+def test_why_it_cannot_be_computed(looking: MainWindow) -> None:
+    shown = page(looking)
+    wanted = ask_price(looking)
+    shown.compute.click()
+    looking.store.apply(CommandFailed(Attend(wanted, looking.store.attention.number), "There is no memory for it."))
+    assert shown.status == "There is no memory for it."
+    assert not looking.chat.banner.isVisible(), "it is said where it was asked for"
+    why = "This model has no attention."
+    looking.store.apply(ContextReady(CONTEXT, False, (Capability("attention", "no", why),)))
+    looking.store.apply(cache_view())
+    assert shown.status == why
+    assert not shown.compute.isEnabled()
+    looking.store.apply(BackendReady(frozenset({Feature.CHAT, Feature.CACHE_VIEW})))
+    assert looking.inspector.missing == "This engine does not show what tokens look at."
+
+
+def test_another_chat_has_its_own(looking: MainWindow) -> None:
+    compute(looking)
+    looking.store.show_conversations(tuple(looking.store.conversations.values()), TWO)
+    assert looking.store.attention.shown is None
+    assert page(looking).table.rowCount() == 0
+    assert page(looking).spot == "token 239  ·  position 71"
+
+
+def test_the_heads_by_keys(looking: MainWindow, qtbot: QtBot, said: list[tuple[str, bool]]) -> None:
+    compute(looking)
+    heads = page(looking).heads
+    heads.setFocus(Qt.FocusReason.TabFocusReason)
+    assert heads.at == (0, 0)
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
+        qtbot.keyClick(heads, key)
+    assert heads.at == SPECIAL
+    words = "Layer 3, head 2: most on “␣is”, position 15 (60 %)"
+    assert heads.accessibleDescription() == page(looking)._head.full_text == words
+    assert said[-1][0] == words
+    qtbot.keyClick(heads, Qt.Key.Key_Down)
+    assert heads.at == SPECIAL, "it is the last layer"
+    qtbot.keyClick(heads, Qt.Key.Key_End)
+    assert heads.at == (3, N_HEADS - 1)
+    qtbot.keyClick(heads, Qt.Key.Key_Return)
+    assert looking.store.attention.choice == Choice(3, N_HEADS - 1)
+
+
+def test_the_heads_by_the_pointer(looking: MainWindow, qtbot: QtBot) -> None:
+    compute(looking)
+    heads = page(looking).heads
+    at = heads.box_of(1, SPECIAL[1]).center()
+    none = Qt.MouseButton.NoButton
+    move = QMouseEvent(QEvent.Type.MouseMove, QPointF(at), QPointF(at), none, none, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(heads, move)
+    assert heads.at == SPECIAL
+    qtbot.mouseClick(heads, Qt.MouseButton.LeftButton, pos=at)
+    assert looking.store.attention.choice == Choice(*SPECIAL)
+
+
+def test_the_map_of_the_cache_has_it_as_one_more_colour(looking: MainWindow) -> None:
+    compute(looking)
+    looking.inspector.show_tab("Cache")
+    bar = looking.inspector.cache.instruments.bar
+    bar.mode.setCurrentIndex(bar.mode.findData(ColourBy.ATTENTION))
+    assert "attention" in bar.mode.toolTip()
+    cells = looking.inspector.cell_map
+    cells.refresh()
+    legend = looking.inspector.cache._legend.accessibleDescription()
+    assert legend.startswith("Coloured by attention: attention ≤ 0.02 % 20 %, sink, not looked at")
+    cells._set_at((0, SEA))
+    assert "20 % of the attention" in looking.inspector.cache.readout
+
+
+def test_a_build_without_it_has_nothing_of_it(qapp: QApplication, qtbot: QtBot, fresh: None) -> None:  # noqa: ARG001
+    window = MainWindow(
+        qapp, Store(Settings()), recording.Recorder(), [one for one in SLICES if one.name != "attention"]
+    )
+    qtbot.addWidget(window)
+    assert "Attention" not in window.inspector.labels
+    assert "view.attention" not in window.action_set
+    assert window.inspector.cache.instruments.bar.mode.findData(ColourBy.ATTENTION) < 0
