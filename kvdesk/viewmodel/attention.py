@@ -22,9 +22,9 @@ from kvdesk.values import dataclass, replace
 from kvdesk.viewmodel.links import span_at
 from kvdesk.viewmodel.readout import visible
 
-N_LAST: Final = 16
-"""Tokens of `Scope.LAST`: as many rows as the picture of a head has pixels, about."""
-N_ROWS: Final = 24
+N_LAST: Final = 8
+"""Tokens of `Scope.LAST`: as many as the picture of one of 32 heads has rows of pixels."""
+N_ROWS: Final = 12
 """Cells in the table of those that got most."""
 DECADES: Final = 3
 """Of a scale of colours: what is a thousandth of its upper end, or less, has its first colour."""
@@ -34,8 +34,8 @@ class Scope(StrEnum):
     """Whose attention is looked at. `tr` of the value is what a person reads."""
 
     TOKEN = marked("This token")
-    LAST = marked("Last 16 tokens")
-    ANSWER = marked("Whole message")
+    LAST = marked("Last 8 tokens")
+    ANSWER = marked("Whole answer")
 
     @property
     def meaning(self) -> str:
@@ -44,7 +44,7 @@ class Scope(StrEnum):
 
 _MEANINGS: Final = {
     Scope.TOKEN: marked("What this one token looked at"),
-    Scope.LAST: marked("This token and the 15 before it; a row for each in the pictures of the heads"),
+    Scope.LAST: marked("This token and the 7 before it; a row for each in the pictures of the heads"),
     Scope.ANSWER: marked("All tokens of its message together: the cells that got most are its heavy hitters"),
 }
 
@@ -317,7 +317,7 @@ def attention_at(shown: Shown, cache: int, stream_index: int, stream: StreamMap,
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Characters `[first, last)` of a message, the column that they are, and its step."""
+    """Characters `[first, last)` of a message, the column that they are, and the step of their colour."""
 
     first: int
     last: int
@@ -326,8 +326,12 @@ class Word:
 
 
 def words_of(shown: Shown, span: MessageSpan, n_steps: int) -> tuple[Word, ...]:
-    """The words of a message that got more than the lower end of the scale."""
-    steps, pos = shown.steps(n_steps), shown.attended.columns.pos
+    """The words of a message that have a colour: step 0 has none. The steps rise with the root of what a word got, so
+    that a few of them stand out.
+    """
+    roots = np.sqrt(shown.weights / np.float32(shown.n_tokens * shown.most)) * n_steps
+    steps = np.where(shown.sinks, n_steps - 1, np.minimum(roots, n_steps - 1)).astype(np.int64)
+    pos = shown.attended.columns.pos
     first, end = np.searchsorted(pos, (span.text_p0, span.text_p0 + len(span.char_ends)))
     found = []
     for column in range(int(first), int(end)):

@@ -77,8 +77,8 @@ def test_what_is_asked_for() -> None:
     spans = MessageSpans(ONE, 0, (MessageSpan(MessageId("q"), 0, 8, 3, ()), ANSWER))
     assert queries_of(Spot(0), Scope.TOKEN, spans, 25) == Queries(0, 25, 26)
     assert queries_of(Spot(0, 9), Scope.TOKEN, spans, 25) == Queries(0, 9, 10)
-    assert queries_of(Spot(0, 9), Scope.LAST, spans, 25) == Queries(0, 0, 10, each=True)
-    assert queries_of(Spot(0), Scope.LAST, spans, 25) == Queries(0, 10, 26, each=True)
+    assert queries_of(Spot(0, 9), Scope.LAST, spans, 25) == Queries(0, 2, 10, each=True)
+    assert queries_of(Spot(0), Scope.LAST, spans, 25) == Queries(0, 18, 26, each=True)
     assert queries_of(Spot(0, 9), Scope.ANSWER, spans, 25) == Queries(0, 8, 20)
     assert queries_of(Spot(0, 9), Scope.ANSWER, spans, 15) == Queries(0, 8, 16), "as far as it is written"
     assert queries_of(Spot(0, 23), Scope.ANSWER, spans, 25) == Queries(0, 23, 24), "of no known message"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import Slot
 
 from kvdesk.session import Changed
@@ -12,6 +14,8 @@ from kvdesk.ui.widgets.colour_bar import ColourBar
 from kvdesk.ui.widgets.controls import IconButton, plain_tip
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.attention import limit
+
+_ROOTS: Final = (0.2, 0.5, 1.0)  # of the levels that are shown
 
 
 class AttentionLegend(ColourBar):
@@ -38,11 +42,7 @@ class AttentionLegend(ColourBar):
             return
         self.set_lead(tr("Attention to each word:"))
         steps = word_colours(colours)
-        levels = [
-            (limit(shown.most / 100), steps[(len(steps) - 1) // 3]),
-            (limit(shown.most / 10), steps[2 * (len(steps) - 1) // 3]),
-            (limit(shown.most), steps[-1]),
-        ]
+        levels = [(limit(shown.most * root**2), steps[round(root * (len(steps) - 1))]) for root in _ROOTS]
         sink = [(tr("sink"), sink_colour(colours))] if shown.sinks.any() else []
         spot = [(tr("looked from"), colours.selection)] if shown.spot is not None else []
         self.show_swatches([*levels, *sink, *spot])

@@ -20,6 +20,7 @@ from kvdesk.ui.attention.table import AttendedTable
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.map.legend import CellLegend
+from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.collapsible import Collapsible
@@ -40,7 +41,7 @@ _AT_ONCE_S: Final = 1.0
 _MARGIN_PX: Final = 12
 _HOW: Final[tuple[tuple[str, How, str], ...]] = (
     (marked("Mean"), "mean", marked("The mean of these layers and heads")),
-    (marked("Maximum"), "max", marked("The most that any of these heads gave")),
+    (marked("Max"), "max", marked("The maximum that any of these heads gave")),
 )
 
 
@@ -59,7 +60,7 @@ class AttentionPage(QWidget):
         self.map.setAccessibleName(tr("Map of the cells that were looked at"))
         self.map.cells_selected.connect(self._on_cells_selected)
         self._legend = CellLegend(kit.theme)
-        self.map.key_changed.connect(self._legend.show_key)
+        self.map.key_changed.connect(self._on_key_changed)
         self._about = ElidedLabel(scale="small")  # the cell under the pointer
         self._about.setProperty("tone", "secondary")
         self.map.described.connect(lambda first, second: self._about.setText(f"{first}  ·  {second}".strip(" ·")))
@@ -70,6 +71,10 @@ class AttentionPage(QWidget):
         self._head = ElidedLabel(scale="small", tone="secondary")
         self.heads.described.connect(self._head.setText)
         self._title = label("", weight="strong", scale="small", wrap=True)
+        hint = tr(
+            "Click a word of the chat or select a cell, then compute: map, words and table show what it looked at."
+        )
+        self._hint = label(hint, tone="secondary", scale="small", wrap=True)
         self._lay_out()
         self._pricing = Throttle(self, _ASK_MS, self._ask_price)
         self.destroyed.connect(kit.store.listen(self._on_changed))
@@ -112,17 +117,17 @@ class AttentionPage(QWidget):
         self.follow.setToolTip(
             tr("Compute without a click for every token that is looked from, while that takes less than 1 s")
         )
-        self.follow.setProperty("scale", "small")
+        self._theme.give_font(self.follow, "small")
         self.follow.toggled.connect(self._follow)
 
     def _lay_out(self) -> None:
         margins = (0, 0, _MARGIN_PX, 0)
         spot = boxes.row(*self._steps, (self._spot, 1), self.last, self.selected, margins=margins, spacing=4)
-        choices = Flow((4, 4))
-        choices.show_parts((self.scope, self.layer, self.head, self.how))
-        choices.setContentsMargins(0, 0, 0, 0)
-        top = Qt.AlignmentFlag.AlignTop
-        price = boxes.row((self._price, 1), (self.follow, 0, top), (self.compute, 0, top), margins=margins, spacing=8)
+        flow = Flow((4, 4))
+        flow.show_parts((self.scope, self.layer, self.head, self.how))
+        choices = boxes.row((flow, 1), margins=margins)
+        buttons = boxes.column(boxes.row(self.follow, self.compute, spacing=8), boxes.Stretch(1), spacing=0)
+        price = boxes.row((self._price, 1), buttons, margins=margins, spacing=8)
         content = QWidget()
         content.setObjectName("column")
         self._results = QWidget()
@@ -130,7 +135,7 @@ class AttentionPage(QWidget):
         boxes.column(self._head, self.heads, on=heads, margins=0, spacing=4)
         self.fold = Collapsible(self._theme, tr("Heads and layers"), heads, opened=True)
         boxes.column(self.table, self.fold, on=self._results, margins=0, spacing=8)
-        boxes.column(self._title, self._results, boxes.Stretch(1), on=content, margins=margins, spacing=8)
+        boxes.column(self._hint, self._title, self._results, boxes.Stretch(1), on=content, margins=margins, spacing=8)
         scroll = ScrollColumn()
         scroll.setAccessibleName(tr("What was looked at"))
         scroll.setWidget(content)
@@ -250,13 +255,11 @@ class AttentionPage(QWidget):
 
     def _show_title(self) -> None:
         shown = self._store.attention.shown
-        self._results.setVisible(shown is not None)
+        for widget in (self._title, self._results):
+            widget.setVisible(shown is not None)
+        self._hint.setVisible(shown is None)
         if shown is None:
-            hint = tr(
-                "Click a word of the chat or select a cell, then compute: map, words and table show what it looked at."
-            )
-            self._title.setText(hint)
-            set_tone(self._title, "secondary")
+            self._title.setText("")
             return
         title = self._title_of(shown)
         is_stale = self._is_stale
@@ -407,6 +410,11 @@ class AttentionPage(QWidget):
         if choice == looking.choice:
             choice = replace(choice, layer=None, head=None)
         self._store.look(looking.of_choice(choice))
+
+    @Slot(MapLegend)
+    def _on_key_changed(self, key: MapLegend) -> None:
+        """The page of the cache explains what is the same in all maps."""
+        self._legend.show_key(replace(key, entries=key.entries[: key.n_own]))
 
     @Slot(int)
     def _on_row_chosen(self, pos: int) -> None:

@@ -15,7 +15,7 @@ from kvdesk.ui.widgets.grid import Grid
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attention import Shown, column_words, percent, token_words
 
-_ROW_PX: Final = 22
+_ROW_PX: Final = 20
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 HEADS: Final = (
@@ -118,5 +118,5 @@ class AttendedTable(Grid):
 
 
 def weight_words(weight: float) -> str:
-    """Three digits that count."""
-    return f"{weight:.3g}" if weight >= 0.001 else f"{weight:.1e}"
+    """As many digits as tell it from others, and points in one line."""
+    return f"{weight:.4f}" if weight < 10 else f"{weight:.1f}"

@@ -42,7 +42,8 @@ def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
             pairs = [(hue, mix(hue, colours.panel, 0.4)) for hue in _owners(colours)[: N_PAGE_OWNERS + 1]]
             return [mix(colours.secondary, colours.panel, 0.5), *(shade for pair in pairs for shade in pair)]
         case ColourBy.ATTENTION:
-            return [colours.secondary, *(ramp_colour(i / (N_STEPS - 1), dark) for i in range(N_STEPS))]
+            unseen = mix(colours.secondary, colours.panel, 0.6)
+            return [unseen, *(ramp_colour(i / (N_STEPS - 1), dark) for i in range(N_STEPS))]
 
 
 def _owners(colours: Colours) -> list[str]:

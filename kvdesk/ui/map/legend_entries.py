@@ -41,11 +41,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class MapLegend:
-    """Everything a legend says. `pages`: the paged overlay in words, empty unless coloured by page."""
+    """Everything a legend says.
+
+    pages  the paged overlay in words, empty unless coloured by page
+    n_own  so many entries are of the mode; those behind are the same for all
+    """
 
     mode: ColourBy
     entries: tuple[Entry, ...]
     pages: str = ""
+    n_own: int = 0
 
 
 def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
@@ -62,7 +67,8 @@ def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
     """The key of a frame: its scale first, then the marks that it has, then what is drawn over it."""
     mode, scene = frame.scene.mode, frame.scene
     example, other = _examples(frame)
-    entries = [*_scale(frame)]
+    own = _scale(frame)
+    entries = [*own]
     entries.append(Entry("colour", tr("free"), (raster.FREE,)))
     entries.append(Entry("colour", tr("free, read too"), (raster.FREE_IN_SPAN,)))
     if frame.has_holes:
@@ -80,7 +86,7 @@ def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
     entries += [Entry("head", tr("head")), Entry("n_kv", tr("read to here"))]
     names = [cache.name if len(snapshot.maps) > 1 else "" for cache in snapshot.maps]
     pages = "\n".join(page_words(overlay, name) for overlay, name in zip(scene.pages, names, strict=False))
-    return MapLegend(mode, tuple(entries), pages)
+    return MapLegend(mode, tuple(entries), pages, len(own))
 
 
 def _scale(frame: MapFrame) -> tuple[Entry, ...]:

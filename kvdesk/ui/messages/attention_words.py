@@ -12,7 +12,7 @@ from kvdesk.viewmodel.attention import Spot, characters, column_words, position_
 from kvdesk.viewmodel.palette import mix
 
 N_STEPS: Final = 13  # the first is no colour
-_DARK, _LIGHT = "#25648a", "#8cc5e8"  # the texts of both themes can be read on them
+_DARK, _LIGHT = "#1f6b5e", "#8fd3bd"  # the texts of both themes can be read on them
 
 
 def word_colours(colours: Colours) -> tuple[str, ...]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QItemSelectionModel, QPoint, QPointF, Qt
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QImage, QMouseEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
 from kvdesk.chat import MessageId
-from kvdesk.protocol.attention import Attend, PreviewAttention, Queries
+from kvdesk.protocol.attention import Attend, Attended, PreviewAttention, Queries
 from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans
 from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import OF_ENGINE, Feature
@@ -19,13 +22,15 @@ from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import Capability
 from kvdesk.session import Store
 from kvdesk.settings import Settings
+from kvdesk.ui.attention.head_grid import HeadGrid
 from kvdesk.ui.attention.legend import AttentionLegend
 from kvdesk.ui.attention.page import AttentionPage
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.shell.slices import SLICES
-from kvdesk.viewmodel.attention import Choice, Scope, Spot
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.attention import Choice, Heads, Scope, Spot
 from tests.ui import recording
 from tests.ui.attended import IS, N_HEADS, SEA, SINK, SPECIAL, attended, price
 from tests.ui.samples import CONTEXT, ONE, TWO, cache_view, message, show_messages
@@ -107,8 +112,8 @@ def test_a_result_is_a_table_a_map_and_coloured_words(
     compute(looking)
     shown = page(looking)
     table = shown.table
-    assert [table.text(0, i) for i in range(5)] == ["“The”", "0", "0", "0.569", "sink"]
-    assert [table.text(1, i) for i in range(5)] == ["“sea”", "13", "13", "0.2", "46 %"]
+    assert [table.text(0, i) for i in range(5)] == ["“The”", "0", "0", "0.5688", "sink"]
+    assert [table.text(1, i) for i in range(5)] == ["“sea”", "13", "13", "0.2000", "46 %"]
     assert shown.status == "It took 0.12 s and 24.0 MB for a moment."
     assert shown.title.startswith("What token 19 looked at: all layers, all heads.")
     assert said[-1][0] == f"{shown.title} “sea”: 20 % of the attention"
@@ -131,7 +136,7 @@ def test_layers_and_heads_are_chosen_without_another_computation(looking: MainWi
     shown = page(looking)
     shown.heads.chosen.emit(*SPECIAL)
     assert looking.store.attention.choice == Choice(*SPECIAL)
-    assert [shown.table.text(0, i) for i in (0, 3)] == ["“␣is”", "0.6"]
+    assert [shown.table.text(0, i) for i in (0, 3)] == ["“␣is”", "0.6000"]
     assert (shown.layer.currentText(), shown.head.currentText()) == ("Layer 3", "Head 2")
     assert not shown.how.isEnabled(), "one head is not combined with others"
     assert shown.title.endswith("layer 3, head 2.")
@@ -139,7 +144,7 @@ def test_layers_and_heads_are_chosen_without_another_computation(looking: MainWi
     assert looking.store.attention.choice == Choice(), "once more shows all again"
     shown.how.setCurrentIndex(1)
     shown.how.activated.emit(1)
-    assert shown.table.text(0, 3) == "0.6"
+    assert shown.table.text(0, 3) == "0.6000"
     assert sent == []
 
 
@@ -194,7 +199,7 @@ def test_the_table_is_copied(looking: MainWindow, qtbot: QtBot) -> None:
     table.setFocus()
     table.selectRow(1)
     qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    assert QApplication.clipboard().text() == "“sea”\t13\t13\t0.2\t46 %"
+    assert QApplication.clipboard().text() == "“sea”\t13\t13\t0.2000\t46 %"
 
 
 def test_other_tokens_have_another_price(looking: MainWindow, record: Record) -> None:
@@ -210,7 +215,7 @@ def test_other_tokens_have_another_price(looking: MainWindow, record: Record) ->
     page(looking).compute.click()
     looking.store.apply(attended(Queries(0, 8, 20), looking.store.attention.number))
     assert page(looking).title.startswith("What 12 tokens up to token 19 looked at")
-    assert page(looking).table.text(1, 3) == "2.4", "12 times as much"
+    assert page(looking).table.text(1, 3) == "2.4000", "12 times as much"
 
 
 def test_what_is_cheap_is_computed_at_once_where_that_is_wanted(looking: MainWindow, record: Record) -> None:
@@ -311,3 +316,29 @@ def test_a_build_without_it_has_nothing_of_it(qapp: QApplication, qtbot: QtBot, 
     assert "Attention" not in window.inspector.labels
     assert "view.attention" not in window.action_set
     assert window.inspector.cache.instruments.bar.mode.findData(ColourBy.ATTENTION) < 0
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 4096), (8, 1024)])
+def test_the_heads_of_a_large_model_are_drawn_within_a_frame(
+    theme: Theme, qtbot: QtBot, n_rows: int, n_columns: int
+) -> None:
+    grid = HeadGrid(theme)
+    qtbot.addWidget(grid)
+    grid.resize(420, 400)
+    random, pos = np.random.default_rng(0), np.arange(n_columns, dtype=np.int32)
+    columns = AttentionColumns(pos, pos, (pos,), 0, np.ones((pos.size, 1), np.uint64))
+    shape = (32, n_rows, n_columns)
+    none = np.zeros(shape[:2], np.float32)
+    parts = tuple(LayerAttention(i, 0, random.random(shape, dtype=np.float32), none) for i in range(32))
+    asked = Queries(0, n_columns - n_rows, n_columns, each=n_rows > 1)
+    heads = Heads(Attended(asked, 1, 7, pos[-n_rows:], columns, parts), {})
+    image = QImage(grid.size(), QImage.Format.Format_RGB32)
+    took = []
+    for _ in range(10):
+        begun = time.thread_time()
+        grid.show_heads(heads)
+        grid.render(image)
+        took.append(time.thread_time() - begun)
+    assert min(took) < 0.016
+    right, below = grid.box_of(31, 31).right(), grid.box_of(31, 31).bottom()
+    assert (right < grid.width(), below < grid.height()) == (True, True)
