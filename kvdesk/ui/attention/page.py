@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.cache.attention_weights import How
@@ -52,6 +52,7 @@ class AttentionPage(QWidget):
         super().__init__()
         self._kit, self._theme, self._store = kit, kit.theme, kit.store
         self._asked: Queries | None = None  # whose price was asked for last
+        self._cell = -1, -1, -1  # cache, stream and cell under the cursor of the map
         self._drawn: Shown | None = None
         self._make_controls()
         self.map = CellMapView(kit.theme)
@@ -59,6 +60,8 @@ class AttentionPage(QWidget):
         self.map.show_token_texts(kit.store.texts)
         self.map.setAccessibleName(tr("Map of the cells that were looked at"))
         self.map.cells_selected.connect(self._on_cells_selected)
+        self.map.pointed_at.connect(self._on_pointed_at)
+        self.map.setToolTip(tr("Space selects a cell, Enter looks from it"))
         self._legend = CellLegend(kit.theme)
         self.map.key_changed.connect(self._on_key_changed)
         self._about = ElidedLabel(scale="small")  # the cell under the pointer
@@ -213,6 +216,11 @@ class AttentionPage(QWidget):
         if wanted is not None and self._known_price(wanted) is None:
             self._pricing.request()
 
+    @property
+    def _is_growing(self) -> bool:
+        """The last token is looked from, and others come behind it."""
+        return self._store.attention.spot is None and self._store.is_answering
+
     def _known_price(self, wanted: Queries | None) -> AttentionPreview | None:
         price = self._store.attention.price
         return price if price is not None and price.queries == wanted else None
@@ -234,6 +242,9 @@ class AttentionPage(QWidget):
             text, tone = tr("This chat has no cells in the cache. Send a message first."), "secondary"
         elif looking.running:
             text, tone = tr("Computing…"), "secondary"
+        elif self._is_growing:
+            text = tr("An answer is being written. Its last token can be looked from when it has ended.")
+            tone, can = "secondary", False
         elif looking.problem:
             text, tone = looking.problem, "danger"
         elif price is not None and price.refused:
@@ -348,7 +359,9 @@ class AttentionPage(QWidget):
 
     def _ask_price(self) -> None:
         wanted = self._wanted()
-        if wanted is not None and self.isVisible() and wanted != self._asked and self._store.answer("attention")[0]:
+        if wanted is None or wanted == self._asked or self._is_growing or not self.isVisible():
+            return
+        if self._store.answer("attention")[0]:
             self._asked = wanted
             self._kit.commands.submit(PreviewAttention(wanted))
 
@@ -416,6 +429,20 @@ class AttentionPage(QWidget):
         """The page of the cache explains what is the same in all maps."""
         self._legend.show_key(replace(key, entries=key.entries[: key.n_own]))
 
+    @Slot(int, int, int)
+    def _on_pointed_at(self, cache: int, stream: int, cell: int) -> None:
+        self._cell = cache, stream, cell
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter in the map looks from the cell under its cursor."""
+        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        found = self._range_of(*self._cell, self._cell[2] + 1) if is_enter and self.map.hasFocus() else None
+        if found is None:
+            super().keyPressEvent(event)
+        else:
+            self._store.look(self._store.attention.looked_from(Spot(found[0], found[1])))
+            announce(self, self.spot)
+
     @Slot(int)
     def _on_row_chosen(self, pos: int) -> None:
         if (shown := self._store.attention.shown) is not None:
@@ -423,11 +450,15 @@ class AttentionPage(QWidget):
 
     @Slot(int, int, int, int)
     def _on_cells_selected(self, cache: int, stream: int, first: int, last: int) -> None:
-        view, spot = self._store.view, self._store.spot
-        own = spot.seq_id if spot is not None else -1
-        found = range_of_cells(view.snapshot, cache, stream, first, last, own) if view and cache >= 0 else None
-        if found is not None:
+        if (found := self._range_of(cache, stream, first, last)) is not None:
             self._store.choose_range(*found)
+
+    def _range_of(self, cache: int, stream: int, first: int, last: int) -> tuple[int, int, int] | None:
+        """Sequence and positions of these cells; None where they have none."""
+        view, spot = self._store.view, self._store.spot
+        if view is None or cache < 0:
+            return None
+        return range_of_cells(view.snapshot, cache, stream, first, last, spot.seq_id if spot is not None else -1)
 
 
 def _choice(name: str) -> Choice:

@@ -16,7 +16,7 @@ from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
 from kvdesk.chat import MessageId
 from kvdesk.protocol.attention import Attend, Attended, PreviewAttention, Queries
 from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans
-from kvdesk.protocol.chat import BackendReady
+from kvdesk.protocol.chat import BackendReady, TurnEnded, TurnStarted
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import Capability
@@ -33,7 +33,7 @@ from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attention import Choice, Heads, Scope, Spot
 from tests.ui import recording
 from tests.ui.attended import IS, N_HEADS, SEA, SINK, SPECIAL, attended, price
-from tests.ui.samples import CONTEXT, ONE, TWO, cache_view, message, show_messages
+from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view, message, show_messages
 
 Record = Callable[[object], list[tuple[object, ...]]]
 QUESTION, ANSWER = MessageId("q"), MessageId("a")
@@ -173,6 +173,32 @@ def test_the_cell_that_is_selected_can_be_looked_from(looking: MainWindow, qtbot
     looking.inspector.cell_map.cells_selected.emit(0, 0, 210, 211)
     page(looking).selected.click()
     assert page(looking).spot == "token 210  ·  position 42  ·  Caches", "of another chat"
+
+
+def test_enter_in_the_map_looks_from_its_cursor(looking: MainWindow, qtbot: QtBot) -> None:
+    cells = page(looking).map
+    cells.refresh()
+    cells.setFocus(Qt.FocusReason.TabFocusReason)
+    for _ in range(SEA):
+        qtbot.keyClick(cells, Qt.Key.Key_Right)
+    qtbot.keyClick(cells, Qt.Key.Key_Return)
+    assert page(looking).spot == "“sea”  ·  position 13"
+
+
+def test_while_an_answer_grows_its_last_token_waits(looking: MainWindow, record: Record) -> None:
+    looking.store.apply(TurnStarted(ONE, ANSWER, 0, 100, 0))
+    sent = record(looking.commands.submit)
+    looking.store.apply(cache_view(operation=8))
+    assert page(looking).status.startswith("An answer is being written.")
+    page(looking)._pricing.now()
+    assert sent == []
+    looking.store.look(looking.store.attention.looked_from(Spot(0, 13)))
+    ask_price(looking)
+    assert page(looking).compute.isEnabled(), "any other token stays as it is"
+    looking.store.look(looking.store.attention.looked_from(None))
+    looking.store.apply(TurnEnded(ONE, ANSWER, "complete", STATS))
+    page(looking)._pricing.now()
+    assert sent[-1] == (PreviewAttention(Queries(0, 179, 180)),)
 
 
 def test_a_row_selects_its_cell_and_its_word_and_the_reverse(looking: MainWindow) -> None:
