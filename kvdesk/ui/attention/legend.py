@@ -9,7 +9,7 @@ from PySide6.QtCore import Slot
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
-from kvdesk.ui.messages.attention_words import sink_colour, word_colours
+from kvdesk.ui.messages.attention_words import sink_colour, spot_colour, word_colours
 from kvdesk.ui.widgets.colour_bar import ColourBar
 from kvdesk.ui.widgets.controls import IconButton, plain_tip
 from kvdesk.ui.widgets.kit import Kit
@@ -44,7 +44,7 @@ class AttentionLegend(ColourBar):
         steps = word_colours(colours)
         levels = [(limit(shown.most * root**2), steps[round(root * (len(steps) - 1))]) for root in _ROOTS]
         sink = [(tr("sink"), sink_colour(colours))] if shown.sinks.any() else []
-        spot = [(tr("looked from"), colours.selection)] if shown.spot is not None else []
+        spot = [(tr("looked from"), spot_colour(colours))] if shown.spot is not None else []
         self.show_swatches([*levels, *sink, *spot])
         names = ", ".join(name for name, _ in (*levels, *sink, *spot))
         self.setAccessibleName(

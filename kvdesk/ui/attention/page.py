@@ -64,15 +64,13 @@ class AttentionPage(QWidget):
         self.map.setToolTip(tr("Space selects a cell, Enter looks from it"))
         self._legend = CellLegend(kit.theme)
         self.map.key_changed.connect(self._on_key_changed)
-        self._about = ElidedLabel(scale="small")  # the cell under the pointer
-        self._about.setProperty("tone", "secondary")
+        self._about = ElidedLabel(tone="secondary", scale="small")  # the cell or head that is looked at
         self.map.described.connect(lambda first, second: self._about.setText(f"{first}  ·  {second}".strip(" ·")))
         self.table = AttendedTable(kit.theme)
         self.table.chosen.connect(self._on_row_chosen)
         self.heads = HeadGrid(kit.theme)
         self.heads.chosen.connect(self._on_head_chosen)
-        self._head = ElidedLabel(scale="small", tone="secondary")
-        self.heads.described.connect(self._head.setText)
+        self.heads.described.connect(self._about.setText)
         self._title = label("", weight="strong", scale="small", wrap=True)
         hint = tr(
             "Click a word of the chat or select a cell, then compute: map, words and table show what it looked at."
@@ -134,9 +132,7 @@ class AttentionPage(QWidget):
         content = QWidget()
         content.setObjectName("column")
         self._results = QWidget()
-        heads = QWidget()
-        boxes.column(self._head, self.heads, on=heads, margins=0, spacing=4)
-        self.fold = Collapsible(self._theme, tr("Heads and layers"), heads, opened=True)
+        self.fold = Collapsible(self._theme, tr("Heads and layers"), self.heads, opened=True)
         boxes.column(self.table, self.fold, on=self._results, margins=0, spacing=8)
         boxes.column(self._hint, self._title, self._results, boxes.Stretch(1), on=content, margins=margins, spacing=8)
         scroll = ScrollColumn()
@@ -149,6 +145,11 @@ class AttentionPage(QWidget):
     def status(self) -> str:
         """The price, or why it cannot be computed, or what it took."""
         return self._price.text()
+
+    @property
+    def readout(self) -> str:
+        """The cell or the head under the pointer or the cursor, in words."""
+        return self._about.full_text
 
     @property
     def title(self) -> str:
@@ -281,7 +282,10 @@ class AttentionPage(QWidget):
 
     def _title_of(self, shown: Shown) -> str:
         choice = shown.choice
-        spot = self._token_at(shown.seq_id, int(shown.attended.pos[-1]))
+        pos = int(shown.attended.pos[-1])
+        column = shown.column_of(pos)
+        token = int(shown.attended.columns.token[column]) if column is not None else -1
+        spot = attention.token_words(token, self._store.texts) if token >= 0 else self._token_at(shown.seq_id, pos)
         where = tr("all layers") if choice.layer is None else tr("layer {layer}").format(layer=choice.layer)
         heads = tr("all heads") if choice.head is None else tr("head {head}").format(head=choice.head)
         if shown.n_tokens == 1:

@@ -13,6 +13,7 @@ from kvdesk.viewmodel.palette import mix
 
 N_STEPS: Final = 13  # the first is no colour
 _DARK, _LIGHT = "#1f6b5e", "#8fd3bd"  # the texts of both themes can be read on them
+_SPOT_DARK, _SPOT_LIGHT = "#6b4d12", "#f8d98a"
 
 
 def word_colours(colours: Colours) -> tuple[str, ...]:
@@ -20,6 +21,11 @@ def word_colours(colours: Colours) -> tuple[str, ...]:
     hue = _DARK if colours.dark else _LIGHT
     steps = (0.15 + 0.85 * i / (N_STEPS - 1) for i in range(1, N_STEPS))
     return ("", *(mix(colours.window, hue, share) for share in steps))
+
+
+def spot_colour(colours: Colours) -> str:
+    """Behind the word that is looked from."""
+    return _SPOT_DARK if colours.dark else _SPOT_LIGHT
 
 
 def sink_colour(colours: Colours) -> str:
@@ -44,7 +50,7 @@ def attention_words(store: Store, message: Message, colours: Colours) -> TokenTe
             tints.append((word.first - before, word.last - before, colour))
         if shown.spot is not None and 0 <= shown.spot - span.text_p0 < len(span.char_ends):
             first, last = characters(span, shown.spot)
-            tints.append((first - before, last - before, colours.selection))
+            tints.append((first - before, last - before, spot_colour(colours)))
 
     def tip(at: int) -> str:
         pos = position_at(span, at + before)

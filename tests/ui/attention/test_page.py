@@ -298,7 +298,7 @@ def test_the_heads_by_keys(looking: MainWindow, qtbot: QtBot, said: list[tuple[s
         qtbot.keyClick(heads, key)
     assert heads.at == SPECIAL
     words = "Layer 3, head 2: most on “␣is”, position 15 (60 %)"
-    assert heads.accessibleDescription() == page(looking)._head.full_text == words
+    assert heads.accessibleDescription() == page(looking).readout == words
     assert said[-1][0] == words
     qtbot.keyClick(heads, Qt.Key.Key_Down)
     assert heads.at == SPECIAL, "it is the last layer"
