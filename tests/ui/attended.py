@@ -6,6 +6,9 @@ import numpy as np
 
 from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
 from kvdesk.protocol.attention import Attended, AttentionPreview, Queries
+from kvdesk.protocol.chat import BackendReady
+from kvdesk.protocol.features import OF_ENGINE, Feature
+from kvdesk.session import Store
 
 N_COLUMNS, N_HEADS, SINK, SEA, IS = 20, 8, 0, 13, 15
 LAYERS = (0, 3)  # that have attention
@@ -28,6 +31,13 @@ def attended(queries: Queries, number: int = 1, operation: int = 7) -> Attended:
     bits = np.full((N_COLUMNS, 1), 3, np.uint64)
     columns = AttentionColumns(at, at.copy(), (at.copy(),), 0, bits)
     return Attended(queries, number, operation, pos, columns, tuple(layers), 0, 24_000_000, 120.0, 30.0)
+
+
+def show_attended(store: Store) -> None:
+    """The back end can do it, and has done it."""
+    store.apply(BackendReady(OF_ENGINE | {Feature.ATTENTION}))
+    store.look(store.attention.begun())
+    store.apply(attended(Queries(0, 19, 20), store.attention.number))
 
 
 def price(queries: Queries, seconds: float | None = 0.1) -> AttentionPreview:

@@ -28,6 +28,7 @@ from kvdesk.ui.shell.inspector import pages_of
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.shell.slices import SLICES
 from kvdesk.ui.widgets import announce as announcing
+from tests.ui.attended import show_attended
 from tests.ui.samples import ONE, STATS, TWO, cache_view, message, show_messages
 
 LABELS = tuple(page.label for page in pages_of(SLICES))
@@ -38,6 +39,7 @@ PLACES = (*LABELS, "Lab", "Settings", "Parameters", "Compaction", "About", "Repo
 def used(window: MainWindow) -> MainWindow:
     """A window with messages, a log, cells."""
     window.store.apply(cache_view())
+    show_attended(window.store)
     window.store.apply(LogLine("info", "a line"))
     text = "An answer with `code`:\n\n```python\nprint(1)\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
     show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", text, stats=STATS)))

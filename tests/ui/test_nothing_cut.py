@@ -27,6 +27,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import Choice, ElidedButton, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import recommended_offers
+from tests.ui.attended import show_attended
 from tests.ui.blocks.test_page import view as blocks
 from tests.ui.chat.test_empty_pane import OFFER
 from tests.ui.cut_texts import chinese, cut, longer
@@ -61,6 +62,7 @@ def filled(app: QApplication) -> MainWindow:
     window.store.apply(ModelLoaded(MODEL))
     window.store.apply(ContextReady(CONTEXT, rebuilt=False))
     window.store.apply(cache_view())
+    show_attended(window.store)
     window.store.apply(LogLine("info", "a line"))
     show_messages(window, ONE, MESSAGES)
     return window

@@ -38,6 +38,7 @@ class AttendedTable(Grid):
         self._shown: Shown | None = None
         self._rows: list[int] = []
         self.setAccessibleName(tr("Most attended cells"))
+        self.horizontalHeader().setAccessibleName(tr("Columns of the most attended cells"))
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setColumnCount(len(HEADS))
