@@ -4,18 +4,44 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 from kvdesk.values import dataclass
 
 OFF, ON = "off", "on"
-EFFORTS: Final = ("low", "medium", "high")
+EFFORTS: Final = ("low", "medium", "high", "max")
 LEVELS: Final = ("", OFF, ON, *EFFORTS)
 """Of `Thinking.level`."""
+_USUAL_EFFORTS: Final = EFFORTS[:3]
+"""Of a template that writes whatever it is given."""
 _MOST: Final = 1 << 31
-_SWITCH: Final = re.compile(r"\benable_thinking\b|(?<![.\w'\"])thinking is (?:not )?defined|not thinking is defined")
-_EFFORT: Final = re.compile(r"(?<![.\w'\"])reasoning_effort\b")
-_KEEP: Final = re.compile(r"\b(?:preserve_thinking|clear_thinking)\b")
+_SWITCHES: Final[dict[str, tuple[Any, Any]]] = {
+    "enable_thinking": (False, True),
+    "thinking": (False, True),  # DeepSeek, Kimi K3, Granite
+    "reasoning": (False, True),  # Cohere
+    "thinking_mode": ("disabled", "enabled"),  # MiniMax M3
+}
+"""Names that templates have for the switch, with its values for off and on."""
+_EFFORT_NAMES: Final = ("reasoning_effort", "reasoning_strength")
+_KEPT: Final = {
+    "preserve_thinking": True,  # Qwen, LFM, Laguna
+    "preserved_thinking": True,  # Hunyuan
+    "clear_thinking": False,  # GLM
+    "drop_thinking": False,  # DeepSeek V4
+    "truncate_history_thinking": False,  # Nemotron
+}
+_BUDGET: Final = "thinking_budget"
+"""Seed-OSS's. Its 0 is the switch."""
+_STRING: Final = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_BEGIN: Final = re.compile(r"\{[{%#]")
+_ENDS: Final = {
+    "{{": re.compile(rf"(?:{_STRING}|[^'\"])*?\}}\}}", re.DOTALL),
+    "{%": re.compile(rf"(?:{_STRING}|[^'\"])*?%\}}", re.DOTALL),
+    "{#": re.compile(r".*?#\}", re.DOTALL),
+}
+_STRINGS: Final = re.compile(_STRING, re.DOTALL)
+_COMPARES: Final = re.compile(r"==|!=|\bin\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +61,14 @@ class Thinking:
     def variables(self) -> str:
         """Of the chat template, as `Generate.variables`."""
         found: dict[str, Any] = {}
-        if self.level in (OFF, ON):
-            found |= switch(self.level == ON)
-        elif self.level:
-            found["reasoning_effort"] = self.level
+        if self.level:
+            found |= switch(self.level != OFF)
+        if self.level in EFFORTS:
+            found |= at_effort(self.level)
         if self.keep:
-            found |= {"preserve_thinking": True, "clear_thinking": False}
+            found |= _KEPT
+        if self.most >= 0:
+            found[_BUDGET] = self.most
         return json.dumps(found) if found else ""
 
     @property
@@ -58,16 +86,54 @@ def checked(thinking: Thinking) -> Thinking:
 
 
 def switch(on: bool) -> dict[str, Any]:
-    """Most templates call it `enable_thinking`, DeepSeek's `thinking`."""
-    return {"enable_thinking": on, "thinking": on}
+    """By all names that templates have for it."""
+    return {name: values[on] for name, values in _SWITCHES.items()}
+
+
+def at_effort(level: str) -> dict[str, Any]:
+    """By all names that templates have for it."""
+    return dict.fromkeys(_EFFORT_NAMES, level)
 
 
 def levels_of(template: str) -> tuple[str, ...]:
-    """Those of `LEVELS` that make a difference in this chat template (Jinja), "" first; () where none does."""
-    found = ((OFF, ON) if _SWITCH.search(template) else ()) + (EFFORTS if _EFFORT.search(template) else ())
+    """Those of `LEVELS` that this chat template (Jinja) knows, "" first; () where it knows none."""
+    tags = [*_tags(template)]
+    found = ((OFF, ON) if _asks(tags, (*_SWITCHES, _BUDGET)) else ()) + _efforts(tags)
     return ("", *found) if found else ()
 
 
 def can_keep(template: str) -> bool:
     """Whether this chat template (Jinja) can be told to keep earlier reasoning."""
-    return _KEEP.search(template) is not None
+    return bool(_asks([*_tags(template)], _KEPT))
+
+
+def _efforts(tags: Sequence[str]) -> tuple[str, ...]:
+    """What the template compares its effort with; the usual ones where it compares nothing."""
+    reading = _asks(tags, _EFFORT_NAMES)
+    if not any(_COMPARES.search(_STRINGS.sub("''", tag)) for tag in reading):
+        return _USUAL_EFFORTS if reading else ()
+    named = {text[1:-1] for tag in reading for text in _STRINGS.findall(tag)}
+    return tuple(level for level in EFFORTS if level in named)
+
+
+def _asks(tags: Sequence[str], names: Collection[str]) -> list[str]:
+    """The tags that read one of these variables, of those that the template does not set before it reads them."""
+    found = []
+    for name in names:
+        uses, reads = (re.compile(rf"(?<![.\w]){name}\b{rest}") for rest in ("", r"(?!\s*=(?!=))"))
+        using = [(tag, bare) for tag in tags if uses.search(bare := _STRINGS.sub("''", tag))]
+        if using and reads.search(using[0][1]):
+            found += [tag for tag, bare in using if reads.search(bare)]
+    return found
+
+
+def _tags(template: str) -> Iterator[str]:
+    """What stands between the brackets of expressions and statements, without comments."""
+    at = 0
+    while (begin := _BEGIN.search(template, at)) is not None:
+        end = _ENDS[begin[0]].match(template, begin.end())
+        if end is None:
+            return
+        if begin[0] != "{#":
+            yield end[0]
+        at = end.end()

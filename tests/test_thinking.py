@@ -31,7 +31,7 @@ def prompt(template: str, thinking: Thinking) -> str:
 
 @pytest.mark.parametrize(
     ("template", "levels"),
-    [(QWEN, ("", OFF, ON)), (DEEPSEEK, ("", OFF, ON)), (EFFORT, ("", *EFFORTS)), (NONE, ()), (KEEPS, ()), ("", ())],
+    [(QWEN, ("", OFF, ON)), (DEEPSEEK, ("", OFF, ON)), (EFFORT, ("", *EFFORTS[:3])), (NONE, ()), (KEEPS, ()), ("", ())],
 )
 def test_levels_are_those_that_the_template_knows(template: str, levels: tuple[str, ...]) -> None:
     assert levels_of(template) == levels

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kvdesk.server.schemas import ChatRequest
-from kvdesk.thinking import switch
+from kvdesk.thinking import at_effort, switch
 from kvdesk.values import dataclass
 
 _MOST = (1 << 31) - 1
@@ -23,8 +23,8 @@ class ReasoningOptions:
 
 def options_of(request: ChatRequest, usual: int) -> ReasoningOptions:
     """`usual`: tokens of the reasoning where the request does not say; -1: no limit. Seed-OSS's template has
-    `thinking_budget`. A budget of 0 is the switch
-    too, and without reasoning the budget is 0: where the template has no switch, it is closed where it begins.
+    `thinking_budget`. A budget of 0 is the switch too, and so is an effort; without reasoning the budget is 0: where
+    the template has no switch, it is closed where it begins.
     """
     found = dict(request.chat_template_kwargs or {})
     thinking, effort, budget = request.enable_thinking, request.reasoning_effort, request.reasoning_budget_tokens
@@ -38,8 +38,9 @@ def options_of(request: ChatRequest, usual: int) -> ReasoningOptions:
     budget = _first(budget, _tokens(found.get("thinking_budget")))
     if effort == "none":
         thinking = _first(thinking, False)
-    elif effort is not None:
-        found.setdefault("reasoning_effort", effort)
+        effort = None
+    if effort is not None:
+        found = at_effort(effort) | found
     switched = _first(*(found[name] for name in ("enable_thinking", "thinking") if isinstance(found.get(name), bool)))
     thinking = _first(switched, thinking)
     if budget is None and usual >= 0:
@@ -48,6 +49,8 @@ def options_of(request: ChatRequest, usual: int) -> ReasoningOptions:
         budget = min(budget, _MOST)
     if thinking is False or (thinking is None and budget == 0):
         thinking, budget = False, 0
+    elif effort is not None:
+        thinking = True
     if thinking is not None:
         found = switch(thinking) | found
     if budget is not None and budget >= 0:

@@ -9,8 +9,10 @@ import pytest
 
 from kvdesk.server.reasoning_options import options_of
 from kvdesk.server.schemas import ChatRequest
+from kvdesk.thinking import at_effort, switch
 
-OFF = {"enable_thinking": False, "thinking": False, "thinking_budget": 0}
+ON = switch(True)
+OFF = {**switch(False), "thinking_budget": 0}
 
 
 @pytest.mark.parametrize(
@@ -25,18 +27,19 @@ OFF = {"enable_thinking": False, "thinking": False, "thinking_budget": 0}
         ({"thinking_token_budget": 64}, 64, {"thinking_budget": 64}),
         ({"chat_template_kwargs": {"thinking_budget": 64}}, 64, {"thinking_budget": 64}),
         ({"reasoning_budget": 0}, 0, OFF),
-        ({"thinking_budget": 0, "enable_thinking": True}, 0, {**OFF, "enable_thinking": True, "thinking": True}),
+        ({"thinking_budget": 0, "enable_thinking": True}, 0, {**ON, "thinking_budget": 0}),
         (
             {"thinking": {"type": "enabled", "budget_tokens": 64}},
             64,
-            {"enable_thinking": True, "thinking": True, "thinking_budget": 64},
+            {**ON, "thinking_budget": 64},
         ),
         ({"thinking": {"type": "disabled"}}, 0, OFF),
         ({"thinking": False}, 0, OFF),
-        ({"reasoning": {"effort": "low", "max_tokens": 64}}, 64, {"reasoning_effort": "low", "thinking_budget": 64}),
+        ({"reasoning": {"effort": "low", "max_tokens": 64}}, 64, {**ON, **at_effort("low"), "thinking_budget": 64}),
         ({"reasoning": {"enabled": False}}, 0, OFF),
         ({"reasoning_effort": "none"}, 0, OFF),
-        ({"reasoning_effort": "high"}, -1, {"reasoning_effort": "high"}),
+        ({"reasoning_effort": "high"}, -1, {**ON, **at_effort("high")}),
+        ({"reasoning_effort": "high", "enable_thinking": False}, 0, {**OFF, **at_effort("high")}),
         ({"thinking": "much", "reasoning": 3}, -1, {}),
     ],
 )

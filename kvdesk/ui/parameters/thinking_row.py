@@ -15,7 +15,7 @@ _MOST_BUDGET = 1_000_000
 
 
 class ThinkingRow(QWidget):
-    """Hidden where the template has no switch. What it cannot show of a chat stays as it is."""
+    """Hidden where the template lets one choose nothing. What it cannot show of a chat stays as it is."""
 
     edited = Signal()
 
@@ -54,14 +54,15 @@ class ThinkingRow(QWidget):
 
     def show_template(self, template: str) -> None:
         """What this chat template (Jinja) lets one choose."""
-        levels = levels_of(template)
+        levels, keeps = levels_of(template), can_keep(template)
         if levels != self._levels():
             with QSignalBlocker(self.level):
                 self.level.clear()
                 for level in levels:
                     self.level.addItem(tr(LEVEL_NAMES[level]), level)
-        self.setVisible(bool(levels))
-        self.keep.setVisible(can_keep(template))
+        self.setVisible(bool(levels) or keeps)
+        self.level.setVisible(bool(levels))
+        self.keep.setVisible(keeps)
         self._show()
 
     def _levels(self) -> tuple[str, ...]:

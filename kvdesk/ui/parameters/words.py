@@ -22,6 +22,7 @@ LEVEL_NAMES: Final = {
     "low": marked("low effort"),
     "medium": marked("medium effort"),
     "high": marked("high effort"),
+    "max": marked("the most effort"),
 }
 """Of `kvdesk.thinking.LEVELS`."""
 

@@ -475,3 +475,53 @@ def test_no_question_is_added_where_a_template_needs_none() -> None:
 def test_a_template_that_refuses_everything_says_why_itself() -> None:
     with pytest.raises(TemplateError, match="no answers here"):
         render("{{ raise_exception('no answers here') }}", chat("", "Welcome", "Hi")[1:])
+
+
+CALLING = (
+    '{"tool_calls": [{"type": "function", "function": {"name": "look", "arguments": {"at": "x"}}}], "content": ""}'
+)
+WITH_RESULTS = (  # as Gemma 4's first one
+    "{% for m in messages %}<turn>{{ m.role }}:{% for call in m.tool_calls or [] %}<call>{{ call.function.name }}{{ call.function.arguments | tojson }}</call>{% endfor %}"
+    "{% for one in m.tool_responses or [] %}<result>{{ one.name }}={{ one.response }}</result>{% endfor %}{{ m.content }}</turn>{% endfor %}"
+)
+BLOCKS = (  # as Apertus's: one form for all answers
+    "{% set ns = namespace(form=none) %}{% for m in messages %}[{{ m.role }}]{% if m.content is mapping %}"
+    "{% if ns.form == 'text' %}{{ raise_exception('two forms') }}{% endif %}{% set ns.form = 'blocks' %}"
+    "{% for block in m.content.blocks %}{% if block.type == 'thoughts' %}<in>{{ block.text }}</in>{% else %}{{ block.text }}{% endif %}{% endfor %}"
+    "{% else %}{% if m.role == 'assistant' %}{% set ns.form = 'text' %}{% endif %}{{ m.content }}{% endif %}"
+    "{% for call in m.tool_calls or [] %}<call>{{ call.function.name }}{{ call.function.arguments | tojson }}</call>{% endfor %}{% endfor %}"
+)
+
+
+def with_a_call(thought: str, said: str) -> list[Message]:
+    """A question, a call, its result and an answer."""
+    texts = (
+        ("user", "Hi", ""),
+        ("assistant", f"{thought}<call>", CALLING),
+        ("tool", "seen", ""),
+        ("assistant", said, ""),
+    )
+    return [
+        Message(MessageId(str(n)), ConversationId("c"), None, role, text, fields=fields)  # type: ignore[arg-type]
+        for n, (role, text, fields) in enumerate(texts)
+    ]
+
+
+def test_results_are_in_the_message_of_their_calls_where_a_template_takes_them_there() -> None:
+    template = ChatTemplate(WITH_RESULTS)
+    assert template.traits.takes_results
+    found = template.rendering(with_a_call("", "It is <b>."), False)
+    assert found.text == (
+        '<turn>user:Hi</turn><turn>assistant:<call>look{"at": "x"}</call><result>look=seen</result>It is <b>.</turn>'
+    )
+    assert [message for _, message in found.places] == ["0", "2", "3"], "each is found in the message of another"
+    assert not ChatTemplate(BLOCKS).traits.takes_results
+
+
+def test_answers_with_calls_have_the_form_of_the_others() -> None:
+    template = ChatTemplate(BLOCKS)
+    assert template.traits.form == "blocks"
+    found = template.rendering(with_a_call("<in>Hm.</in>", "<in>So.</in>It is."), False)
+    assert found.text == (
+        '[user]Hi[assistant]<in>Hm.</in><call>look{"at": "x"}</call>[tool]seen[assistant]<in>So.</in>It is.'
+    )

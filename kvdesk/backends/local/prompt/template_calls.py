@@ -53,7 +53,23 @@ def with_calls(traits: TemplateTraits, render: Render, source: str) -> TemplateT
         calls=calls or GENERIC,
         takes_tools=takes_tools and calls is not None,
         writes_calls=found is not None or "tool_calls" in source,
+        takes_results="tool_responses" in source and _takes_results(render),
     )
+
+
+def _takes_results(render: Render) -> bool:
+    """Whether a result is written as a message of any role is, unless it is in the message of its call."""
+    call = {"id": _IDS[0][0], "type": "function", "function": {"name": _NAME, "arguments": _ONE}}
+    calling = {"role": "assistant", "content": "", "tool_calls": [call]}
+    alone, any_role, inside = (
+        try_render(render, [_asked(), {**calling, **more}, *results], True, _TOOLS)
+        for more, results in (
+            ({}, [{"role": "tool", "content": _RESULT}]),
+            ({}, [{"role": _WORD, "content": _RESULT}]),
+            ({"tool_responses": [{"name": _NAME, "response": _RESULT}]}, []),
+        )
+    )
+    return bool(alone) and any_role.replace(_WORD, "tool") == alone and _RESULT in inside
 
 
 def call_format_of(render: Render, source: str) -> CallFormat | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from kvdesk.call_format import RESULT, TOLD, CallFormat
 from kvdesk.message import Message, MessageId
@@ -39,6 +39,24 @@ def results_as_questions(messages: Sequence[Message]) -> Sequence[Message]:
         if found and found[-1].text.endswith(_RESULT_END):  # many templates insist on turns
             result = f"{found.pop().text}\n{result}"
         found.append(replace(message, role="user", text=result, fields=""))
+    return found
+
+
+def results_in_calls(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages as templates know them, for one that takes results in the message of their calls, and the answer behind
+    them too. llama-server does the same (`gemma4.cpp`), but makes objects of results that are JSON: here they are text.
+    """
+    found: list[dict[str, Any]] = []
+    for message in messages:
+        last = found[-1] if found else {}
+        calls, results = last.get("tool_calls"), last.get("tool_responses", [])
+        if message["role"] == "tool" and calls:
+            call = calls[min(len(results), len(calls) - 1)]
+            last["tool_responses"] = [*results, {"name": call["function"]["name"], "response": message["content"]}]
+        elif message["role"] == "assistant" and results and not message.get("tool_calls") and not last["content"]:
+            last["content"] = message["content"]
+        else:
+            found.append({**message})
     return found
 
 

@@ -73,7 +73,8 @@ class TemplateTraits:
 
     `is_unknown`: the template takes reasoning, and its marks could not be found.
     `calls`: how the family calls tools. `takes_tools`: the template describes tools to the model. `writes_calls`: it
-    writes the calls of earlier answers.
+    writes the calls of earlier answers. `takes_results`: it takes the results of calls in the message of the calls, and
+    writes those that stand alone as any other message (Gemma 4's first ones).
     """
 
     marks: ReasoningMarks | None = None
@@ -82,6 +83,7 @@ class TemplateTraits:
     calls: CallFormat = GENERIC
     takes_tools: bool = False
     writes_calls: bool = False
+    takes_results: bool = False
 
 
 def traits_of(render: Render, source: str) -> TemplateTraits:

@@ -25,7 +25,12 @@ from jinja2.exceptions import SecurityError
 from kvdesk.backends.local.prompt.jinja_sandbox import Raised, Sandbox
 from kvdesk.backends.local.prompt.template_calls import with_calls
 from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, SplitText, TemplateSpanFinder
-from kvdesk.backends.local.prompt.template_tools import calls_as_text, results_as_questions, told_of_tools
+from kvdesk.backends.local.prompt.template_tools import (
+    calls_as_text,
+    results_as_questions,
+    results_in_calls,
+    told_of_tools,
+)
 from kvdesk.backends.local.prompt.template_traits import BLOCKS, TemplateTraits, answer_in_form, traits_of
 from kvdesk.errors import TemplateError
 from kvdesk.message import Message, MessageId
@@ -337,13 +342,14 @@ class ChatTemplate:
         for i, message in enumerate(seen.messages):
             thought = texts[seen.thoughts[i]] if i in seen.thoughts else ""
             in_form = bool(thought) or (is_apart and message.role == "assistant")
-            content: dict[str, Any] = {"content": texts[i]}
-            if in_form:
-                content = answer_in_form(self.traits.form, thought, texts[i])
-            if message.role in given.parts and isinstance(content["content"], str):
-                content["content"] = _in_parts(texts[i])
             fields = _replaced(json.loads(message.fields), given.strings) if message.fields else {}
+            said = fields.pop("content", texts[i])
+            content = answer_in_form(self.traits.form, thought, said) if in_form else {"content": said}
+            if message.role in given.parts and isinstance(content["content"], str):
+                content["content"] = _in_parts(said)
             as_seen.append({"role": message.role, **content, **fields})
+        if self.traits.takes_results:
+            as_seen = results_in_calls(as_seen)
         tools = _replaced(json.loads(given.tools), given.strings) if given.tools else None
         flags = _replaced(json.loads(given.variables), given.strings) if given.variables else {}
         return self._written(as_seen, given.add_generation_prompt, tools, room, given.now, flags)
