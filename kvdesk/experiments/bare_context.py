@@ -21,6 +21,7 @@ class BareContext:
 
     def __init__(self, model: Model, settings: ContextSettings, *, level: int = 0, ctx: Any = None) -> None:
         self._owned = ctx is None
+        self.settings = settings
         self.said: list[str] = []
         if ctx is None:
             ctx, self.said = create(model, settings, level)

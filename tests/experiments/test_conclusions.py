@@ -17,6 +17,7 @@ from kvdesk.experiments import (
     no_cache,
     positions,
     rebuild,
+    requantization,
     seq_ids,
     seq_rm_memory,
     size_formula,
@@ -279,6 +280,37 @@ def test_quantized_keys_are_measured_with_and_without_flash_attention() -> None:
     (table,) = fragmentation_said(3, 1, 1.2).tables
     assert len(table.rows) == len(kinds) * len(fragmentation.LAYOUTS)
     assert [row[-1].split()[0] for row in table.rows if row[1] == "rebuilt"] == ["1", "1", "1.2", "1.2"]
+
+
+# --- K and V converted ------------------------------------------------------------------------------------------------
+
+
+def requantization_said(faster: float, more: float, *, differ: int = 0, refused: bool = False) -> Result:
+    """Reading again takes a second and has a divergence of 0.01."""
+    samples = []
+    for kind in requantization.TARGETS:
+        if refused:
+            samples.append(Sample(f"{kind.value}: {requantization.REFUSED}", 0, 1, note="llama.cpp cannot."))
+            continue
+        again, converted = (f"{kind.value}: {name}" for name in (requantization.AGAIN, requantization.CONVERT))
+        samples.append(Sample(f"{kind.value}: {requantization.OTHER}", 0, differ))
+        for number in range(2):
+            samples += [Sample(again, 0, 1.0, number), Sample(converted, 0, 1 / faster, number)]
+        for at in range(0, 64, 16):
+            samples.append(Sample(f"{again}: {requantization.KL}", at, 0.01))
+            samples.append(Sample(f"{converted}: {requantization.KL}", at, 0.01 * more))
+    return concluded(requantization.EXPERIMENT, samples)
+
+
+def test_a_conversion_is_judged_by_its_time_and_its_loss() -> None:
+    assert requantization_said(100, 1.0).verdict.key == "q8_0 pays and loses no more; q4_0 pays and loses no more"
+    assert "q8_0 loses no more, and hardly pays" in requantization_said(10, 1.05).verdict.key
+    assert "q4_0 pays and loses more" in requantization_said(100, 1.2).verdict.key
+    assert "q8_0 does not pay" in requantization_said(2, 3).verdict.key
+    assert "bit for bit" in requantization_said(100, 1.0).verdict.sentence
+    assert "7 bytes of the first layer are not" in requantization_said(100, 1.0, differ=7).verdict.sentence
+    none = requantization_said(1, 1, refused=True)
+    assert (none.verdict.key, none.remarks[0]) == ("not possible", "llama.cpp cannot.")
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------

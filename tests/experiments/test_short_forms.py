@@ -23,6 +23,7 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
     "size-formula": ({"n_ctx": 1024}, "right with K/V heads; the estimate is right"),
     "fragmentation": ({"per_filler": 32, "tokens": 4, "rounds": 2}, "compaction heals; a rebuild heals"),
     "kv-types": ({"chunk": 64, "chunks": 1, "written": 4, "deepest": 64, "rounds": 2}, "matters more"),
+    "requantization": ({"text": 64, "judged": 16, "rounds": 1}, "q8_0 "),
     "forgetting": ({"facts": 4}, ""),
     "threads": ({"tokens": 4, "prompt": 32, "rounds": 2}, "beside a busy process"),
     "context-size": ({"n_ctx": 2048, "used": 16, "tokens": 4, "prompt": 128, "rounds": 2}, "a small n_batch costs"),
@@ -41,7 +42,18 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
 LESS = {"soak": {"minutes": 0.01}}
 """Than a person may ask for."""
 MEASURED = frozenset(
-    {"fragmentation", "kv-types", "threads", "context-size", "rebuild", "batching", "soak", "move-cost", "no-cache"}
+    {
+        "fragmentation",
+        "kv-types",
+        "requantization",
+        "threads",
+        "context-size",
+        "rebuild",
+        "batching",
+        "soak",
+        "move-cost",
+        "no-cache",
+    }
     | {"prefix-sharing", "paged", "defrag-policies", "seq-rm-memory", "size-formula"}
 )
 """Whose verdict is about speed or bytes, which are others for a tiny model."""
