@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
 
 from kvdesk import paths
 from kvdesk.app.background import Background
@@ -32,9 +33,9 @@ from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.store import tool_lists
 from kvdesk.store.server_keys import ServerKeys
 from kvdesk.tools import config, schemas
-from kvdesk.tools.client import CallEnded, ToolClients, ToolEvent, ToolsListed
+from kvdesk.tools.client import CallEnded, SignInAsked, ToolClients, ToolEvent, ToolsListed
 from kvdesk.tools.schemas import Offer
-from kvdesk.tools.servers import ServerState, Tool, bound_to, is_granted, secret_of
+from kvdesk.tools.servers import ServerState, Tool, bound_to, is_granted, secret_of, tokens_of
 from kvdesk.translation import tr
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Tools(QObject, ToolCommands):
         super().__init__(window)
         self._window, self._session, self._keys, self._submit = window, window.store, keys, submit
         self._settings = window.store.settings
-        self._clients = ToolClients(self._told.emit)
+        self._clients = ToolClients(self._told.emit, keys)
         self._background = Background("tools", self)
         self._file = paths.data_dir() / "tools.json"
         self._lists = tool_lists.read(self._file) if self._settings.current.tool_servers else {}
@@ -160,7 +161,8 @@ class Tools(QObject, ToolCommands):
             tool_servers=tuple(one for one in now.tool_servers if one.name != name),
             tool_grants=tuple(grant for grant in now.tool_grants if grant.bound != bound),
         )
-        self._background.run(partial(self._keys.keep, secret_of(server), ""))
+        for secret in [secret_of(server)] + ([tokens_of(server.url)] if server.url else []):
+            self._background.run(partial(self._keys.keep, secret, ""))
 
     def import_file(self, path: Path) -> None:
         """Nothing of it is started."""
@@ -226,6 +228,8 @@ class Tools(QObject, ToolCommands):
                 self._session.show_tools(states={**self._session.tool_states, event.name: event})
             case ToolsListed():
                 self._take_list(event)
+            case SignInAsked():
+                self._ask_to_sign_in(event)
             case CallEnded():
                 if (message := self._running.pop(event.number, None)) is not None:
                     self._calls.pop(message, None)
@@ -262,6 +266,17 @@ class Tools(QObject, ToolCommands):
         self._start(server)
         for message in waiting:
             self._call(message)
+
+    def _ask_to_sign_in(self, asked: SignInAsked) -> None:
+        from kvdesk.ui.tools.consent_dialog import SignInDialog
+
+        def answered(yes: bool) -> None:
+            if not yes or not QDesktopServices.openUrl(QUrl(asked.address)):
+                self._clients.stop(asked.server)
+
+        dialog = SignInDialog(self._window.kit.theme, self._window, asked.server, asked.address)
+        dialog.answered.connect(answered)
+        dialog.bring_up()
 
     def _on_kept(self, sentence: str) -> None:
         if sentence:

@@ -45,9 +45,10 @@ from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling, ToolServer
+from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.store import Store
 from kvdesk.tools.client import ToolClients
-from kvdesk.tools.servers import ServerState
+from kvdesk.tools.servers import ServerState, tokens_of
 from kvdesk.ui.graphs.graphs_page import GraphsPage
 from kvdesk.ui.markdown.formulas import FormulaDrawer, picture
 from kvdesk.ui.models.page import ModelsPage
@@ -346,9 +347,11 @@ def _connecting() -> str:
 def _tools() -> str:
     """What connects to servers of tools is there: it says that nobody answers."""
     told: queue.SimpleQueue[object] = queue.SimpleQueue()
-    clients = ToolClients(told.put)
+    server, keys = ToolServer(name="nobody", url=f"{NOBODY}/mcp"), ServerKeys(paths.keys_file())
+    keys.use(tokens_of(server.url), "")
+    clients = ToolClients(told.put, keys)
     try:
-        clients.start(ToolServer(name="nobody", url=f"{NOBODY}/mcp"), {})
+        clients.start(server, {})
         while not (isinstance(state := told.get(timeout=60.0), ServerState) and state.state == "failed"):
             _expect(isinstance(state, ServerState), f"{NOBODY} answered")
     finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -16,23 +17,27 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from kvdesk import __version__
+from kvdesk.message import storable
 from kvdesk.settings import ToolServer
 from kvdesk.tools import results, schemas
 from kvdesk.tools.server_child import Start
-from kvdesk.tools.servers import ServerState, State, Tool
+from kvdesk.tools.servers import Keys, ServerState, State, Tool, ToolServerError
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
 
 if TYPE_CHECKING:
-    from mcp.client import Client, Transport
+    from mcp.client import Client
 
     from kvdesk.tools.transport import LocalServer
+    from kvdesk.tools.web_server import WebServer
 
 START_S: Final = 120.0
 """From the start of a server to its first answer: `npx` and `uvx` fetch it first."""
+SIGN_IN_S: Final = 600.0
 _LIST_S: Final = 30.0
 _MOST_PAGES: Final = 50
 _CLOSE_S: Final = 10.0
+_MOST_SAID: Final = 500
 _LISTED_AGAIN_S: Final = 1.0
 """From one list of tools to the next, however often a server says that it has others."""
 _REFUSED: Final = {
@@ -61,16 +66,24 @@ class CallEnded:
     ms: int
 
 
-ToolEvent = ServerState | ToolsListed | CallEnded
+@dataclass(frozen=True, slots=True)
+class SignInAsked:
+    """A server waits for the person to sign in at this address: who hears it asks, and opens it or stops the server."""
+
+    server: str
+    address: str
+
+
+ToolEvent = ServerState | ToolsListed | CallEnded | SignInAsked
 Told = Callable[[ToolEvent], None]
 
 
 class ToolClients:
     """Every method may be called from any thread, and returns at once; `close` waits for the servers' end."""
 
-    def __init__(self, told: Told) -> None:
-        """told: called on the loop's thread."""
-        self._told = told
+    def __init__(self, told: Told, keys: Keys) -> None:
+        """told: called on the loop's thread; keys: asked on others."""
+        self._told, self._keys = told, keys
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._running: dict[str, _Running] = {}
@@ -127,7 +140,7 @@ class ToolClients:
 
     async def _start(self, server: ToolServer, values: Mapping[str, str]) -> None:
         await self._stop(server.name)
-        running = _Running(server, values, self._told)
+        running = _Running(server, values, self._told, self._keys)
         self._running[server.name] = running
         running.begin()
 
@@ -167,15 +180,17 @@ class ToolClients:
 class _Running:
     """One server, in a task of its own, in which its streams are opened and closed."""
 
-    def __init__(self, server: ToolServer, values: Mapping[str, str], told: Told) -> None:
-        self._server, self._values, self._told = server, values, told
+    def __init__(self, server: ToolServer, values: Mapping[str, str], told: Told, keys: Keys) -> None:
+        self._server, self._values, self._told, self._keys = server, values, told, keys
         self._client: Client | None = None
-        self._local: LocalServer | None = None
+        self._inbound: LocalServer | WebServer | None = None
         self._ready = asyncio.Event()
         self._changed = asyncio.Event()
         self._refused: set[str] = set()
         self._last = ServerState(server.name)
         self._task: asyncio.Task[None] | None = None
+        self._starting = asyncio.timeout(START_S)
+        self._is_person_asked = False
 
     def begin(self) -> None:
         self._task = asyncio.create_task(self._serve())
@@ -194,11 +209,11 @@ class _Running:
         try:
             async with asyncio.timeout(seconds):
                 found = await client.call_tool(tool, dict(arguments))
+            return results.text_of(found.content, found.structured_content), bool(found.is_error)
         except TimeoutError:
             return f"The tool did not answer within {seconds:g} seconds.", True
         except Exception as error:  # noqa: BLE001 - whatever a server did: the model is told
-            return f"The tool failed: {_why(error)}", True
-        return results.text_of(found.content, found.structured_content), bool(found.is_error)
+            return f"The tool failed: {self._why(error)}", True
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -207,12 +222,13 @@ class _Running:
         try:
             async with AsyncExitStack() as stack:
                 try:
-                    async with asyncio.timeout(START_S):
+                    async with self._starting:
                         client = await self._connected(stack)
                         await self._list(client)
                 except TimeoutError:
+                    late = tr("It did not answer within {n} seconds.").format(n=f"{START_S:g}")
                     raise ToolServerError(
-                        tr("It did not answer within {n} seconds.").format(n=f"{START_S:g}")
+                        tr("You did not sign in in time.") if self._is_person_asked else late
                     ) from None
                 self._client = client
                 self._say("on", version=client.protocol_version)
@@ -222,10 +238,8 @@ class _Running:
             self._say("off")
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a server did: it is said
-            local = self._local
-            ended = tr("It has ended.") if local is not None and local.ended.is_set() else ""
-            sentence = (local.sentence if local is not None else "") or ended or _why(error)
-            self._say("failed", sentence, (local.detail if local is not None else "") or str(_first(error))[:4000])
+            detail = self._inbound.detail if self._inbound is not None else ""
+            self._say("failed", self._why(error), detail or _shown(str(_first(error)), 4000))
         finally:
             self._client = None
             self._ready.set()
@@ -239,15 +253,18 @@ class _Running:
 
         server = self._server
         if server.url:
-            streams = await _web_streams(stack, server.url, self._values)
-        else:
-            from kvdesk.tools.transport import LocalServer, transport
+            from kvdesk.tools.sign_in import signing_in
+            from kvdesk.tools.web_server import WebServer
 
-            start = Start(server.command, server.args, server.folder, self._values)
-            self._local = LocalServer(start, self._heard)
-            streams = transport(self._local)
+            has_key = any(name.lower() == "authorization" for name in self._values)
+            auth = None if has_key else await signing_in(stack, server.url, self._keys, self._ask_to_sign_in)
+            self._inbound = WebServer(server.url, self._values, self._heard, auth)
+        else:
+            from kvdesk.tools.transport import LocalServer
+
+            self._inbound = LocalServer(Start(server.command, server.args, server.folder, self._values), self._heard)
         client = mcp.client.Client(
-            streams,
+            self._inbound.streams(),
             client_info=Implementation(name="kvdesk", version=__version__),
             message_handler=self._on_message,
             cache=None,
@@ -272,16 +289,16 @@ class _Running:
 
     async def _follow(self, client: Client) -> None:
         """Until it ends. Raises ToolServerError then."""
+        assert self._inbound is not None
+        ended = self._inbound.ended
         while True:
-            waits = [asyncio.ensure_future(self._changed.wait())]
-            if self._local is not None:
-                waits.append(asyncio.ensure_future(self._local.ended.wait()))
+            waits = [asyncio.ensure_future(one.wait()) for one in (self._changed, ended)]
             try:
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 for one in waits:
                     one.cancel()
-            if self._local is not None and self._local.ended.is_set():
+            if ended.is_set():
                 raise ToolServerError(tr("It has ended."))
             self._changed.clear()
             try:
@@ -294,28 +311,33 @@ class _Running:
         if getattr(message, "method", "") == _CHANGED:
             self._changed.set()
 
+    def _ask_to_sign_in(self, address: str) -> None:
+        """It takes as long as the person does."""
+        self._is_person_asked = True
+        with suppress(RuntimeError):  # it runs already, and asks again
+            self._starting.reschedule(asyncio.get_running_loop().time() + SIGN_IN_S)
+        self._say(self._last.state, tr("It waits for you to sign in, in your browser."), version=self._last.version)
+        self._told(SignInAsked(self._server.name, address))
+
     def _heard(self, method: str) -> None:
         """The server asks for something. It gets an error; what it wanted is said once."""
         if method in _REFUSED and method not in self._refused:
             self._refused.add(method)
             self._say(self._last.state, tr(_REFUSED[method]), version=self._last.version)
 
+    def _why(self, error: BaseException) -> str:
+        """A sentence. What breaks the protocol is not quoted: it is as long as the server likes."""
+        error = _first(error)
+        if self._inbound is not None and (known := self._inbound.why(error)):
+            return known
+        if isinstance(error, ValidationError):
+            return tr("It does not keep to the protocol.")
+        said = " ".join(_shown(str(error), _MOST_SAID).split()) or type(error).__name__
+        return said if said.endswith((".", "!", "?", "。")) else f"{said}."
+
     def _say(self, state: State, sentence: str = "", detail: str = "", version: str = "") -> None:
         self._last = ServerState(self._server.name, state, sentence, detail, version)
         self._told(self._last)
-
-
-async def _web_streams(stack: AsyncExitStack, url: str, headers: Mapping[str, str]) -> Transport:
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
-
-    timeout = httpx2.Timeout(_LIST_S, read=None)  # a call may take as long as its own limit
-    client = await stack.enter_async_context(httpx2.AsyncClient(headers=dict(headers), timeout=timeout))
-    return streamable_http_client(url, http_client=client)
-
-
-class ToolServerError(Exception):
-    """A sentence for a person."""
 
 
 def _first(error: BaseException) -> BaseException:
@@ -325,9 +347,9 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
-def _why(error: BaseException) -> str:
-    """A sentence. What breaks the protocol is not quoted: it is as long as the server likes."""
-    error = _first(error)
-    if isinstance(error, ValidationError):
-        return tr("It does not keep to the protocol.")
-    return (str(error) or type(error).__name__)[:1000]
+def _shown(text: str, most: int) -> str:
+    """A stranger's text as a person can read it: characters that control or turn what is beside them are spaces."""
+    plain = "".join(
+        " " if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") and c != "\n" else c for c in text[:most]
+    )
+    return storable(plain).strip()

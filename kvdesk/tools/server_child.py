@@ -22,6 +22,8 @@ from kvdesk.values import dataclass
 FLAG: Final = "--tool-server"
 MOST_LINE: Final = 16 << 20
 """Bytes of one message of a server."""
+_ENDING_S: Final = 2.0
+"""From the end of its output to its end."""
 NOT_FOUND: Final = 127
 _PASSED_ON: Final = frozenset((
     *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"),
@@ -72,7 +74,11 @@ def child_main(parent: Parent, _argv: Sequence[str]) -> int:
             break
         if line.strip():
             parent.send(line)
-    code = server.wait()
+    try:
+        code = server.wait(_ENDING_S)
+    except subprocess.TimeoutExpired:  # it has closed its output, so it can say nothing more
+        server.kill()
+        code = server.wait()
     return code if code >= 0 else 128 - code
 
 

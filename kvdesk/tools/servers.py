@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.values import dataclass
@@ -14,6 +15,21 @@ from kvdesk.values import dataclass
 State = Literal["off", "starting", "on", "failed"]
 SECRET: Final = "tools:"
 """What the names begin with under which values of variables and headers are kept as keys."""
+_TOKENS: Final = "sign-in:"
+
+
+class ToolServerError(Exception):
+    """A sentence for a person."""
+
+
+class Keys(Protocol):
+    """Where secrets are kept by their names, as `kvdesk.store.server_keys` does. Either may take seconds."""
+
+    def get(self, name: str, /) -> str:
+        """ "" for what is not known."""
+
+    def keep(self, name: str, text: str, /) -> str:
+        """ "" forgets it. Returns a sentence about where it is kept, if a person should know that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +69,23 @@ def secret_of(server: ToolServer) -> str:
     return SECRET + bound_to(server)
 
 
+def tokens_of(url: str) -> str:
+    """The name under which the tokens of a person who signed in at this address are kept."""
+    return _TOKENS + url
+
+
 def command_line(server: ToolServer) -> str:
     """All of the command, as a person reads it: what has blanks or quotes in it is quoted."""
     return " ".join(map(_quoted, (server.command, *server.args)))
 
 
 def _quoted(part: str) -> str:
-    return part if part and not re.search(r"[^\w@%+=:,./~-]", part) else json.dumps(part, ensure_ascii=False)
+    return part if part and not re.search(r"[^\w@%+=:,./~-]", part) else visible(json.dumps(part, ensure_ascii=False))
+
+
+def visible(text: str) -> str:
+    """With the numbers of characters that nobody sees, or that turn or hide others."""
+    return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") else c for c in text)
 
 
 def is_granted(grants: tuple[ToolGrant, ...], server: ToolServer, tool: str | None = None) -> bool:

@@ -4,44 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import anyio
 from mcp import types
-from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 
 from kvdesk.children.process import Child, child_command
 from kvdesk.codec import encode
+from kvdesk.tools.inbound import Inbound, Received
 from kvdesk.tools.server_child import FLAG, MOST_LINE, Start
-from kvdesk.translation import tr
 
-MOST_AT_ONCE: Final = 1000
-"""Messages of a server, and so many a second for good: no call has so many parts, and they would heat the processor."""
-_A_SECOND: Final = 50.0
 _CLOSING_S: Final = 2.0
 """From the end of its input to its end."""
 
 Streams = tuple[
-    "anyio.streams.memory.MemoryObjectReceiveStream[SessionMessage | Exception]",
+    "anyio.streams.memory.MemoryObjectReceiveStream[Received]",
     "anyio.streams.memory.MemoryObjectSendStream[SessionMessage]",
 ]
 
 
-class LocalServer:
-    """One local server. heard: called with the method of each request and notification of the server.
-
-    ended             it has ended by itself; sentence, detail: why, and its last words
-    """
+class LocalServer(Inbound):
+    """One local server."""
 
     def __init__(self, start: Start, heard: Callable[[str], None]) -> None:
-        self._start, self._heard = start, heard
-        self.ended = asyncio.Event()
+        super().__init__(heard)
+        self._start = start
         self._is_closing = False
-        self.sentence = self.detail = ""
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[Streams]:
@@ -49,7 +40,7 @@ class LocalServer:
         loop = asyncio.get_running_loop()
         child = await _started()
         child.send(encode(self._start))
-        to_client, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        to_client, incoming = anyio.create_memory_object_stream[Received](0)
         outgoing, from_client = anyio.create_memory_object_stream[SessionMessage](0)
 
         async def deliver(line: bytes) -> None:
@@ -88,18 +79,10 @@ class LocalServer:
                 to_client.close()
                 from_client.close()
 
-    async def _end(self, to_client: anyio.streams.memory.MemoryObjectSendStream[SessionMessage | Exception]) -> None:
-        to_client.close()
-        self.ended.set()
-
     def _paced(self, child: Child) -> Iterator[bytes]:
         """Its messages, until it ends or sends too many."""
-        left, at = float(MOST_AT_ONCE), time.monotonic()
         for line in child.messages():
-            now = time.monotonic()
-            left, at = min(MOST_AT_ONCE, left + _A_SECOND * (now - at)) - 1, now
-            if left < 0:
-                self.sentence = tr("It sent messages without end, and was ended.")
+            if not self._counts():
                 self.detail = child.last_words
                 child.kill()
                 return
@@ -111,8 +94,7 @@ class LocalServer:
             message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
             return None
-        if isinstance(method := getattr(message, "method", None), str):
-            self._heard(method)
+        self._look(message)
         return SessionMessage(message)
 
 
@@ -135,8 +117,3 @@ async def _started() -> Child:
     except asyncio.CancelledError:
         await asyncio.to_thread((await start).close)
         raise
-
-
-def transport(server: LocalServer) -> Transport:
-    """As `mcp.client.Client` takes it."""
-    return server.streams()

@@ -7,7 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx2 as httpx
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
 pytest.importorskip("mcp")
@@ -21,10 +24,11 @@ from kvdesk.protocol.prompt import PriceTools, ToolPrice, ToolsPriced
 from kvdesk.settings import Settings, ToolServer
 from kvdesk.tools.servers import command_line
 from kvdesk.ui.messages.tool_message import ToolMessage
-from kvdesk.ui.tools.consent_dialog import ConsentDialog
+from kvdesk.ui.tools.consent_dialog import ConsentDialog, SignInDialog
 from tests.app.conftest import Rig
 from tests.app.test_controller import STATS, say
 from tests.tools.conftest import SERVER, local
+from tests.tools.test_sign_in import serving
 from tests.ui.samples import MODEL
 
 PATIENCE_MS = 60_000
@@ -130,6 +134,37 @@ def test_no_starts_nothing_and_a_call_of_it_says_so_to_the_model(tools: Rig, qtb
     asks(tools, qtbot, text="Hello").buttons["once"].click()
     consent(tools, qtbot, yes=False)
     assert n_asked(tools, qtbot, 2).messages[-1].text == NOT_STARTED
+
+
+def test_all_of_a_command_is_seen(tools: Rig, qtbot: QtBot) -> None:
+    hidden = ToolServer(name="evil", command="npx", args=("-y", "<!--", "\u202egpj.exe\n", "&amp;", "-->"))
+    tools.window.commands.tools.add(hidden, {})
+    tools.window.commands.tools.start("evil")
+    dialog = consent(tools, qtbot, yes=False)
+    assert dialog.place.textFormat() is Qt.TextFormat.PlainText
+    assert dialog.place.text() == r'npx -y "<!--" "\u202egpj.exe\n" "&amp;" "-->"'
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_a_page_to_sign_in_is_opened_only_when_a_person_says_so(
+    tools: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, yes: bool
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()) is None)
+    with serving() as server:
+        tools.window.commands.tools.add(server, {})
+        tools.window.commands.tools.start("test")
+        consent(tools, qtbot)
+        qtbot.waitUntil(lambda: bool(tools.window.findChildren(SignInDialog)), timeout=PATIENCE_MS)
+        [dialog] = tools.window.findChildren(SignInDialog)
+        assert not opened
+        assert dialog.place.text() == server.url.removesuffix("mcp") + "authorize"
+        (dialog.yes if yes else dialog.no).click()
+        assert len(opened) == yes
+        if yes:
+            httpx.get(opened[0], follow_redirects=True)
+        wanted = "on" if yes else "off"
+        qtbot.waitUntil(lambda: tools.window.store.tool_states["test"].state == wanted, timeout=PATIENCE_MS)
 
 
 def test_a_call_that_is_denied_is_not_run(tools: Rig, qtbot: QtBot) -> None:

@@ -26,12 +26,26 @@ def old(how: str = "") -> ToolServer:
     return ToolServer(name="test", command=sys.executable, args=(str(SERVER.with_name("old_server.py")), how))
 
 
+class Kept:
+    """Secrets in memory."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def get(self, name: str) -> str:
+        return self._texts.get(name, "")
+
+    def keep(self, name: str, text: str) -> str:
+        self._texts[name] = text
+        return ""
+
+
 class Heard:
     """What came of the servers."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Kept | None = None) -> None:
         self._events: queue.SimpleQueue[ToolEvent] = queue.SimpleQueue()
-        self.clients = ToolClients(self._events.put)
+        self.clients = ToolClients(self._events.put, kept or Kept())
         self.states: list[ServerState] = []
         self._n = 0
 

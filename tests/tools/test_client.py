@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("mcp")
 
 from kvdesk.tools.client import CallEnded, ToolClients
-from tests.tools.conftest import Heard, local, old
+from tests.tools.conftest import Heard, Kept, local, old
 from tests.tools.server import TOOLS
 
 
@@ -159,7 +159,7 @@ def test_servers_end_with_kvdesk_even_when_it_is_killed() -> None:
 
 
 def test_nothing_is_imported_and_no_thread_made_before_a_server_is_started() -> None:
-    clients = ToolClients(lambda _: None)
+    clients = ToolClients(lambda _: None, Kept())
     clients.stop("x")
     clients.cancel(1)
     clients.close()

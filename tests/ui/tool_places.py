@@ -17,7 +17,7 @@ from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.tools.servers import ServerState, Tool, bound_to
 from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.tools.consent_dialog import ConsentDialog
+from kvdesk.ui.tools.consent_dialog import ConsentDialog, SignInDialog
 from kvdesk.values import replace
 from tests.protocol.logprobs import prob
 from tests.ui.samples import ONE, STATS, message, show_messages
@@ -102,6 +102,10 @@ def tools(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
         dialog.bring_up()
         yield f"Consent, {server.name}", dialog
         dialog.reject()
+    sign_in = SignInDialog(window.theme, window, REMOTE.name, "https://accounts.example/oauth2/authorize?state=1")
+    sign_in.bring_up()
+    yield "Sign in", sign_in
+    sign_in.reject()
     show_messages(window, ONE, calls())
     choice = window.chat.header.tools_choice
     choice.choose()

@@ -1,13 +1,18 @@
-"""Before a server is started: the whole command or address, what it gets, what it may do, and the choice."""
+"""Before a server is started: the whole command or address, what it gets, what it may do, and the choice. Before a
+person signs in at one: where.
+"""
 
 from __future__ import annotations
+
+from urllib.parse import urlsplit
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QFrame, QLabel, QVBoxLayout, QWidget
 
 from kvdesk.settings import ToolServer
-from kvdesk.tools.servers import command_line
+from kvdesk.tools.servers import visible
 from kvdesk.translation import tr
+from kvdesk.ui.tools.words import place_of
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.dialog import Dialog, facts, sentence
 from kvdesk.ui.widgets.theme import Theme
@@ -28,7 +33,9 @@ class ConsentDialog(Dialog):
         self.column.addWidget(label(title, scale="large", wrap=True))
         lead = tr("This command runs on your computer:") if server.command else tr("kvdesk connects to this address:")
         self.column.addWidget(sentence(lead))
-        self.column.addWidget(self._place(theme, server))
+        self.place = label(place_of(server), wrap=True, selectable=True)
+        self.place.setAccessibleName(tr("Command") if server.command else tr("Address"))
+        self.column.addWidget(_card(theme, self.place))
         rows = []
         if server.command:
             rows.append((tr("Folder"), server.folder or tr("Your home folder")))
@@ -61,22 +68,51 @@ class ConsentDialog(Dialog):
         self.finished.connect(self._on_finished)
         self.no.setFocus()
 
-    def _place(self, theme: Theme, server: ToolServer) -> QFrame:
-        """All of it: what does not fit in a line is broken, never cut."""
-        self.place = QLabel(server.url or command_line(server))
-        self.place.setWordWrap(True)
-        self.place.setTextInteractionFlags(sentence("").textInteractionFlags())
-        self.place.setAccessibleName(tr("Command") if server.command else tr("Address"))
-        theme.give_font(self.place, "mono_small")
-        card = QFrame()
-        card.setProperty("card", "code")
-        inner = QVBoxLayout(card)
-        inner.setContentsMargins(12, 8, 12, 8)
-        inner.addWidget(self.place)
-        return card
-
     def _on_finished(self, result: int) -> None:
         if not self._done:
             self._done = True
             self.answered.emit(result == self.DialogCode.Accepted, self.for_good.isChecked())
         self.deleteLater()
+
+
+class SignInDialog(Dialog):
+    """No page is opened while it is open. Esc and closing it mean no."""
+
+    answered = Signal(bool)
+    """Sent once."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None, server: str, address: str) -> None:
+        title = tr("Sign in at {host}?").format(host=visible(urlsplit(address).netloc))
+        super().__init__(theme, parent, title)
+        self.column.addWidget(label(title, scale="large", wrap=True))
+        asks = tr("The server {name} wants you to sign in. Your browser opens this page, and returns to kvdesk:")
+        self.column.addWidget(sentence(asks.format(name=server)))
+        self.place = label(visible(address.partition("?")[0]), wrap=True, selectable=True)
+        self.place.setAccessibleName(tr("Address"))
+        self.column.addWidget(_card(theme, self.place))
+        self.column.addWidget(
+            sentence(tr("What you allow there is kept in the system's keyring, and forgotten with the server."))
+        )
+        self.column.addStretch(1)
+        self.yes = self.add_primary(tr("Open the page"))
+        self.yes.setAutoDefault(False)
+        self.no = self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self.no.setDefault(True)
+        self.buttons.accepted.connect(self.accept)
+        self.finished.connect(self._on_finished)
+        self.no.setFocus()
+
+    def _on_finished(self, result: int) -> None:
+        self.answered.emit(result == self.DialogCode.Accepted)
+        self.deleteLater()
+
+
+def _card(theme: Theme, place: QLabel) -> QFrame:
+    """All of it: what does not fit in a line is broken, never cut."""
+    theme.give_font(place, "mono_small")
+    card = QFrame()
+    card.setProperty("card", "code")
+    inner = QVBoxLayout(card)
+    inner.setContentsMargins(12, 8, 12, 8)
+    inner.addWidget(place)
+    return card

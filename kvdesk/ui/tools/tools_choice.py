@@ -16,7 +16,7 @@ from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.tools.words import again_text, is_large, place_of, price_text, state_text
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, plain_tip
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.sizes import BOX_PX
 
@@ -79,7 +79,7 @@ class ToolsChoice(QFrame):
             box = self.boxes[server.name] = QCheckBox(server.name)
             box.setChecked(server.name in chosen)
             box.setEnabled(not missing and store.idle is not None)
-            box.setToolTip(place_of(server))
+            box.setToolTip(plain_tip(place_of(server)))
             box.clicked.connect(partial(self._switch, server.name))
             self._column.addWidget(box)
             about = self._about(server.name, server.left_out, is_on=server.name in chosen)

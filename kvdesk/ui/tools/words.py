@@ -8,7 +8,7 @@ from typing import Final
 from kvdesk.conversations.tool_steps import Spent
 from kvdesk.protocol.prompt import ToolPrice
 from kvdesk.settings import ToolBudget, ToolServer
-from kvdesk.tools.servers import ServerState, command_line
+from kvdesk.tools.servers import ServerState, command_line, visible
 from kvdesk.translation import marked, tr
 
 LARGE: Final = 0.1
@@ -69,7 +69,7 @@ def state_text(state: ServerState | None) -> str:
 
 def place_of(server: ToolServer) -> str:
     """The command of a server, or its address."""
-    return server.url or command_line(server)
+    return visible(server.url) or command_line(server)
 
 
 def arguments_text(arguments: str) -> str:

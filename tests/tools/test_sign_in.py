@@ -1,0 +1,123 @@
+"""A server where a person signs in, with a real authorization server on this computer; the browser is `httpx2`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2 as httpx
+import pytest
+
+pytest.importorskip("mcp")
+
+from kvdesk.settings import ToolServer
+from kvdesk.tools.client import SignInAsked
+from kvdesk.tools.servers import ServerState, tokens_of
+from tests.tools.conftest import SERVER, Heard, Kept
+
+
+@contextmanager
+def serving(*how: str) -> Iterator[ToolServer]:
+    command = [sys.executable, str(SERVER.with_name("oauth_server.py")), *how]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            yield ToolServer(name="test", url=f"http://127.0.0.1:{int(process.stdout.readline())}/mcp")
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ToolServer]:
+    with serving() as found:
+        yield found
+
+
+@contextmanager
+def running(kept: Kept) -> Iterator[Heard]:
+    heard = Heard(kept)
+    with closing(heard.clients):
+        yield heard
+
+
+def asked(heard: Heard) -> str:
+    """The page that the person is asked to open."""
+    while not isinstance(event := heard.next(), SignInAsked):
+        assert not isinstance(event, ServerState) or event.state == "starting", event
+    return event.address
+
+
+def back_of(page: str) -> str:
+    return parse_qs(urlsplit(page).query)["redirect_uri"][0]
+
+
+def test_a_person_signs_in_once_and_is_known_from_then_on(server: ToolServer) -> None:
+    kept = Kept()
+    with running(kept) as heard:
+        heard.clients.start(server, {})
+        page = asked(heard)
+        assert heard.states[-1].sentence == "It waits for you to sign in, in your browser."
+        assert urlsplit(page).netloc == urlsplit(server.url).netloc
+        assert "You can close this page" in httpx.get(page, follow_redirects=True).text
+        assert heard.until("on", "failed").state == "on"
+        n_asked, n_renewed = map(int, heard.call("counts").text.split())
+    with running(kept) as heard:
+        heard.started(server)
+        assert heard.call("counts").text == f"{n_asked} {n_renewed}", "nobody was asked again"
+    name = tokens_of(server.url)
+    kept.keep(name, json.dumps({**json.loads(kept.get(name)), "over": 1}))
+    with running(kept) as heard:
+        heard.started(server)
+        assert heard.call("counts").text == f"{n_asked} {n_renewed + 1}", "renewed without a question"
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{", '{"tokens": 1, "client": {"client_id": 5}}', '{"over": "x"}'])
+def test_what_was_kept_and_is_damaged_is_asked_for_again(server: ToolServer, damage: str) -> None:
+    kept = Kept()
+    kept.keep(tokens_of(server.url), damage)
+    with running(kept) as heard:
+        heard.clients.start(server, {})
+        assert asked(heard)
+
+
+def test_whoever_knocks_without_the_state_is_not_let_in(server: ToolServer) -> None:
+    with running(Kept()) as heard:
+        heard.clients.start(server, {})
+        page = asked(heard)
+        for query in (
+            "",
+            "?code=stolen",
+            "?code=stolen&state=",
+            "?code=stolen&state=guessed",
+            "?error=x&state=guessed",
+        ):
+            assert httpx.get(back_of(page) + query).status_code == 404
+        assert httpx.get(page, follow_redirects=True).status_code == 200
+        assert heard.until("on", "failed").state == "on"
+
+
+def test_a_person_who_says_no_is_not_signed_in() -> None:
+    with serving("no") as server, running(Kept()) as heard:
+        heard.clients.start(server, {})
+        httpx.get(asked(heard), follow_redirects=True)
+        assert heard.until("on", "failed").sentence == "You were not signed in."
+
+
+def test_it_can_be_stopped_while_it_waits_and_the_door_is_closed(server: ToolServer) -> None:
+    with running(Kept()) as heard:
+        heard.clients.start(server, {})
+        page = asked(heard)
+        heard.clients.stop("test")
+        heard.until("off")
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(back_of(page))
+
+
+def test_a_key_in_a_header_is_taken_for_what_it_is(server: ToolServer) -> None:
+    with running(Kept()) as heard:
+        heard.clients.start(server, {"authorization": "Bearer wrong"})
+        assert heard.until("on", "failed").sentence.endswith("(401).")
