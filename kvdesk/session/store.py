@@ -42,6 +42,7 @@ from kvdesk.protocol.chat import (
     TextDelta,
     TurnEnded,
     TurnStarted,
+    Working,
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
@@ -138,7 +139,7 @@ class Store(State):
             case MessageRetention():
                 self.retention[event.conversation] = dict(event.retention)
                 return Changed.RETENTION
-            case AttentionPreview() | Attended() | CommandFailed():
+            case AttentionPreview() | Attended() | CommandFailed() | Working():
                 return self._apply_reply(event)
             case ModelLoaded() | ContextReady() | EngineRestarted() | EngineDied() | BackendReady():
                 return self._apply_engine(event)
@@ -231,7 +232,7 @@ class Store(State):
         self.rebuilding = True
         self._tell(Changed.REBUILDING)
 
-    def _apply_reply(self, event: AttentionPreview | Attended | CommandFailed) -> Changed:
+    def _apply_reply(self, event: AttentionPreview | Attended | CommandFailed | Working) -> Changed:
         looking = self.attention
         match event:
             case AttentionPreview():
@@ -242,6 +243,8 @@ class Store(State):
                 self.attention = looking.failed(command, event.sentence)
             case CommandFailed():
                 return self._fail(event.command)
+            case Working(total=0):
+                self.attention = looking.over()
         return Changed.ATTENTION if self.attention is not looking else Changed.NOTHING
 
     def _fail(self, command: Command) -> Changed:

@@ -129,6 +129,14 @@ class Looking:
         """It could not be computed."""
         return replace(self, running=False, problem=sentence) if command.number == self.number else self
 
+    def stopped(self) -> Looking:
+        """A person stopped it; a result that still comes is not wanted."""
+        return replace(self, running=False, number=self.number + 1)
+
+    def over(self) -> Looking:
+        """No work is under way any more: what had no result was cancelled."""
+        return replace(self, running=False) if self.running else self
+
     def forgotten(self) -> Looking:
         """Another conversation is shown, or its cells are gone; a result that still comes is not wanted."""
         kept = replace(Looking(), scope=self.scope, choice=self.choice, is_open=self.is_open, number=self.number)

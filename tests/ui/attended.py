@@ -6,8 +6,6 @@ import numpy as np
 
 from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
 from kvdesk.protocol.attention import Attended, AttentionPreview, Queries
-from kvdesk.protocol.chat import BackendReady
-from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.session import Store
 
 N_COLUMNS, N_HEADS, SINK, SEA, IS = 20, 8, 0, 13, 15
@@ -34,8 +32,7 @@ def attended(queries: Queries, number: int = 1, operation: int = 7) -> Attended:
 
 
 def show_attended(store: Store) -> None:
-    """The back end can do it, and has done it."""
-    store.apply(BackendReady(OF_ENGINE | {Feature.ATTENTION}))
+    """The back end has computed it."""
     store.look(store.attention.begun())
     store.apply(attended(Queries(0, 19, 20), store.attention.number))
 

@@ -236,7 +236,7 @@ class AttentionPage(QWidget):
         looking = self._store.attention
         allowed, why = self._store.answer("attention")
         price, tone = self._known_price(wanted), ""
-        can = allowed and not looking.running and price is not None and not price.refused
+        can = allowed and (looking.running or (price is not None and not price.refused))
         if not allowed:
             text, tone = why, "warning"
         elif wanted is None:
@@ -256,6 +256,7 @@ class AttentionPage(QWidget):
             text = price.sentence if price is not None else tr("What it costs is being asked for…")
         self._price.setText(text)
         set_tone(self._price, tone)
+        self.compute.setText(tr("Stop") if looking.running else tr("Compute"))
         self.compute.setEnabled(can)
         self.compute.setAccessibleDescription(text)
 
@@ -372,7 +373,10 @@ class AttentionPage(QWidget):
     @Slot()
     def _compute(self) -> None:
         wanted, store = self._wanted(), self._store
-        if wanted is not None and not store.attention.running:
+        if store.attention.running:
+            self._kit.commands.cancel_work()
+            store.look(store.attention.stopped())
+        elif wanted is not None:
             store.look(store.attention.begun())
             self._kit.commands.submit(Attend(wanted, store.attention.number))
 

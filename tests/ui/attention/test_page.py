@@ -16,8 +16,8 @@ from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
 from kvdesk.chat import MessageId
 from kvdesk.protocol.attention import Attend, Attended, PreviewAttention, Queries
 from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans
-from kvdesk.protocol.chat import BackendReady, TurnEnded, TurnStarted
-from kvdesk.protocol.features import OF_ENGINE, Feature
+from kvdesk.protocol.chat import BackendReady, TurnEnded, TurnStarted, Working
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import Capability
 from kvdesk.session import Store
@@ -44,7 +44,6 @@ ENDS = (3, 6, 9, 11, 14, 18, 19)  # The| **|sea|**| is| far|., positions 11 to 1
 @pytest.fixture
 def looking(window: MainWindow) -> MainWindow:
     """The page is open; the answer is at positions 8 to 20 of sequence 0, cells as positions."""
-    window.store.apply(BackendReady(OF_ENGINE | {Feature.ATTENTION}))
     show_messages(window, ONE, (message("q", "user", "Where is it?"), message("a", "assistant", TEXT)))
     spans = (MessageSpan(QUESTION, 0, 8, 3, (5, 8, 12)), MessageSpan(ANSWER, 8, 20, 11, ENDS))
     window.store.apply(MessageSpans(ONE, 0, spans))
@@ -103,7 +102,6 @@ def test_the_last_token_is_looked_from_and_its_price_is_said_first(looking: Main
     shown.compute.click()
     assert sent[1:] == [(Attend(Queries(0, 179, 180), looking.store.attention.number),)]
     assert shown.status == "Computing…"
-    assert not shown.compute.isEnabled()
 
 
 def test_a_result_is_a_table_a_map_and_coloured_words(
@@ -253,6 +251,22 @@ def test_what_is_cheap_is_computed_at_once_where_that_is_wanted(looking: MainWin
     looking.store.look(looking.store.attention.looked_from(Spot(0, 10)))
     looking.store.apply(price(Queries(0, 10, 11)))
     assert (Attend(Queries(0, 10, 11), looking.store.attention.number),) in sent
+
+
+def test_it_can_be_stopped(looking: MainWindow, record: Record) -> None:
+    stopped, shown = record(looking.commands.cancel_work), page(looking)
+    wanted = ask_price(looking)
+    shown.compute.click()
+    number = looking.store.attention.number
+    assert shown.compute.text() == "Stop"
+    shown.compute.click()
+    assert stopped == [()]
+    assert (shown.compute.text(), shown.status) == ("Compute", price(wanted).sentence)
+    looking.store.apply(attended(wanted, number))
+    assert looking.store.attention.shown is None, "it was on its way"
+    shown.compute.click()
+    looking.store.apply(Working("", 0, 0))
+    assert shown.compute.text() == "Compute", "it was cancelled elsewhere"
 
 
 def test_a_stale_result_says_so(looking: MainWindow) -> None:
