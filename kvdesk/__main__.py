@@ -19,7 +19,7 @@ from kvdesk.errors import EngineError, UserError
 from kvdesk.translation import marked, tr
 
 COMMANDS = {
-    "chat": marked("the turns of one conversation on standard output"),
+    "chat": marked("a chat in this terminal, or the turns of one conversation for a script"),
     "serve": marked("the same engine and cache over HTTP: protocols of OpenAI, Anthropic, llama-server, Ollama"),
     "launch": marked("a coding agent on this cache, and a score of what the cache spared it"),
     "demo": marked("a guided tour of the window with the real model"),
@@ -85,7 +85,7 @@ def _run(arguments: list[str]) -> int:
         from kvdesk.children import entry
 
         return entry.run(CHILDREN[arguments[0]], arguments[1:])
-    commands = "\n".join(f"  kvdesk {name:12} {tr(what)}" for name, what in COMMANDS.items())
+    commands = "\n".join(f"  kvdesk {name:13} {tr(what)}" for name, what in COMMANDS.items())
     parser = Parser(
         prog="kvdesk",
         usage="kvdesk [FILE]\n       kvdesk COMMAND …",
