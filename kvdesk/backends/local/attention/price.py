@@ -79,6 +79,8 @@ def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAt
     n, n_read, ms = plan.n_queries, len(plan.before), _ms(cache, plan, how, state_bytes)
     if n_read:
         sentence = tr("%n tokens are read again in a second context, to watch {n:,} of them: {mb:,.0f} MB", n_read + n)
+    elif n == 1:
+        sentence = tr("1 token is decoded once more in a second context: {mb:,.0f} MB")
     else:
         sentence = tr("%n tokens are decoded once more in a second context: {mb:,.0f} MB", n)
     sentence = sentence.format(n=n, mb=n_bytes / 1e6)
