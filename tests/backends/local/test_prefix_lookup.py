@@ -16,9 +16,8 @@ class Lookup:
 
     def __init__(self, n_stream: int = 1) -> None:
         geometry = SimpleNamespace(n_stream=n_stream, has_window=False, n_window=0, n_cells=64)
-        context: Any = SimpleNamespace(
-            memory=SimpleNamespace(mirror=SimpleNamespace(geometry=geometry)), can=lambda _name: True, block=1
-        )
+        mirror = SimpleNamespace(geometry=geometry, gone_back=lambda _seq_id: False)
+        context: Any = SimpleNamespace(memory=SimpleNamespace(mirror=mirror), can=lambda _name: True, block=1)
         self.pool = SequencePool(4)
         self._prefixes = PrefixLookup(context, self.pool)
 

@@ -26,8 +26,8 @@ class PrefixLookup:
         self._pool, self._block = pool, context.block
         geometry = context.memory.mirror.geometry
         self._one_buffer = geometry.n_stream == 1
-        whole = geometry.facts.kind == "dsv4"  # it goes on at its end alone, whose window it always has
-        self._n_swa = geometry.facts.n_swa if geometry.has_window and not whole else 0
+        windowed = geometry.has_window and geometry.facts.kind != "dsv4"  # which goes on at its end alone: always there
+        self._n_swa = geometry.facts.n_swa if windowed else 0
         self.has_small_window = 0 < geometry.n_window < geometry.n_cells
         """Whether the cells of a sliding window are fewer than the context has positions."""
 
