@@ -23,6 +23,8 @@ SMALL = ContextSettings(n_ctx=256, n_seq_max=4, n_batch=96, n_ubatch=32, n_threa
 STREAMS = SMALL.model_copy(update={"kv_unified": False, "n_ctx": 1024})
 SMALL_WINDOW = SMALL.model_copy(update={"swa_full": False, "n_ctx": 512})
 SMALL_WINDOWS = STREAMS.model_copy(update={"swa_full": False, "n_ctx": 2048})  # of 512 cells: a window of 256 is small
+EARLIER = SMALL.model_copy(update={"n_rs_seq": 6})
+EARLIER_STREAMS = STREAMS.model_copy(update={"n_rs_seq": 6})
 WINDOWS = ("iswa", "chunked", "hybrid_iswa")
 FILES = sorted(SHARED_MODELS.glob("*.gguf"))
 
@@ -45,6 +47,12 @@ def test_no_mismatch(tiny_folder: Path, name: str, settings: ContextSettings) ->
 @pytest.mark.parametrize("name", WINDOWS)
 def test_no_mismatch_in_a_small_window(tiny_folder: Path, name: str, settings: ContextSettings) -> None:
     clean(run(written(tiny_folder, name), settings, 60, seed=11), 60)
+
+
+@pytest.mark.parametrize("settings", [EARLIER, EARLIER_STREAMS], ids=["unified", "streams"])
+@pytest.mark.parametrize("name", ["hybrid", "hybrid_iswa"])
+def test_no_mismatch_with_earlier_states(tiny_folder: Path, name: str, settings: ContextSettings) -> None:
+    clean(run(written(tiny_folder, name), settings, 90, seed=5), 90)
 
 
 @pytest.mark.matrix
@@ -93,7 +101,7 @@ def test_command(
 def test_long_play(tiny_folder: Path, name: str) -> None:
     """Every layout, with and without flash attention, f16 and q8_0."""
     path, seed = Path(name) if name.endswith(".gguf") else written(tiny_folder, name), 0
-    for settings in (SMALL, STREAMS, SMALL_WINDOW, SMALL_WINDOWS):
+    for settings in (SMALL, STREAMS, SMALL_WINDOW, SMALL_WINDOWS, EARLIER, EARLIER_STREAMS):
         for flash_attn in (True, False):
             for kind in (CacheType.F16, CacheType.Q8_0):
                 seed += 1
