@@ -62,7 +62,7 @@ class ModelFacts:
                     not mirrored and `reason` says why
     n_swa           window in positions, 0 for none
     n_pos_per_embd  1, or 4 with M-RoPE
-    can_shift       whether llama_kv_cache accepts a K-shift at all (llama-kv-cache.cpp:1187); for a sliding-window
+    can_shift       whether the memory accepts a K-shift at all (llama-kv-cache.cpp:1187); for a sliding-window
                     model `Geometry.can_shift` has the whole answer
     cell_ext        whether every cell in a state blob carries 12 more bytes (has_cell_ext, llama-kv-cache.cpp:1843)
     mla             multi-head latent attention: the cache has K only (hparams.is_mla)
@@ -224,7 +224,7 @@ def model_facts(
         n_swa=n_swa,
         swa_type=swa_type,
         n_pos_per_embd=_MROPE_SECTIONS if mrope else 1,
-        can_shift=not mrope and architecture != "step35",
+        can_shift=not mrope and architecture not in ("step35", "deepseek4"),  # llama-kv-cache-dsv4.cpp:1447
         cell_ext=mrope,
         mla=mla or kind == "dsv4",
         rollback=architecture in ROLLBACK,

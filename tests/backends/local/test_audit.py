@@ -16,6 +16,7 @@ from kvdesk.experiments.benchmarks.audit import Tally, run
 from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.ids import CLASSES, tiered
 from tests.backends.local.tiny_models import ARCHITECTURES, written
+from tests.cache.indexed_models import INDEXED
 from tests.cache.models import KINDS
 from tests.places import SHARED_MODELS
 
@@ -25,7 +26,7 @@ SMALL_WINDOW = SMALL.model_copy(update={"swa_full": False, "n_ctx": 512})
 SMALL_WINDOWS = STREAMS.model_copy(update={"swa_full": False, "n_ctx": 2048})  # of 512 cells: a window of 256 is small
 EARLIER = SMALL.model_copy(update={"n_rs_seq": 6})
 EARLIER_STREAMS = STREAMS.model_copy(update={"n_rs_seq": 6})
-WINDOWS = ("iswa", "chunked", "hybrid_iswa")
+WINDOWS = ("iswa", "chunked", "hybrid_iswa", "dsa_iswa", "dsv4")
 FILES = sorted(SHARED_MODELS.glob("*.gguf"))
 
 
@@ -35,7 +36,9 @@ def clean(tally: Tally, n_ops: int) -> None:
 
 
 @pytest.mark.parametrize("settings", [SMALL, STREAMS], ids=["unified", "streams"])
-@pytest.mark.parametrize("name", ["msa", *tiered((*CLASSES, *(name for name in ARCHITECTURES if name not in CLASSES)))])
+@pytest.mark.parametrize(
+    "name", ["msa", *INDEXED, *tiered((*CLASSES, *(name for name in ARCHITECTURES if name not in CLASSES)))]
+)
 def test_no_mismatch(tiny_folder: Path, name: str, settings: ContextSettings) -> None:
     """The one walk that proves the mirror: codes, lines, maps, blobs and spans after every operation."""
     tally = run(written(tiny_folder, name), settings, 60, seed=3)
@@ -50,7 +53,7 @@ def test_no_mismatch_in_a_small_window(tiny_folder: Path, name: str, settings: C
 
 
 @pytest.mark.parametrize("settings", [EARLIER, EARLIER_STREAMS], ids=["unified", "streams"])
-@pytest.mark.parametrize("name", ["hybrid", "hybrid_iswa"])
+@pytest.mark.parametrize("name", ["hybrid", "hybrid_iswa", "hybrid_idx", "dsv4"])
 def test_no_mismatch_with_earlier_states(tiny_folder: Path, name: str, settings: ContextSettings) -> None:
     clean(run(written(tiny_folder, name), settings, 90, seed=5), 90)
 
@@ -97,7 +100,7 @@ def test_command(
 
 @pytest.mark.stress
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("name", ["msa", *ARCHITECTURES, *WINDOWS, *map(str, FILES)])
+@pytest.mark.parametrize("name", ["msa", *ARCHITECTURES, *WINDOWS, "hybrid_idx", *map(str, FILES)])
 def test_long_play(tiny_folder: Path, name: str) -> None:
     """Every layout, with and without flash attention, f16 and q8_0."""
     path, seed = Path(name) if name.endswith(".gguf") else written(tiny_folder, name), 0

@@ -51,14 +51,21 @@ def fresh(model: Model, tokens: list[int]) -> NDArray[np.float32]:
         context.close()
 
 
-@pytest.mark.parametrize("n", [1, 2, 4])
-def test_taken_back_is_as_never_read(context: Context, model: Model, n: int) -> None:
-    read(context, TEXT[:20])
-    assert context.memory.removable(0) == 4
-    assert context.memory.seq_rm(0, 20 - n, -1)
-    other = [7, 9]
-    found = compare_logits(fresh(model, TEXT[: 20 - n] + other), read(context, other))
-    assert found.verdict.same, found
+@pytest.mark.parametrize("name", ["hybrid", "hybrid_iswa", "hybrid_idx", "dsv4"])
+def test_taken_back_is_as_never_read(tiny_folder: Path, name: str) -> None:
+    model = open_model(name, tiny_folder)
+    context = Context(model, ASKED)
+    for n in (1, 2, 4):
+        read(context, TEXT[:20])
+        assert context.memory.removable(0) == 4
+        assert context.memory.seq_rm(0, 20 - n, -1)
+        other = [7, 9]
+        found = compare_logits(fresh(model, TEXT[: 20 - n] + other), read(context, other))
+        assert found.verdict.same, found
+        assert context.memory.seq_rm(0, -1, -1)
+    assert context.auditor.audit(whole=True).state == "verified"
+    context.close()
+    model.close()
 
 
 def test_what_is_not_kept_is_not_removed(context: Context, model: Model) -> None:

@@ -12,6 +12,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.cache.indexed_models import INDEXED, write_indexed
 from tests.cache.models import write_model
 
 N_EMBD, N_FF, N_VOCAB, N_POSITIONS = 64, 64, 128, 64
@@ -151,6 +152,8 @@ def written(folder: Path, name: str, *, text: bool = False) -> Path:
     path = folder / f"{name}{'-text' * text}.gguf"
     if path.exists():
         return path
+    if name in INDEXED:
+        return write_indexed(path, name)
     return write(path, name, text=text) if name in ARCHITECTURES else write_model(path, name)
 
 
