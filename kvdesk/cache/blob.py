@@ -13,7 +13,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.geometry import MAX_SEQ, Geometry
+from kvdesk.cache.geometry import MAX_LAYERS, MAX_SEQ, Geometry
 from kvdesk.errors import KvdeskError
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
@@ -301,11 +301,15 @@ def _recurrent(
         raise BlobError(tr("The saved state is damaged."), "s_trans is not 0")
     reader.u32("number of layers")  # layers without a state are not in the blob: what follows are rows to its end
     sections: list[Section] = []
+    n_histories = 0
     while reader.at < len(reader.view):
         if geometry.facts.kind == "hybrid_idx" and int(reader.words(1)[0:1].sum()) != _F32:
             follower = _follower(reader, geometry)
             if follower:
                 return tuple(states), tuple(sections), follower
+            n_histories += 1
+            if n_histories > MAX_LAYERS:
+                raise BlobError(tr("The saved state is damaged."), f"more than {MAX_LAYERS} histories of tokens")
             reader.take(n_cells * int.from_bytes(reader.take(8, "row size"), "little"), "history of tokens")
             continue
         sections.append(_rows(reader, "state", n_cells))

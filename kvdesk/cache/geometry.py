@@ -18,6 +18,7 @@ MemoryKind = Literal[
 SwaType = Literal["none", "standard", "chunked", "symmetric"]
 
 MAX_SEQ = 256  # LLAMA_MAX_SEQ, llama-cparams.h
+MAX_LAYERS = 512  # LLAMA_MAX_LAYERS, llama-hparams.h
 CTX_PAD = 256  # llama-context.cpp:295
 COMPRESSED = (4, 128, 4)  # positions a row of DeepSeek V4's compressed caches (llama-kv-cache-dsv4.cpp:16)
 _MROPE_TYPES = (8, 40)  # LLAMA_ROPE_TYPE_MROPE, _IMROPE: four positions per token (llama-hparams.cpp:285)

@@ -7,11 +7,11 @@ compressed ones) those are not counted.
 
 from __future__ import annotations
 
+from kvdesk.cache.geometry import MAX_LAYERS
 from kvdesk.library.architectures import HYBRID, INTERVAL_HYBRID, RECURRENT, WINDOWS, WITHOUT_ROPE, WITHOUT_WINDOWS
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.values import dataclass
 
-MAX_LAYERS = 512  # LLAMA_MAX_LAYERS
 RWKV_TOKEN_SHIFTS = 2
 
 

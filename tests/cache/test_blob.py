@@ -19,6 +19,8 @@ from tests.cache.contexts import opened
 
 PLAIN = plan(ModelFacts("x", "attention"), ContextParams(n_ctx=256, n_seq_max=2, kv_unified=True))
 HYBRID = plan(ModelFacts("x", "hybrid"), ContextParams(n_ctx=256, n_seq_max=2, kv_unified=True))
+INDEXED = plan(ModelFacts("x", "hybrid_idx"), ContextParams(n_ctx=256, n_seq_max=2, kv_unified=True))
+COMPRESSED = plan(ModelFacts("x", "dsv4", mla=True), ContextParams(n_ctx=256, n_seq_max=1))
 
 
 def cells(*table: tuple[int, tuple[int, ...]], layers: int = 1, v_trans: bool = False) -> bytes:
@@ -96,6 +98,35 @@ def test_hybrid() -> None:
     assert [s.n_bytes for s in blob.state_sections] == [8, 8]
 
 
+@pytest.mark.parametrize("histories", [0, 1, 2])
+def test_an_indexer_behind_the_states(histories: int) -> None:
+    """R rows, each with a history of tokens behind it or none, S rows, and then the keys, which have no V."""
+    row, history = struct.pack("<iQ", 0, 8) + bytes(8), struct.pack("<Q", 12) + bytes(12)
+    rows = b"".join(row + (history if i < histories else b"") for i in range(2)) + 2 * row
+    head = struct.pack("<IiIi", 1, 5, 1, 0) + struct.pack("<II", 0, 2)
+    keys = struct.pack("<IIiI", 1, 1, 5, 1) + (struct.pack("<3i", 0, 0, 7) if histories else b"") + struct.pack("<i", 0)
+    keys += struct.pack("<II", 0, 1) + struct.pack("<iQ", 1, 4) + bytes(4)
+    blob = parse_state(full(cells((5, (0,))) + head + rows + keys), INDEXED)
+    assert blob.states == ((5, (0,)),)
+    assert len(blob.state_sections) == 4
+    assert [(stream.pos.tolist(), stream.seq_ids) for stream in blob.follower] == [([5], ((0,),))]
+    with pytest.raises(BlobError):
+        parse_state(full(cells((5, (0,))) + head + rows + keys[:-1]), INDEXED)
+
+
+def test_compressed_keys_are_passed_over() -> None:
+    tensor = struct.pack("<iQQQ", 1, 2, 3, 4) + bytes(12)
+    keys = struct.pack("<IIIII", 2, 3, 1, 1, 0) + tensor
+    state = struct.pack("<IIIIIII", 1, 4, 8, 2, 1, 1, 0) + 2 * tensor
+    raw = struct.pack("<II", 1, 0) + cells((9, (0,)))[: 4 * 5] + struct.pack("<IIiQ", 0, 1, 1, 4) + bytes(4)
+    memory = struct.pack("<3I", 0x34565344, 1, 0) + raw + 3 * keys + 3 * state
+    blob = parse_state(full(memory), COMPRESSED)
+    assert [[stream.pos.tolist() for stream in cache] for cache in blob.caches] == [[[]], [[9]]]
+    for damaged in (memory[:-1], memory + b"0", memory[:4] + b"\2" + memory[5:]):
+        with pytest.raises(BlobError):
+            parse_state(full(damaged), COMPRESSED)
+
+
 @pytest.mark.parametrize(
     "blob",
     [
@@ -137,7 +168,7 @@ def test_not_the_magic() -> None:
         parse_seq_state(struct.pack("<Ii", 7, 0) + cells((0, (0,))), PLAIN)
 
 
-@given(blob=st.binary(max_size=300), geometry=st.sampled_from([PLAIN, HYBRID]), data=st.data())
+@given(blob=st.binary(max_size=300), geometry=st.sampled_from([PLAIN, HYBRID, INDEXED, COMPRESSED]), data=st.data())
 def test_any_bytes(blob: bytes, geometry: Geometry, data: st.DataObject) -> None:
     """Random bytes, and a good blob with some bytes changed."""
     good = full(cells((3, (0,)), (4, (0, 1)), (5, (1,))) + (states((5, (0,))) if geometry is HYBRID else b""))
