@@ -122,10 +122,8 @@ def _never_shifted(t: Traits) -> str:
         return tr("The window cache is smaller than the base cache (swa_full is off): llama.cpp does not shift.")
     if t.model.mixed_rope:
         return tr("Some layers are not rotated by position, but llama.cpp would rotate all of them.")
-    if g.facts.kind in (
-        "dsa",
-        "dsa_iswa",
-    ):  # other numbers than those rotated, behind a Hadamard matrix (models/deepseek32.cpp:246)
+    # other numbers than those that were rotated, behind a Hadamard matrix (models/deepseek32.cpp:246)
+    if g.facts.kind in ("dsa", "dsa_iswa"):
         return tr("llama.cpp would not rotate the indexer's keys as they are stored.")
     if not t.creation.can_rotate:
         return tr("One of the caches has no layers: llama.cpp would abort.")
