@@ -382,7 +382,7 @@ def test_a_conversion_is_offered_with_its_price(window: MainWindow, qtbot: QtBot
     possible = {"carries_state": True, "why_not_carried": "", "n_cells": 1066, "convert_seconds": 0.42}
     window.store.apply(preview(ContextSettings(type_k=CacheType.Q8_0), **possible))
     assert question.button("state").text() == "Convert K and V"
-    assert "Converting K and V takes about 0.42 s, and can be undone" in question.text
+    assert "Converting K and V takes about 0.42 s, and nothing leaves the cache." in question.text
     question.button("state").click()
     assert rebuilds == [(ContextSettings(type_k=CacheType.Q8_0), "state")]
     window.rooms.show_settings()

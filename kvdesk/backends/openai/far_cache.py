@@ -146,6 +146,7 @@ class FarCache:
             case ContextReady():
                 self._recorder = ViewRecorder()
                 self._done.clear()
+                event = replace(event, back_to=None)  # settings of that machine
             case CacheView():
                 self._recorder.take(event.snapshot.operation, event.snapshot.maps, self._operation)
                 said = replace(event.snapshot.verification, by=self._name)

@@ -108,7 +108,7 @@ class RebuildQuestion(QFrame):
         converts = preview.convert_seconds
         kept = tr("Where their states are kept, nothing is read again.")
         if converts is not None:
-            kept = tr("Converting K and V takes about {time}, and can be undone while there is memory for a copy.")
+            kept = tr("Converting K and V takes about {time}, and nothing leaves the cache.")
             kept = kept.format(time=readout.seconds(1000 * converts))
         states = kept if preview.carries_state else preview.why_not_carried
         self._cost.setText(

@@ -71,6 +71,8 @@ def why_not_converted(context: Context, settings: ContextSettings) -> str:
         return tr("Exact answers need K and V that were computed with these types: they must be computed again.")
     if g.facts.mla or g.facts.kind in ("msa", "dsa", "unknown"):
         return tr("K and V of this kind of memory are not converted: they must be computed again.")
+    if not len(context.traits.rotated_k) == len(context.traits.rotated_v) == len(g.cache_sizes):
+        return tr("This llama.cpp does not say whether it rotates K and V: they must be computed again.")
     try:
         wanted = planned(context.model, settings)
     except ContextError as error:

@@ -15,7 +15,7 @@ from kvdesk.backends.local.cache_manager.operation_journal import Emit, Operatio
 from kvdesk.backends.local.cache_manager.probe import Logits
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.requantize import loses_nothing_more
+from kvdesk.backends.local.llama.requantize import loses_nothing_more, stored_otherwise
 from kvdesk.backends.local.operations.conversion import Before, Left, left, restore_saved
 from kvdesk.backends.local.operations.undo import UndoBlobs
 from kvdesk.cache.compare import compare_logits, compare_snapshots
@@ -43,7 +43,7 @@ from kvdesk.protocol.operations import (
     Undo,
 )
 from kvdesk.translation import marked, tr
-from kvdesk.values import dataclass
+from kvdesk.values import dataclass, replace
 
 BY_HAND = marked("by hand")
 MOST_MEASURED = 4
@@ -147,7 +147,8 @@ class CacheOperations:
         context, cache_manager, journal = self._context, self._cache_manager, self._journal
         old, now = from_before.settings, context.settings
         types = f"K {old.type_k} -> {now.type_k}, V {old.type_v} -> {now.type_v}"
-        name = "requantize" if undone is None else "undo"
+        converts = undone is None and stored_otherwise(old, now)  # else it is all as it was before
+        name = "requantize" if converts else "undo"
         call = f"{calls.state_get()}; /* {types} */ {calls.state_set()}"
         with journal.operation(name, None, tr(BY_HAND), call=call) as told:
             try:
@@ -164,7 +165,7 @@ class CacheOperations:
             for sequence in cache_manager.pool:
                 cache_manager.pop_eviction_reason(sequence.conversation)
             journal.end(told)
-            if undone is None:
+            if converts:
                 told.note = " ".join(filter(None, (told.note, self._keep(told.number, from_before.cells))))
                 told.undoable = told.number in self.blobs.numbers
             audited = context.auditor.audit().state == "verified"
@@ -176,9 +177,10 @@ class CacheOperations:
 
     def _keep(self, number: int, copy: CacheCopy) -> str:
         """Keep what was before a conversion, for undo. Returns why not, "" where it is kept."""
-        self.blobs.keep(number, copy)
-        if number in self.blobs.numbers:
-            return ""
+        for kept in (copy, replace(copy, saved=())):  # saved chats are saved again at their next turn
+            self.blobs.keep(number, kept)
+            if number in self.blobs.numbers:
+                return ""
         most = f"{self.blobs.most_bytes / 1e6:,.0f}"
         return tr("It cannot be undone: copies for undo take at most {mb} MB, and this one is larger.").format(mb=most)
 
