@@ -1,4 +1,4 @@
-"""Some cells of a saved sequence as a state of their own, for a context with one sequence: another choice of rows.
+"""Some cells of a saved state as a state of their own, for a context with one sequence: another choice of rows.
 
 Owns the choosing of rows. K and V stay bit for bit what they were, whatever position a cell is said to have. Must never
 know the engine.
@@ -12,34 +12,43 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import Blob, Section, StreamBlob, parse_seq_state
+from kvdesk.cache.blob import SEQ_MAGIC, Blob, Section, StreamBlob, parse_seq_state, parse_state
 from kvdesk.cache.geometry import Geometry
 
-_HEAD = 8  # magic, sequence
 _EXT_WORDS = 3  # 2D position of a cell (M-RoPE)
 _FIRST = 20  # bytes in front of the first tensor: v_trans, number of layers; its type and bytes of a row
 _U32 = struct.Struct("<I")
 
 Choice = tuple[NDArray[np.int64], NDArray[np.int32]]
-"""Of one cache: which of the sequence's cells, by their rank in the blob, ascending, and the position of each."""
+"""Of one cache: which of the cells that the blob has of a stream, by their rank, ascending, and its position."""
 
 
 def excerpt(
-    blob: Blob, geometry: Geometry, choices: Sequence[Choice], *, make_room: Callable[[int], Blob] = bytearray
+    blob: Blob,
+    geometry: Geometry,
+    choices: Sequence[Choice],
+    *,
+    whole: bool,
+    stream: int = 0,
+    make_room: Callable[[int], Blob] = bytearray,
 ) -> Blob:
     """The chosen cells of each attention cache, as llama_state_seq_get_data would save them in a context of one stream.
-    `geometry`: of the context that `blob` is from. A memory with a recurrent part has no excerpt.
+    A memory with a recurrent part has no excerpt.
 
-    Written to memory from `make_room`, which is told its size. Raises BlobError for a damaged blob.
+    geometry  of the context that `blob` is from
+    whole     the blob is of the whole context, else of one sequence
+    stream    whose cells are chosen from
+    make_room is told how many bytes it takes
+
+    Raises BlobError for a damaged blob.
     """
-    state = parse_seq_state(blob, geometry)
+    state = parse_state(blob, geometry) if whole else parse_seq_state(blob, geometry)
     source = np.frombuffer(blob, np.uint8)
-    parts: list[NDArray[np.uint8]] = [source[:_HEAD]]
+    parts = [_u32(SEQ_MAGIC), _u32(0)]  # of sequence 0; which one it is put into is said then
     for streams, (chosen, pos) in zip(state.caches, choices, strict=True):
-        stored = next((stream for stream in streams if stream.n_cells), None)
-        n = len(chosen)
-        parts += [_u32(1), _u32(n)]
-        if stored is not None and n:
+        stored = streams[stream]
+        parts += [_u32(1), _u32(len(chosen))]
+        if len(chosen):
             parts.append(_table(pos, geometry))
             parts += _tensors(source, stored, chosen) or [_u32(int(geometry.v_trans)), _u32(0)]
     target = make_room(sum(part.nbytes for part in parts))

@@ -218,20 +218,42 @@ def test_with_and_without_flash_attention(name: str, split: bool, tiny_folder: P
 
 
 @pytest.mark.parametrize("name", ["iswa", pytest.param("chunked", marks=pytest.mark.matrix)])
-def test_a_window(name: str, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last token's window is copied; that of an earlier one is read again, since a saved state does not have it."""
+@pytest.mark.parametrize("split", [False, pytest.param(True, marks=pytest.mark.matrix)])
+def test_a_window(name: str, split: bool, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last token's window is in the sequence's own state, that of an earlier one in the state of the whole."""
     fused = recorded(monkeypatch)
-    for headless in made(written(tiny_folder, name), PLENTY):
+    for headless in made(written(tiny_folder, name), PLENTY.model_copy(update={"kv_unified": not split})):
+        held(headless, 30, seed=1)
         sequence = held(headless, 60)
         last = agrees(headless, Queries(sequence.seq_id), fused)
-        assert last.n_read == 0
-        earlier = attended(headless, Queries(sequence.seq_id, p0=30, p1=31))
-        assert earlier.n_read == (30 if name == "iswa" else 0)
+        earlier = agrees(headless, Queries(sequence.seq_id, p0=50, p1=51), fused)
+        assert last.n_read == earlier.n_read == 0
         if name == "iswa":
-            windowed = next(layer for layer in last.layers if layer.cache == 1)
             n_swa = session_of(headless).runtime.cache_manager.snapshot().maps[1].n_swa
-            assert not windowed.weights[..., : 60 - n_swa].any()
-            assert (windowed.weights[..., 60 - n_swa :] > 0).all()
+            for found in (last, earlier):
+                windowed = next(layer for layer in found.layers if layer.cache == 1)
+                n = len(found.columns.pos)
+                assert not windowed.weights[..., : n - n_swa].any()
+                assert (windowed.weights[..., n - n_swa :] > 0).all()
+
+
+def test_a_window_that_was_overwritten_is_read_again(tiny_folder: Path) -> None:
+    """What it held is computed once more: the same as in a window that was never small."""
+    answers = []
+    for swa_full in (True, False):
+        settings = PLENTY.model_copy(update={"swa_full": swa_full, "n_seq_max": 1})
+        for headless in made(written(tiny_folder, "iswa"), settings):
+            sequence = held(headless, 300)
+            answers.append(attended(headless, Queries(sequence.seq_id, p0=20, p1=21)))
+            if not swa_full:
+                by_hand(headless, RemoveRange(sequence.seq_id, 5, 10))
+                with pytest.raises(UserError, match="a part of it was removed"):
+                    attended(headless, Queries(sequence.seq_id, p0=20, p1=21))
+    full, small = answers
+    assert (full.n_read, small.n_read) == (0, 20)
+    assert (small.columns.cells[1] == -1).any()
+    for one, two in zip(full.layers, small.layers, strict=True):
+        np.testing.assert_allclose(one.weights, two.weights, atol=1e-3)
 
 
 def test_a_recurrent_part_is_read_again(tiny_folder: Path) -> None:

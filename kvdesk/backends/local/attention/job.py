@@ -37,7 +37,7 @@ def attend(context: Context, cache: Cache, header: GgufHeader, command: Attend, 
     """
     began = time.perf_counter()
     plan, how = planned(context, cache, header, command.queries)
-    blob = cache.copy_state(command.queries.seq_id) if plan.copied else None
+    blob = cache.copy_state(None if plan.whole else command.queries.seq_id) if plan.copied else None
     operation = cache.operation
     yield None
     second, weights, decode_s = SecondContext(context.model, how.settings), Collected(plan, read_hyper(header)), 0.0
@@ -81,13 +81,14 @@ def _load(
     if not any(len(rank) for rank, _ in choices):
         second.clear()
         return [np.empty(0, np.int64) for _ in choices]
-    second.load(excerpt(blob, geometry, choices, make_room=room))
+    stream = plan.columns.stream
+    second.load(excerpt(blob, geometry, choices, whole=plan.whole, stream=stream, make_room=room))
     for (_, pos), there in zip(choices, second.positions(), strict=True):
         if not np.array_equal(pos, there):
             raise EngineError(tr("The copied cells are not where they were expected."))
     return [
-        plan.column_of(cache, cells.index[rank])
-        for cache, (cells, (rank, _)) in enumerate(zip(plan.copied, choices, strict=True))
+        plan.column_of(cache, cells.index[cells.pos < run.p0])  # as `AttentionPlan.choices` has them
+        for cache, cells in enumerate(plan.copied)
     ]
 
 

@@ -6,6 +6,7 @@ A token sees the cells before it. Those are copied as they are; where the state 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,11 +35,18 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedCells:
-    """The sequence's cells in one cache that its saved state has, in the order of their indices."""
+    """The sequence's cells in one cache that a saved state has, in the order of their indices. rank: of each, among all
+    cells of its stream that the state has.
+    """
 
     cache: CacheMap
     index: _Index
     pos: NDArray[np.int32]
+    rank: _Index
+
+    def hidden(self, pos: NDArray[np.int32], at: int) -> NDArray[np.bool_]:
+        """Which positions a token at position `at` cannot see any more, since they have left the window."""
+        return masked_swa(self.cache.n_swa, self.cache.swa_type if self.cache.n_swa else "none", pos, at)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +55,8 @@ class AttentionPlan:
 
     runs     the tokens asked for
     columns  the cells that they may look at
-    copied   the cells of each cache that the saved state of the sequence has; (): the text is read again instead
+    copied   the cells of each cache that the state has which is copied; (): the text is read again instead
+    whole    that state is of the whole context, else of the sequence alone
     before   that text in front of the first run, from position `start` on
     """
 
@@ -55,6 +64,7 @@ class AttentionPlan:
     runs: tuple[Run, ...]
     columns: AttentionColumns
     copied: tuple[SavedCells, ...]
+    whole: bool
     before: list[int]
     start: int
 
@@ -118,10 +128,13 @@ def plan_attention(snapshot: CacheSnapshot, geometry: Geometry, queries: Queries
     p0 = last if queries.p0 < 0 else queries.p0
     p1 = last + 1 if queries.p1 < 0 or queries.p0 < 0 else min(queries.p1, last + 1)
     runs = _runs(pos, token, p0, p1)
-    saved = tuple(_saved(cells, last) for cells in every)
-    before: list[int] = []
-    if geometry.has_recurrent or not all(_holds_all(saved, base.pos, run) for run in runs):
-        before, saved = _all_before(pos, token, runs), ()
+    saved, whole, before = _copied(every, runs, last), False, list[int]()
+    if geometry.has_recurrent:
+        saved = ()
+    elif not saved:
+        saved, whole = _copied_whole(every, runs, geometry, queries.seq_id), True
+    if not saved:
+        before = _all_before(pos, token, runs)
     shown = order[(pos < p1) & (pos >= queries.first)]
     columns = AttentionColumns(
         pos=base.pos[shown],
@@ -132,7 +145,7 @@ def plan_attention(snapshot: CacheSnapshot, geometry: Geometry, queries: Queries
     )
     if not len(shown):
         raise UserError(tr("No cell is at position {first:,} or behind it.").format(first=queries.first))
-    return AttentionPlan(queries, runs, columns, saved, before, int(pos[0]))
+    return AttentionPlan(queries, runs, columns, saved, whole, before, int(pos[0]))
 
 
 def _stream(seq_id: int, geometry: Geometry) -> int:
@@ -148,14 +161,32 @@ def _of_sequence(cache: CacheMap, seq_id: int, geometry: Geometry) -> SavedCells
         )
     stream = cache.streams[_stream(seq_id, geometry)]
     index = np.flatnonzero((stream.pos >= 0) & holders(stream, seq_id))
-    return SavedCells(cache, index, stream.pos[index])
+    return SavedCells(cache, index, stream.pos[index], np.arange(len(index)))
 
 
-def _saved(cells: SavedCells, last: int) -> SavedCells:
-    """Without what llama_state_seq_get_data leaves out: cells that the window has left (llama-kv-cache.cpp:2084)."""
-    cache = cells.cache
-    kept = ~masked_swa(cache.n_swa, cache.swa_type if cache.n_swa else "none", cells.pos, last)
-    return SavedCells(cache, cells.index[kept], cells.pos[kept])
+def _copied(every: Sequence[SavedCells], runs: Sequence[Run], last: int) -> tuple[SavedCells, ...]:
+    """What llama_state_seq_get_data has: without the cells that the window has left at the sequence's last position
+    (llama-kv-cache.cpp:2084). () where a token of the runs saw more than that.
+    """
+    kept = []
+    for cells in every:
+        stays = ~cells.hidden(cells.pos, last)
+        n = int(stays.sum())
+        kept.append(SavedCells(cells.cache, cells.index[stays], cells.pos[stays], np.arange(n)))
+    return tuple(kept) if _hold_all(kept, every[0].pos, runs) else ()
+
+
+def _copied_whole(
+    every: Sequence[SavedCells], runs: Sequence[Run], geometry: Geometry, seq_id: int
+) -> tuple[SavedCells, ...]:
+    """What llama_state_get_data has: every cell. () where the window has been overwritten."""
+    if not _hold_all(every, every[0].pos, runs):
+        return ()
+    streams = [cells.cache.streams[_stream(seq_id, geometry)] for cells in every]
+    return tuple(
+        SavedCells(cells.cache, cells.index, cells.pos, np.searchsorted(np.flatnonzero(one.pos >= 0), cells.index))
+        for cells, one in zip(every, streams, strict=True)
+    )
 
 
 def _runs(pos: NDArray[np.int32], token: NDArray[np.int32], p0: int, p1: int) -> tuple[Run, ...]:
@@ -172,14 +203,13 @@ def _runs(pos: NDArray[np.int32], token: NDArray[np.int32], p0: int, p1: int) ->
     return tuple(Run(int(at[0]), ids.tolist()) for at, ids in parts)
 
 
-def _holds_all(saved: tuple[SavedCells, ...], pos: NDArray[np.int32], run: Run) -> bool:
-    """Whether each cache has what the first token of the run sees; those behind it see less of that."""
-    for cells in saved[1:]:
-        cache = cells.cache
-        seen = pos[(pos < run.p0)]
-        seen = seen[~masked_swa(cache.n_swa, cache.swa_type if cache.n_swa else "none", seen, run.p0)]
-        if not np.isin(seen, cells.pos).all():
-            return False
+def _hold_all(kept: Sequence[SavedCells], pos: NDArray[np.int32], runs: Sequence[Run]) -> bool:
+    """Whether each cache has what the first token of each run sees; those behind it see less of that."""
+    for cells in kept[1:]:
+        for run in runs:
+            seen = pos[pos < run.p0]
+            if not np.isin(seen[~cells.hidden(seen, run.p0)], cells.pos).all():
+                return False
     return True
 
 
@@ -210,15 +240,15 @@ def _cells_at(cells: SavedCells, pos: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _choice(cells: SavedCells, run: Run, *, jumps: bool) -> Choice:
-    rank = np.flatnonzero(cells.pos < run.p0)
-    pos = cells.pos[rank]
+    before = cells.pos < run.p0
+    rank, pos = cells.rank[before], cells.pos[before]
     if not len(pos) or jumps or pos.max() == run.p0 - 1:
         return rank, pos
-    cache, at = cells.cache, int(pos.argmax())
+    at = int(pos.argmax())
     ends = np.array([pos[at], run.p0 - 1], np.int32)
     for asked in range(run.p0, run.p0 + len(run.tokens)):
-        hidden = masked_swa(cache.n_swa, cache.swa_type if cache.n_swa else "none", ends, asked)
-        if hidden[0] != hidden[1]:
+        was, will_be = cells.hidden(ends, asked)
+        if was != will_be:
             raise UserError(tr("So much was removed in front of this token that its window cannot be copied."))
     pos = pos.copy()
     pos[at] = ends[1]

@@ -72,7 +72,9 @@ def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAt
     queries = command.queries
     try:
         plan, how = planned(context, cache, header, queries)
-        state_bytes = context.states.seq_size(queries.seq_id) if plan.copied else 0
+        state_bytes = 0
+        if plan.copied:
+            state_bytes = context.states.size() if plan.whole else context.states.seq_size(queries.seq_id)
     except UserError as error:
         return AttentionPreview(queries, refused=str(error))
     n_bytes = how.context_bytes + how.answer_bytes + 2 * state_bytes

@@ -319,11 +319,11 @@ class Cache(Leases):
             self.adopt(sequence, tokens, exact)
         return done
 
-    def copy_state(self, seq_id: int) -> memoryview:
-        """The saved state of a sequence, which stays as it is; K of positions that have moved is rotated first. Raises
-        RefusedCall, EngineError.
+    def copy_state(self, seq_id: int | None) -> memoryview:
+        """The saved state of a sequence, or of all together (None). They stay as they are; K of positions that have
+        moved is rotated first. Raises RefusedCall, EngineError.
         """
-        return self._context.states.seq_get(seq_id)
+        return self._context.states.get() if seq_id is None else self._context.states.seq_get(seq_id)
 
     def save_all(self) -> None:
         """Before the engine closes: the state of every conversation to disk, so that it answers at once next time."""
