@@ -21,23 +21,23 @@ from kvdesk.translation import marked, tr
 COMMANDS = {
     "chat": marked("a chat in this terminal, or the turns of one conversation for a script"),
     "serve": marked("the same engine and cache over HTTP: protocols of OpenAI, Anthropic, llama-server, Ollama"),
-    "launch": marked("a coding agent on this cache, and a score of what the cache spared it"),
+    "launch": marked("a coding agent on this cache, and a score of what the cache saved"),
     "demo": marked("a guided tour of the window with the real model"),
     "bench": marked("measurements, as ratios within one run"),
     "lab": marked("experiments that answer questions about the KV cache, with a report"),
     "audit": marked("random operations on the cache, each compared with the engine cell by cell"),
     "verify-engine": marked("the audit over another libllama of the same ABI, with a report for its authors"),
-    "selftest": marked("whether this installation is whole"),
+    "selftest": marked("checks that this installation is complete"),
     "export": marked("chats to a file: JSON with everything, Markdown or HTML"),
     "import": marked("chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp"),
     "doctor": marked("why requests missed the cache, from the log of llama-server, Ollama or LM Studio"),
-    "attach": marked("the cache of a llama-server that runs, by its log: cells and requests"),
+    "attach": marked("the cache of a running llama-server, from its log: cells and requests"),
     "watch": marked("starts llama-server so that it prints its cells, and shows them"),
     "open": marked("a slot file or another saved KV cache: what is in it, and whether it can be restored"),
-    "proxy": marked("why requests to another server miss its cache, compared on their way"),
-    "record": marked("what happens to a cache from now on, as one file: of a kvdesk that serves, or by a log"),
+    "proxy": marked("why requests to another server miss its cache, by comparing them on their way"),
+    "record": marked("records what happens to a cache to one file: of a kvdesk that serves, or from a log"),
     "replay": marked("a journal of a cache, operation by operation, without a model"),
-    "capabilities": marked("what can be done to the cache of a model, and why not"),
+    "capabilities": marked("which operations the cache of a model allows, and why not"),
 }
 CHILDREN = {
     "--engine": "kvdesk.app.engine_child:child_main",
@@ -54,14 +54,14 @@ CHILDREN = {
     "--busy": "kvdesk.experiments.busy:child_main",
     "--chat-alone": "kvdesk.experiments.benchmarks.engine:chat_alone",
 }
-"""Processes that kvdesk starts of itself (`kvdesk.children`): each gets its parent and the other arguments."""
+"""Processes that kvdesk starts (`kvdesk.children`): each gets its parent and the other arguments."""
 _MODULES = {"export": "export_chats", "import": "import_chats", "open": "open_state", "verify-engine": "verify_engine"}
 """Modules that cannot have the name of their command, or should not."""
 _STUB_WRITER = "shibokensupport.signature.lib.pyi_generator"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry of the `kvdesk` command. Returns the exit code; 2 after a sentence about what the person can change."""
+    """Entry of the `kvdesk` command. Returns the exit code; 2 after a sentence about what the user can change."""
     take_every_text()
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
@@ -108,7 +108,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _install_language(arguments: Sequence[str]) -> None:
-    """That of the person, on the terminal and in the sentences of child processes; JSON is English everywhere."""
+    """That of the user, on the terminal and in the sentences of child processes; JSON is English everywhere."""
     from kvdesk.cli import language
 
     if "--json" in arguments:
@@ -136,7 +136,7 @@ def _check_file(given: str) -> None:
 
 
 def _run_window(file: str | None) -> int:
-    """The application. Raises UserError where it cannot be shown."""
+    """The application. Raises UserError if it cannot be shown."""
     gc.disable()  # imports make nothing but what stays
     try:
         _import_qt()

@@ -1,6 +1,6 @@
-"""Agents that `kvdesk launch` starts: how each is pointed at a server, and the settings that keep its cache warm.
+"""Agents that `kvdesk launch` starts: how each finds a server, and the settings that keep its cache warm.
 
-One table. An agent gets environment variables and options for one run; none of the person's files is written, and
+One table. An agent gets environment variables and options for one run; none of the user's files is written, and
 nothing here touches what the agent may do.
 """
 
@@ -59,7 +59,7 @@ class Setting:
     where   "env" a variable; "option" `--name value`; "config" `-c name=value`; "json" a field of the JSON text in the
             agent's `json_variable`, its names separated by "/"
     value   with names of `Place.values` in braces; for "json" as JSON, or a text
-    reason  why, for a person; "": it is part of the connection
+    reason  why, for a user; "": it is part of the connection
     """
 
     where: Where
@@ -159,9 +159,9 @@ def _env(values: Iterable[tuple[str, str]], reason: str = "") -> tuple[Setting, 
     return tuple(Setting("env", name, value, reason) for name, value in values)
 
 
-_NO_NEWS: Final = marked("no telemetry and no updates: this run asks nobody but this server")
+_NO_NEWS: Final = marked("no telemetry and no updates: this run contacts only this server")
 _OWN_SIZE: Final = marked("the agent compacts before this context is full: compacting reads everything again")
-_FEW_REQUESTS: Final = marked("no extra requests with prompts of their own, which take room in the cache")
+_FEW_REQUESTS: Final = marked("no extra requests with other prompts, which would take room in the cache")
 _LONG_PROMPT: Final = marked("a long prompt takes minutes on a processor")
 
 _CLAUDE = Agent(
@@ -182,9 +182,12 @@ _CLAUDE = Agent(
         ),
         *_env(
             (("CLAUDE_CODE_ATTRIBUTION_HEADER", "0"),),
-            marked("a header before the system prompt changes with each conversation: all behind it is read again"),
+            marked(
+                "a header before the system prompt changes with each conversation: everything after it would be read "
+                "again"
+            ),
         ),
-        *_env((("ENABLE_TOOL_SEARCH", "false"),), marked("tools that come later would change the beginning")),
+        *_env((("ENABLE_TOOL_SEARCH", "false"),), marked("tools that are added later would change the beginning")),
         *_env(
             (("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", "false"), ("CLAUDE_CODE_DISABLE_TERMINAL_TITLE", "1")),
             _FEW_REQUESTS,
@@ -221,7 +224,12 @@ _CODEX = Agent(
         Setting("config", "model_context_window", "{n_ctx}", _OWN_SIZE),
         Setting("config", "model_auto_compact_token_limit", "{n_compact}", _OWN_SIZE),
         Setting("config", "model_providers.kvdesk.stream_idle_timeout_ms", _TIMEOUT_MS, _LONG_PROMPT),
-        Setting("config", "web_search", "disabled", marked("a search that runs in the cloud: this server has none")),
+        Setting(
+            "config",
+            "web_search",
+            "disabled",
+            marked("a search that runs in the cloud, which this server does not have"),
+        ),
         Setting("config", "analytics.enabled", "false", _NO_NEWS),
         Setting("config", "check_for_update_on_startup", "false", _NO_NEWS),
     ),
@@ -241,14 +249,14 @@ _OPENCODE = Agent(
         Setting("json", "provider/kvdesk/models/{model}/tool_call", "true"),
         Setting("json", "model", "kvdesk/{model}"),
         Setting("json", "small_model", "kvdesk/{model}", marked("one model for everything, with one cache")),
-        Setting("json", "enabled_providers", '["kvdesk"]', marked("no other service is asked in this run")),
+        Setting("json", "enabled_providers", '["kvdesk"]', marked("no other service is contacted in this run")),
         Setting("json", "provider/kvdesk/models/{model}/limit/context", "{n_ctx}", _OWN_SIZE),
         Setting("json", "provider/kvdesk/models/{model}/limit/output", "{n_answer}", _OWN_SIZE),
         Setting(
             "json",
             "compaction/prune",
             "false",
-            marked("results of tools that are taken out of earlier messages change everything behind them"),
+            marked("removing tool results from earlier messages changes everything after them"),
         ),
         Setting("json", "provider/kvdesk/options/timeout", "false", _LONG_PROMPT),
         Setting("json", "share", "disabled", _NO_NEWS),
@@ -270,7 +278,7 @@ _QWEN = Agent(
         Setting("option", "model", "{model}"),
         *_env(
             (("QWEN_MC_KEEP_RECENT", "1000000"),),
-            marked("results of tools that are taken out of earlier messages change everything behind them"),
+            marked("removing tool results from earlier messages changes everything after them"),
         ),
         *_env((("QWEN_CODE_MAX_OUTPUT_TOKENS", "{n_answer}"),), _OWN_SIZE),
         *_env((("QWEN_DISABLE_AUTO_TITLE", "1"),), _FEW_REQUESTS),
@@ -290,11 +298,13 @@ _AIDER = Agent(
         *_env((("AIDER_WEAK_MODEL", "openai/{model}"),), marked("one model for everything, with one cache")),
         *_env(
             (("AIDER_MAP_REFRESH", "files"),),
-            marked("the map of the repository comes before all messages: it stays while the files of the chat do"),
+            marked(
+                "the map of the repository precedes all messages: it stays the same as long as the files of the chat do"
+            ),
         ),
         *_env(
             (("AIDER_MAX_CHAT_HISTORY_TOKENS", "{n_compact}"),),
-            marked("a history that is summarized is read again: not before the context is nearly full"),
+            marked("a summarized history is read again: not before the context is nearly full"),
         ),
         *_env((("AIDER_TIMEOUT", "3600"),), _LONG_PROMPT),
         *_env((("AIDER_SHOW_MODEL_WARNINGS", "false"),), marked("aider does not know the price of a local model")),

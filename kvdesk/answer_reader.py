@@ -36,7 +36,7 @@ class AnswerDelta:
     calls: tuple[CallDelta, ...] = ()
 
     def parts(self) -> tuple[AnswerDelta, AnswerDelta]:
-        """In the order in which they were written: the rest of an open call comes before the text behind it."""
+        """In the order in which they were written: the rest of an open call comes before the text after it."""
         rest = tuple(call for call in self.calls if not call.name)
         return AnswerDelta(self.thought, calls=rest), AnswerDelta(said=self.said, calls=self.calls[len(rest) :])
 
@@ -45,7 +45,7 @@ class AnswerReader:
     """Reads one answer. `begin` comes before its text; without it, all of that is what it says."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] = (), *, splits: bool = True) -> None:
-        """tools: those that may be called; splits: reasoning is told apart from what is said."""
+        """tools: those that may be called; splits: reasoning is distinguished from what is said."""
         self._tools, self._splits = tools, splits
         self._marks: ReasoningMarks | None = None
         self._start: SaidStart | None = None
@@ -74,7 +74,7 @@ class AnswerReader:
         return tuple(self._reader.calls)
 
     def add(self, text: str) -> AnswerDelta:
-        """More text: what can be told now."""
+        """More text: what can be sent now."""
         self._text += text
         if self._start is not None:
             self._start.take(text)

@@ -89,7 +89,7 @@ class CallFormat:
 
     @property
     def opening(self) -> str:
-        """What shows that calls begin: up to the last mark before a name; "" where only the name does."""
+        """What shows that calls begin: up to the last mark before a name; "" if only the name does."""
         before = re.split(f"[{ID}{INDEX}{KEY}{NAME}]", (self.start + self.head).strip())[0]
         marks = [mark.end() for mark in MARK.finditer(before)]
         if marks:
@@ -97,7 +97,7 @@ class CallFormat:
         return "{" if before.startswith("{") else before
 
     def without(self, ends: Collection[str]) -> CallFormat:
-        """The form without the tokens that end an answer, and what is behind them."""
+        """The form without the tokens that end an answer, and what is after them."""
         tail, end = (_before(part, ends) for part in (self.tail, self.end))
         between = self.between
         if between is not None and _before(between, ends) != between:

@@ -65,7 +65,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
-    """What a person sent and what waits for the answer before to end."""
+    """What a user sent and what waits for the answer before to end."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
@@ -76,7 +76,7 @@ class EvictedMessages:
     """What was evicted from a conversation's context: whole messages, and with "sinks" the beginning of one answer.
 
     partial  that answer, and how many tokens after the beginning of its text the rest begins
-    policy   under which they were evicted (`kvdesk.settings.Overflow`): each keeps another beginning. "" where nothing
+    policy   under which they were evicted (`kvdesk.settings.Overflow`): each keeps another beginning. "" if nothing
              was, or in homes of kvdesk 0.1.0, which did not write it down
     """
 
@@ -127,7 +127,7 @@ class Conversation:
 
     @property
     def is_unused(self) -> bool:
-        """Whether a person has done nothing with it yet: another one that is new takes its place."""
+        """Whether a user has done nothing with it yet: another one that is new takes its place."""
         touched = (
             self.draft
             or self.draft_attachments

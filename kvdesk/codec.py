@@ -1,6 +1,6 @@
 """Values to JSON and back: between processes, and in kvdesk's own files. Knows nothing of what it writes.
 
-A frozen dataclass is an object of its fields, a tuple an array. Reading is strict in types, passes over fields it does
+A frozen dataclass is an object of its fields, a tuple an array. Reading is strict in types, ignores fields it does
 not know, and gives a missing field its default, so that files and processes of another version can be read. The
 imports are few, since children start with this.
 

@@ -1,7 +1,7 @@
 """Every error kvdesk raises on purpose.
 
-    KvdeskError                 a sentence for a person; `detail` is for the log and the folded part of a message
-    +-- UserError               the input can be changed by the person: file, setting, prompt
+    KvdeskError                 a sentence for a user; `detail` is for the log and the folded part of a message
+    +-- UserError               the input can be changed by the user: file, setting, prompt
     |   +-- ModelFileError      the file is missing, empty, a directory, truncated, not a language model
     |   +-- ContextError        the context cannot be made: too large for memory, bad type, bad combination
     |   +-- PromptError         the prompt cannot be processed: longer than the context, no text tokenizer
@@ -13,7 +13,7 @@
         +-- DecodeError         llama_decode returned a code other than 0, 1 and 2
 
 Asserts are for our own invariants; they are not in this tree. What is raised by others, such as an OSError of a full
-disk, gets its sentence from `unexpected` at the edge where it is told; `guarded` keeps what comes after a step that
+disk, gets its sentence from `unexpected` at the edge where it is reported; `guarded` keeps what comes after a step that
 fails from paying for it.
 """
 
@@ -43,7 +43,7 @@ class KvdeskError(Exception):
 
 
 class UserError(KvdeskError):
-    """Something the person can change."""
+    """Something the user can change."""
 
 
 class ModelFileError(UserError):
@@ -102,7 +102,7 @@ def unexpected(error: Exception) -> str:
 
 
 def guarded(step: Callable[[], T]) -> T | None:
-    """What `step` returns; None where it raises, which is reported as of a Qt slot: by `sys.excepthook`."""
+    """What `step` returns; None if it raises, which is reported as of a Qt slot: by `sys.excepthook`."""
     try:
         return step()
     except Exception as error:  # noqa: BLE001 - whatever it is: what comes after must not pay for it

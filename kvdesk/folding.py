@@ -1,4 +1,4 @@
-"""How two texts are compared when a person looks for something: the one place that says what does not count.
+"""How two texts are compared when a user looks for something: the one place that says what does not count.
 
 Case, accents, whether they are composed or not, compatibility forms (full width, ligatures), kinds of apostrophes,
 quotes and dashes, and characters that nobody sees. Marks that make another letter stay: Japanese voicing, vowels and
@@ -29,7 +29,7 @@ _DROPPED: Final = re.compile(
 
 
 def fold(text: str) -> str:
-    """What is compared: equal for texts that a person takes for the same."""
+    """What is compared: equal for texts that a user takes for the same."""
     if text.isascii():
         return text.lower().replace("`", "'")
     plain = normalize("NFKD", normalize("NFKD", text.translate(_SAME)).casefold()).translate(_SAME)
@@ -42,7 +42,7 @@ def fold_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 class Folded:
-    """A folded text that knows where each of its characters stands in the original."""
+    """A folded text that knows where each of its characters is in the original."""
 
     def __init__(self, text: str) -> None:
         self._length = len(text)
@@ -71,7 +71,7 @@ class Folded:
 
 
 def places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Where the words stand: ranges `[first, last)` of characters of `text`, ascending, none within another."""
+    """Where the words are: ranges `[first, last)` of characters of `text`, ascending, none within another."""
     wanted = [re.escape(word) for word in sorted(fold_words(words), key=len, reverse=True)]
     if not wanted:
         return []
@@ -86,7 +86,7 @@ def places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def holds_all(texts: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether every word stands in one of the texts."""
+    """Whether every word is in one of the texts."""
     folded = [fold(text) for text in texts]
     return all(any(word in text for text in folded) for word in fold_words(words))
 

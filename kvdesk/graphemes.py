@@ -1,4 +1,4 @@
-"""Where a text may be cut: between whole signs, as a person sees them (grapheme clusters, Unicode Standard Annex 29).
+"""Where a text may be cut: between whole signs, as a user sees them (grapheme clusters, Unicode Standard Annex 29).
 
 An emoji of several parts, a flag, a letter with its accents, a Korean syllable and an Indic conjunct are one sign each.
 Titles, names and excerpts are cut here. Where Unicode's tables are not in Python, ranges stand for them: a sign is then
@@ -72,7 +72,7 @@ def boundary(text: str, at: int) -> int:
 
 
 def _begins(text: str, at: int) -> bool:
-    """Whether a sign begins there whatever stands before."""
+    """Whether a sign begins there, whatever precedes it."""
     return _kind(text[at]) == "other" and category(text[at]) != "Lo" and _kind(text[at - 1]) != "prepended"
 
 

@@ -98,7 +98,7 @@ class HeadlessEngine:
 
 @contextmanager
 def running(model: Path, settings: ContextSettings) -> Iterator[Host]:
-    """The host of an engine that has this model, on a thread of its own. Raises UserError."""
+    """The host of an engine that has this model, on its own thread. Raises UserError."""
     headless = HeadlessEngine()
     try:
         headless.do(LoadModel(LocalFile(model), settings))
@@ -195,7 +195,7 @@ class HeadlessChat:
         return ended
 
     def add_question(self, text: str) -> None:
-        """A message of the person that nobody is asked to answer yet."""
+        """A message of the user that nobody is asked to answer yet."""
         self.messages = [*self.messages, Message(new_message_id(), self.id, None, "user", text)]
 
     def _stop(self, answer: MessageId) -> None:

@@ -24,8 +24,8 @@ NO_RESULT = "The call was ended before it had a result."
 _FENCES = re.compile("`{3,}")
 MessageState = Literal["streaming", "complete", "stopped", "interrupted", "failed"]
 FinishReason = Literal["", "end", "limit", "stop string", "context full", "stopped", "interrupted", "failed", "edited"]
-"""Why an answer ended: the model ended it, its length limit, a stop string (`Sampling.stop`), a full context, a person,
-a crash or another model, an error; "edited": a person wrote its end. "" where it has not ended, or where that was not
+"""Why an answer ended: the model ended it, its length limit, a stop string (`Sampling.stop`), a full context, a user,
+a crash or another model, an error; "edited": a user wrote its end. "" if it has not ended, or where that was not
 kept (`finish_of` then tells).
 """
 _FIELDS: Mapping[str, type] = {"tool_calls": list, "content": str, "tool_call_id": str, "name": str}
@@ -51,7 +51,7 @@ def storable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TurnStats:
-    """What one answer cost. Times in milliseconds, speeds in tokens per second; 0.0 where nothing was measured.
+    """What one answer cost. Times in milliseconds, speeds in tokens per second; 0.0 if nothing was measured.
 
     `why` says in words why so much was prefilled and not more or less, `time_why` why the first token came when it did;
     `vocab` is the fingerprint of the vocabulary
@@ -114,8 +114,8 @@ class TurnStats:
 class Attachment:
     """The text of a file, or a long text that was pasted. The model reads it before the message it belongs to.
 
-    note      what a person should know of how it was read, such as the encoding or that it is only a part; "" nothing
-    n_tokens  as the model that it was sent to counted them; 0 where nobody did
+    note      what a user should know of how it was read, such as the encoding or that it is only a part; "" nothing
+    n_tokens  as the model that it was sent to counted them; 0 if nobody did
     """
 
     name: str
@@ -129,7 +129,7 @@ class Attachment:
 class ToolUse:
     """The call whose result a message of a tool is.
 
-    server    that has the tool, by its name in the settings; "" where no server has it
+    server    that has the tool, by its name in the settings; "" if no server has it
     tool      its name, as the model wrote it
     arguments JSON text of an object, as the model wrote it
     ms        how long it ran; n_tokens: of the result where the model reads it, 0 while that is not known
@@ -149,12 +149,12 @@ class Message:
     """One message. `parent` is the message it follows, None for the first: edits make branches, not losses.
 
     `tokens` are the ids an answer was generated as, so that the next turn finds exactly them in the cache; of an answer
-    that a person has edited, those of before, of which the beginning may still be true. Empty for messages that were
-    typed. `model` is the name of the one that wrote an answer, "" where it is not known. `finish` is why an answer
+    that a user has edited, those of before, of which the beginning may still be true. Empty for messages that were
+    typed. `model` is the name of the one that wrote an answer, "" if it is not known. `finish` is why an answer
     ended (`finish_of`); `pinned`: listed at the top of the chat, which keeps it in no context.
-    `attachments` stand before the text where the model reads it (`as_read`).
-    `thought_ms` is how long its reasoning took; 0 where there was none, or it was not measured.
-    `probabilities` are how likely its tokens were (`kvdesk.protocol.logprobs.unpack`); b"" where that was not kept.
+    `attachments` precede the text in what the model reads (`as_read`).
+    `thought_ms` is how long its reasoning took; 0 if there was none, or it was not measured.
+    `probabilities` are how likely its tokens were (`kvdesk.protocol.logprobs.unpack`); b"" if that was not kept.
     `fields` are further fields that a chat template sees of it, such as `tool_calls`, as a JSON object; "" none.
     `use`: of a message of a tool in a chat of kvdesk.
     """
@@ -185,7 +185,7 @@ class Message:
 
 
 def known_fields(text: str) -> str:
-    """Those of a message's `fields` that kvdesk itself writes; "" where there are none, or the text is damaged."""
+    """Those of a message's `fields` that kvdesk itself writes; "" if there are none, or the text is damaged."""
     try:
         found = json.loads(text) if text else {}
     except (ValueError, RecursionError):
@@ -205,7 +205,7 @@ def attachment_as_read(attachment: Attachment) -> str:
 
 
 def attached_text(attachments: Sequence[Attachment]) -> str:
-    """What stands before the text of a message where the model reads it."""
+    """What precedes the text of a message in what the model reads."""
     return "".join(map(attachment_as_read, attachments))
 
 

@@ -1,4 +1,4 @@
-"""How a number that a person typed is read: in one way, whatever the language of the system.
+"""How a number that a user typed is read: in one way, whatever the language of the system.
 
 A point and a comma both separate decimals, digits of every script count, and so do the spaces and marks with which a
 language groups thousands. Fields, and texts that hold numbers, all ask here.

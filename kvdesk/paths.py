@@ -67,7 +67,7 @@ def make_private() -> None:
     """Nobody but their owner may read chats, states and logs: also those of homes that were made more open.
 
     `KVDESK_HOME` may name a folder that is used for other things too: it changes only when the database is in it, and
-    is never the person's own folder or one that everybody writes to.
+    is never the user's own folder or one that everybody writes to.
     """
     os.umask(0o077)  # what this process makes from now on
     named = bool(os.environ.get("KVDESK_HOME"))
@@ -88,7 +88,7 @@ def _take_from_others(path: Path) -> None:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading, and nothing else: a pipe in its place would block for ever.
+    """Open a file for reading, and nothing else: a pipe in its place would block forever.
 
     Raises OSError, also for folders, pipes and devices, and for names that are too long.
     """
@@ -97,7 +97,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def refuse_other_than_a_file(path: Path) -> None:
-    """Raises OSError where there is anything else, or nothing. Opening a pipe, to read or to write, may never end."""
+    """Raises OSError if there is anything else, or nothing. Opening a pipe, to read or to write, may never end."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, tr("it is a folder") if stat.S_ISDIR(mode) else tr("it is not a file"), str(path))

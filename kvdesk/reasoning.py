@@ -15,7 +15,7 @@ other texts, such as imported ones, there is a table. The families that are know
 - `<|inner_prefix|>` … `<|inner_suffix|>`: Apertus
 - `<|open|>think<|sep|>` … `<|close|>think<|sep|>`: Kimi K3
 - `<|think|>` … `<|end|>`: Solar
-- gpt-oss: the channel "analysis", ended by the channel "final". Its marks are control tokens, whose text is empty where
+- gpt-oss: the channel "analysis", ended by the channel "final". Its marks are control tokens, whose text is empty if
   it streams: then what is left of them are the words "analysis" and "assistantfinal".
 """
 
@@ -32,7 +32,7 @@ class ReasoningMarks:
     """The marks of one family, found in its chat template.
 
     start, end      around reasoning
-    answer, after   around what the model says then; "" where there are none
+    answer, after   around what the model says then; "" if there are none
     is_open         the prompt ends with `start`, so that an answer begins inside its reasoning
     """
 
@@ -102,7 +102,7 @@ _ANSWER_STARTS: Final = (
 """What `without_mark_of_answer` finds."""
 _BACKTICKS: Final = re.compile("`+")
 _QUOTES: Final = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
-_LONGEST: Final = 100  # characters of a mark, and of what stands beside it
+_LONGEST: Final = 100  # characters of a mark, and of what is beside it
 ENDS: Final = (
     *(f"</{name}>" for name in TAGS),
     *("[/THINK]", "◁/think▷", "<|END_THINKING|>", "<|end_of_thought|>", "<|end|>", "assistantfinal"),
@@ -156,7 +156,7 @@ def find_end(text: str, end: re.Pattern[str], start: int = 0, *, grows: bool = F
 
 
 def _is_quoted(text: str, mark: re.Match[str], start: int, grows: bool) -> bool:
-    """Whether it stands between quotation marks, or in one line between backticks that have no blanks inside."""
+    """Whether it is between quotation marks, or in one line between backticks that have no blanks inside."""
     line = max(start, text.rfind("\n", start, mark.start()) + 1)
     behind = text.find("\n", mark.end())
     before, after = text[line : mark.start()], text[mark.end() : behind if behind >= 0 else len(text)]
@@ -203,7 +203,7 @@ def opening(line: str, *, is_first: bool) -> tuple[int, re.Pattern[str]] | None:
 
 
 def closing_alone(line: str) -> re.Match[str] | None:
-    """A closing mark without an opening one: the template wrote that. Only where nothing stands before it or nothing
+    """A closing mark without an opening one: the template wrote that. Only if nothing is before it or nothing
     after it, or the answer follows without a blank, so that an answer may speak of such marks."""
     match = find_end(line, _CLOSE_ALONE)
     if match is None:

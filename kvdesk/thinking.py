@@ -73,7 +73,7 @@ class Thinking:
 
     @property
     def most(self) -> int:
-        """Tokens of reasoning, as `Generate.reasoning_budget`: none where it is off, whatever the template does."""
+        """Tokens of reasoning, as `Generate.reasoning_budget`: none if it is off, whatever the template does."""
         return 0 if self.level == OFF else self.budget
 
 

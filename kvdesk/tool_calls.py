@@ -303,7 +303,7 @@ class CallReader:
         properties = self._schemas[name].get("properties")
         schema = properties.get(key) if isinstance(properties, dict) else None
         told = json.dumps(key, ensure_ascii=False)
-        if not named.other.behind.strip():  # a value that shows by itself where it ends
+        if not named.other.behind.strip():  # a value that itself shows where it ends
             quotes = named.string.between.removeprefix(named.other.between).strip(), named.string.behind.strip()
             at = blanks(text, after(text, at, call_text.tokens(named.other.between)))
             value, end = call_text.literal(text, at, quotes)

@@ -1,4 +1,4 @@
-"""Texts of the interface in the person's language. Every text that a person reads goes through `tr`.
+"""Texts of the interface in the user's language. Every text that a user reads goes through `tr`.
 
 `tr("…")` takes a literal, so that Babel finds it; values are put in afterwards: `tr("{n} tokens").format(n=3)`. A text
 whose grammar depends on a number says `%n` and gives `n`. What machines read stays English: the journal's fields,
@@ -15,14 +15,14 @@ from io import BytesIO
 from pathlib import Path
 
 Translate = Callable[[str, int], str]
-"""A text and a number (-1: none) to the text in the person's language, with the number in the place of `%n`."""
+"""A text and a number (-1: none) to the text in the user's language, with the number in the place of `%n`."""
 ENGLISH = "en"
 VARIABLE = "KVDESK_LANGUAGE"
 """Of the environment: the language of commands and of child processes."""
 
 
 def english(text: str, n: int = -1) -> str:
-    """The text as it stands in the source."""
+    """The text as it is in the source."""
     return text if n < 0 else text.replace("%n", str(n))
 
 
@@ -47,12 +47,12 @@ def marked(text: str) -> str:
 
 
 def tr(text: str, n: int = -1) -> str:
-    """The text in the person's language; with `n` in the form for that number, which replaces `%n`."""
+    """The text in the user's language; with `n` in the form for that number, which replaces `%n`."""
     return _translate(text, n)
 
 
 def best(wanted: Iterable[str], there: Mapping[str, object]) -> str:
-    """The one of the languages `there` ("zh_CN") for those a person prefers ("zh-Hans-CN"), the best first; "" for
+    """The one of the languages `there` ("zh_CN") for those a user prefers ("zh-Hans-CN"), the best first; "" for
     English, which needs no catalogue. Chinese without a region, and that of Singapore, is Simplified Chinese.
     """
     for name in wanted:
@@ -70,7 +70,7 @@ def best(wanted: Iterable[str], there: Mapping[str, object]) -> str:
 
 
 def use(wanted: Iterable[str], there: Mapping[str, Path]) -> str:
-    """Install the best catalogue for languages a person prefers; English where there is none that can be read. Returns
+    """Install the best catalogue for languages a user prefers; English if there is none that can be read. Returns
     the language from now on.
     """
     language = best(wanted, there)

@@ -1,7 +1,7 @@
 """Value classes: what `dataclasses` has, made in a thirtieth of its time.
 
 A dataclass of the standard library is compiled method by method: a millisecond for each of some hundred classes until
-the window opens. Here the same declaration makes a `msgspec.Struct`, which is also quicker to construct and compare.
+the window opens. Here the same declaration makes a `msgspec.Struct`, which is also faster to construct and compare.
 The type checker sees the standard library's, with all its checks. `compare`, `repr` and `init` of a field raise
 TypeError: a class that needs them takes `dataclasses.dataclass`. The other functions take values of both kinds.
 """

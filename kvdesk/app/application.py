@@ -82,7 +82,7 @@ class Parts:
 def run(file: str | None) -> int:
     """Open the window and stay until it is closed. Returns the exit code.
 
-    Raises UserError where there is no display, StoreError where the database cannot be used.
+    Raises UserError if there is no display, StoreError if the database cannot be used.
     """
     if not has_display():
         raise UserError(
@@ -118,7 +118,7 @@ def run(file: str | None) -> int:
         )
         code = 1
     if not parts.controller.engine_ended:
-        sys.stderr.write(tr("The engine did not answer any more; kvdesk ended without it.\n"))
+        sys.stderr.write(tr("The engine stopped responding; kvdesk ended without it.\n"))
         sys.stderr.flush()
         os._exit(code)
     return int(code)
@@ -141,7 +141,7 @@ class _Closer(QObject):
 
 
 def _build_or_hand_over(folder: Path, file: str | None) -> Parts | None:
-    """Build the application; None where another one was quicker, and has shown its window instead.
+    """Build the application; None if another one was faster, and has shown its window instead.
 
     One that was started at the same moment has the database before it hears of further starts, and one that is ending
     still has it when it hears of none any more: both get `ANSWER_S`. Raises UserError.

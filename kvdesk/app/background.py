@@ -43,7 +43,7 @@ class Background(QObject):
     at_once threads; further work waits for its turn, in the order it came
     """
 
-    _ready = Signal()  # something was told; from any thread
+    _ready = Signal()  # something was reported; from any thread
 
     def __init__(self, name: str, parent: QObject | None = None, at_once: int = 1) -> None:
         super().__init__(parent)
@@ -96,7 +96,7 @@ class Background(QObject):
         return task
 
     def tell(self, call: Callable[..., object], *values: object) -> None:
-        """Call this on the window's thread, in the order it was told. Nothing is called after `close`."""
+        """Call this on the window's thread, in the order it was reported. Nothing is called after `close`."""
         self._tell(None, partial(call, *values))
 
     def wait(self) -> None:

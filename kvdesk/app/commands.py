@@ -1,4 +1,4 @@
-"""Carries out what a person asks for: each command goes to the conversations, to the engine, or to who has the work."""
+"""Carries out what a user asks for: each command goes to the conversations, to the engine, or to who has the work."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Between window, worker and database: events of the worker go to the conversations and to the store of the session.
 
-Owns the model that is open and the pace of events. `commands` carries out what a person asks for. Knows no widgets'
+Owns the model that is open and the pace of events. `commands` carries out what a user asks for. Knows no widgets'
 insides, no llama.cpp.
 """
 
@@ -296,7 +296,7 @@ class Controller(QObject):
     def _on_frame(self) -> None:
         """Once a frame: take over what has come into conversations and store, then show it, event by event.
 
-        Each step is guarded by itself, so that a widget that fails costs neither a token nor the events after it.
+        Each step is guarded separately, so that a widget that fails costs neither a token nor the events after it.
         """
         events = [event for event in self.worker.take_events() if self._watched or not isinstance(event, CacheView)]
         changes = [self.chats.take(event) for event in events]
@@ -328,7 +328,7 @@ class Controller(QObject):
                 self._on_failed(event.command)
             case EngineDied():
                 self._marker.clear()
-            case BackendReady():  # another engine than the one that was told before, or one that has more features
+            case BackendReady():  # another engine than the one that was reported before, or one that has more features
                 if Feature.CACHE_POLICY in event.features:
                     self._send_policy()
                 if Feature.CACHE_VIEW in event.features:

@@ -72,7 +72,7 @@ def plugins(env: Mapping[str, str]) -> list[Path]:
 
 def missing_libraries(files: Iterable[Path]) -> list[str]:
     """The names of the shared libraries that the files need, directly or not, and the system lacks, as `ldd` finds
-    them; empty where there is no `ldd`."""
+    them; empty if there is no `ldd`."""
     missing: set[str] = set()
     for file in files:
         try:

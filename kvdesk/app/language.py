@@ -1,4 +1,4 @@
-"""The language of the window: finds the catalogue of the person's language and gives it to `kvdesk.translation`.
+"""The language of the window: finds the catalogue of the user's language and gives it to `kvdesk.translation`.
 
 A catalogue is `resources/translations/kvdesk_<language>.mo`, made by `packaging/translations.py`. Qt's own texts
 (buttons of dialogs) come from Qt's catalogues.
@@ -17,7 +17,7 @@ from kvdesk.paths import catalogues
 def install_language(app: QCoreApplication, language: str, folder: Path | None = None) -> str:
     """Use `language` ("de", "zh_CN"; "system": what the system prefers) for texts made from now on.
 
-    Returns the language of the catalogue in use, "en" where there is none for it. `folder`: of the catalogues.
+    Returns the language of the catalogue in use, "en" if there is none for it. `folder`: of the catalogues.
     """
     locale = QLocale() if language == "system" else QLocale(language)
     for old in app.findChildren(QTranslator):

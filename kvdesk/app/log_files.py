@@ -30,7 +30,7 @@ def log_files(folder: Path) -> Iterator[tuple[str, ...]]:
                 stack.enter_context(begin(folder / name))
             except OSError as error:
                 complaints.append(
-                    tr("{folder} cannot be written ({strerror}); kvdesk goes on without it.").format(
+                    tr("{folder} cannot be written ({strerror}); kvdesk continues without it.").format(
                         folder=folder / name, strerror=error.strerror
                     )
                 )

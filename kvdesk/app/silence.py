@@ -38,8 +38,8 @@ class Silence(QObject):
         """Say what has changed since the last look."""
         silent = self._worker.silent_s >= SILENT_S
         sentence = tr(
-            "The engine has not answered for {silent_s:.0f} seconds: it computes, or hangs. What is shown is "
-            "saved; kvdesk can be closed and started again."
+            "The engine has not responded for {silent_s:.0f} seconds: it is computing, or it hangs. Everything shown "
+            "is saved; you can close and restart kvdesk."
         ).format(silent_s=SILENT_S)
         if silent and not self._said:
             self._session.notify(sentence, "warning")

@@ -101,7 +101,7 @@ class SecondStarts(QObject):
         self._listener = None
 
     def _listen(self) -> None:
-        """On a thread of its own: one start after the other, each answered once the window has shown itself."""
+        """On its own thread: one start after the other, each answered once the window has shown itself."""
         assert self._listener is not None
         while not self._closing.is_set():
             with suppress(OSError, EOFError), self._listener.accept() as connection:  # a start may end before its turn

@@ -57,7 +57,7 @@ def choose_model(asked: str | None, remembered: str, marker: LoadMarker) -> tupl
             ).format(name=Path(remembered).name)
         )
     if remembered and not _is_file(remembered):
-        return marker.embedded, tr("{name} is no longer where it was; the embedded model was opened.").format(
+        return marker.embedded, tr("{name} is no longer there; the embedded model was opened.").format(
             name=Path(remembered).name
         )
     if remembered:

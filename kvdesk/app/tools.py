@@ -1,7 +1,7 @@
-"""Tools for the chats: servers as a person set them up, consent, calls, and prices.
+"""Tools for the chats: servers as a user set them up, consent, calls, and prices.
 
 The toolbox of the conversations (`kvdesk.conversations.toolbox`). Servers run in `kvdesk.tools.client`, which tells
-on a thread of its own; everything here is on the window's.
+on its own thread; everything here is on the window's.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ class Tools(QObject, ToolCommands):
             self._session.show_tools(questions=questions)
 
     def _start(self, server: ToolServer) -> None:
-        """Its keys may take a moment: a keyring may ask the person for its own."""
+        """Its keys may take a moment: a keyring may ask the user for its own."""
         self._session.show_tools(
             states={**self._session.tool_states, server.name: ServerState(server.name, "starting")}
         )

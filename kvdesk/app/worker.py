@@ -57,7 +57,7 @@ class Worker(QThread):
         self._host.cancel()
 
     def take_events(self) -> list[Event]:
-        """All events since the last call, oldest first. After `SubscriptionDropped` all that is known comes anew."""
+        """All events since the last call, oldest first. After `SubscriptionDropped` all that is known comes again."""
         return self._subscription.take()
 
     @property

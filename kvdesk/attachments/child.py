@@ -16,7 +16,7 @@ from kvdesk.children.entry import Parent, limit
 
 
 def child_main(parent: Parent, argv: Sequence[str]) -> int:
-    """`argv`: the file, and the encoding that a person chose for it."""
+    """`argv`: the file, and the encoding that a user chose for it."""
     path, *encoding = argv
     limit(ADDRESS_SPACE, CPU_S, MOST_OUTPUT)
     try:

@@ -1,6 +1,6 @@
 """The text of a file: plain text, RTF, PDF or DOCX, told apart by what is in it. Runs in the child process only.
 
-Must never know: the process around it, and words for a person; what went wrong is a `Problem`, which the parent turns
+Must never know: the process around it, and words for a user; what went wrong is a `Problem`, which the parent turns
 into a sentence.
 """
 
@@ -19,7 +19,7 @@ _MOST_RTF_BYTES = 50_000_000
 
 
 def read_contents(path: Path, encoding: str = "") -> Contents:
-    """`encoding`: the one that a person chose for a text file (`kvdesk.attachments.encodings`).
+    """`encoding`: the one that a user chose for a text file (`kvdesk.attachments.encodings`).
 
     Raises Unreadable, and OSError.
     """

@@ -203,7 +203,7 @@ class _Document:
             self.left_out[kind] += 1
 
     def _drawing(self, element: Element) -> None:
-        """The text of a text box stands after its paragraph; pictures and charts are counted."""
+        """The text of a text box follows its paragraph; pictures and charts are counted."""
         has_box, pictures = False, 0
         waiting = [element]
         while waiting:
@@ -224,7 +224,7 @@ class _Document:
 
 
 def _chosen(element: Element) -> Element:
-    """Of several ways to say the same, the first; an empty element where there is none."""
+    """Of several ways to say the same, the first; an empty element if there is none."""
     return next((child for child in element.children if child.name in ("Choice", "Fallback")), Element("none"))
 
 
@@ -281,7 +281,7 @@ def _read(archive: zipfile.ZipFile) -> Contents:
 
 
 def _main_part(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo]) -> str:
-    """The part that is the document. Raises Unreadable where the archive is none of Word."""
+    """The part that is the document. Raises Unreadable if the archive is none of Word."""
     found = "word/document.xml"
     if "_rels/.rels" in parts:
         with archive.open(parts["_rels/.rels"]) as stream:

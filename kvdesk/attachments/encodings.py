@@ -1,4 +1,4 @@
-"""The encodings of text files: those a person may choose, and the one that a computer's settings name."""
+"""The encodings of text files: those a user may choose, and the one that a computer's settings name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CODECS: Final = {
     "IBM 866": "cp866",
     "Mac Roman": "mac_roman",
 }
-"""Name for a person, and codec of Python."""
+"""Name for a user, and codec of Python."""
 
 _BY_LANGUAGE: Final = {
     **dict.fromkeys(

@@ -1,4 +1,4 @@
-"""What was found in a file, or why there is no text in it. Values without words for a person."""
+"""What was found in a file, or why there is no text in it. Values without words for a user."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The encoding of bytes that are no UTF-8: each candidate is scored by how much its text looks like a language.
 
-A character counts 1 where it is one of the commonest of its script, less where it is rarer, and below 0 where no
+A character counts 1 where it is one of the commonest of its script, less where it is rarer, and below 0 if no
 language has it in such a place: a letter between two of another script, a capital after a small letter.
 """
 
@@ -72,7 +72,7 @@ _OTHERS: Final = {
 }
 """Code pages of other scripts: the name of the script, and its letters in three steps, the commonest first."""
 _FINAL_LETTERS: Final = frozenset("ךםןףץ")
-"""Hebrew ones that end words, and stand nowhere else."""
+"""Hebrew ones that end words, and are nowhere else."""
 _WEIGHTS: Final = (1.0, 0.6, 0.2)
 _ORDER: Final = (*_LATIN, *_OTHERS, *_CJK)
 

@@ -99,7 +99,7 @@ class Numbering:
                 self._numbers[element.attribute("numId")] = _read_number(element)
 
     def mark(self, properties: Element | None) -> tuple[int, str] | None:
-        """Level (from 0) and mark of a paragraph with these properties; None where it is in no list."""
+        """Level (from 0) and mark of a paragraph with these properties; None if it is in no list."""
         own = properties.child("numPr") if properties is not None else None
         style = properties.value("pStyle") if properties is not None else ""
         name, level = own and own.value("numId"), _level_in(own)
@@ -191,7 +191,7 @@ def _read_level(element: Element) -> _Level:
 
 
 def _kind(element: Element) -> str:
-    """The way numbers are written; newer ones stand beside an older one in an alternative."""
+    """How numbers are written; newer ways are beside an older one in an alternative."""
     for child in element.children:
         if child.name == "AlternateContent" and child.children:
             return child.children[0].value("numFmt") or "decimal"

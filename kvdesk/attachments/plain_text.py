@@ -22,7 +22,7 @@ _SAMPLE: Final = 100_000
 _MOST_ODD: Final = 0.05
 """Control characters among a text; programs, pictures and archives have more."""
 _ALPHABETS: Final = (0x03, 0x04, 0x05, 0x06, 0x0E)
-"""High bytes of Greek, Cyrillic, Hebrew, Arabic and Thai, none of which stands in a text of other bytes."""
+"""High bytes of Greek, Cyrillic, Hebrew, Arabic and Thai, none of which is in a text of other bytes."""
 _NULS: Final = re.compile(rb"\0+")
 _ODD: Final = re.compile(rb"[\0-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 _HIGH: Final = re.compile(rb"[\x80-\xff]")
@@ -36,7 +36,7 @@ _PROGRAM_SIGNS: Final = (
 
 
 def read_plain(data: bytes, *, is_all: bool, encoding: str = "") -> Contents:
-    """`encoding`: the one that a person chose (`CODECS`). Raises Unreadable for what is no text."""
+    """`encoding`: the one that a user chose (`CODECS`). Raises Unreadable for what is no text."""
     if encoding:
         return _as(data, encoding, is_all=is_all)
     for mark, codec, name in _BOMS:
@@ -115,7 +115,7 @@ def _refuse_binary(data: bytes) -> None:
 
 
 def _likeliest(data: bytes, *, is_all: bool) -> str:
-    """The name of an encoding. Raises Unreadable where none makes a text of the bytes."""
+    """The name of an encoding. Raises Unreadable if none makes a text of the bytes."""
     sample = data[:_SAMPLE]
     n_bad = sample.decode("utf-8", "replace").count("\ufffd")
     n_high = len(_HIGH.findall(sample))

@@ -28,7 +28,7 @@ class ReadingCancelled(Exception):
 @dataclass(frozen=True, slots=True)
 class FileRead:
     """A file as an attachment. `encoding`: the one that was chosen or guessed (`encodings`), where another one may be
-    right; "" where none can be.
+    right; "" if none can be.
     """
 
     attachment: Attachment
@@ -36,7 +36,7 @@ class FileRead:
 
 
 def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False, encoding: str = "") -> FileRead:
-    """The text of a file, in the `encoding` that a person chose. Blocks for as long as that takes, or until `cancelled`
+    """The text of a file, in the `encoding` that a user chose. Blocks for as long as that takes, or until `cancelled`
     says so.
 
     Raises UserError with one sentence where it has no text or cannot be read, and ReadingCancelled.
@@ -58,7 +58,7 @@ def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False, encodin
 
 
 def shown_name(name: str) -> str:
-    """A file's name on one line, as it stands in the prompt and on the screen."""
+    """A file's name on one line, as it is in the prompt and on the screen."""
     plain = "".join(c if c.isprintable() and c != "`" else "_" for c in name)
     if len(plain) <= MOST_NAME:
         return plain
@@ -89,7 +89,7 @@ def _sentence(problem: str, name: str, detail: str) -> str:
 
 
 def _note(found: Contents) -> str:
-    """What a person should know of how the file was read."""
+    """What a user should know of how the file was read."""
     notes = []
     if found.encoding:
         notes.append(tr("read as {encoding}").format(encoding=found.encoding))

@@ -123,7 +123,7 @@ class _Reader:
         return re.sub(r"\t+\n", "\n", whole)  # the mark at the end of a row's last cell
 
     def read(self, data: bytes) -> bool:
-        """Whether all of it was read: no more is than a person may attach."""
+        """Whether all of it was read: no more is than a user may attach."""
         at = 0
         while at < len(data) and self.n_characters <= MOST_CHARACTERS:
             found = _TOKEN.match(data, at)

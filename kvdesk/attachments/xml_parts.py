@@ -1,6 +1,6 @@
 """XML of a document as small elements, read without entities and within limits.
 
-Names are local: the namespaces of OOXML, of which there are two for everything, tell nothing apart that is read here.
+Names are local: the namespaces of OOXML, two for everything, make no difference to what is read here.
 """
 
 from __future__ import annotations

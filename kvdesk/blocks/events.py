@@ -97,7 +97,7 @@ def decode(payload: bytes) -> Batch:
 
 
 def _event(value: Any) -> BlockEvent | None:
-    """An event, or None where its type is not known. Raises BadEvents where its fields are of another kind."""
+    """An event, or None if its type is not known. Raises BadEvents if its fields are of another kind."""
     if isinstance(value, list):
         name, *rest = value or [None]
         fields: Mapping[str, Any] = dict(zip(_FIELDS.get(name, ()), rest, strict=False)) if _is_text(name) else {}

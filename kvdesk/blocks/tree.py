@@ -16,14 +16,14 @@ from kvdesk.blocks.events import AllBlocksCleared, Batch, BlockHash, BlockRemove
 from kvdesk.values import dataclass, replace
 
 BlockKey = tuple[int, BlockHash]
-"""Group and hash: groups of layers have caches, and names, of their own."""
+"""Group and hash: groups of layers have their own caches and names."""
 MOST_BLOCKS: Final = 200_000
-"""So many are remembered; the ones that were stored first are forgotten before the others."""
+"""That many are remembered; the ones that were stored first are forgotten before the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """stored_s: when it was first stored, by the server's clock; n_stored: how often it was told; n_used: how many
+    """stored_s: when it was first stored, by the server's clock; n_stored: how often it was reported; n_used: how many
     requests of this window had it in their prompt; tiers: where it lies, in the order in which it came there.
     """
 
@@ -38,14 +38,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BlockMap:
-    """The tree laid out: a chain of blocks is a row; each further child of a block begins a row of its own below.
+    """The tree laid out: a chain of blocks is a row; each further child of a block begins its own row below.
 
     blocks            in the order of rows, then of depths
     row, depth        int32 of each block: where it is drawn
-    parent            int32 of each block: its parent's place in `blocks`; -1 where it begins a prompt, -2 where the
+    parent            int32 of each block: its parent's place in `blocks`; -1 if it begins a prompt, -2 where the
                       parent is not known
     n_children        int32 of each block
-    first_seq         number of the first message that was heard; -1 where none was
+    first_seq         number of the first message that was heard; -1 if none was
     n_messages, n_missed, n_restarts, n_removed, n_unknown, n_forgotten
                       messages heard, missed; starts of the server noticed; blocks removed; events of unknown type;
                       blocks forgotten here
@@ -97,11 +97,11 @@ class BlockTree:
         return self._next_seq
 
     def missing(self, seq: int) -> range:
-        """The numbers that are missing before message `seq`; none where it is the next, an old one, or the first."""
+        """The numbers that are missing before message `seq`; none if it is the next, an old one, or the first."""
         return range(self._next_seq, max(seq, self._next_seq)) if self._next_seq >= 0 else range(0)
 
     def restarted(self) -> None:
-        """The server began anew: nothing that was known holds."""
+        """The server restarted: nothing known before holds."""
         self._clear()
         self._next_seq = -1
         self._n_restarts += 1

@@ -25,7 +25,7 @@ _TO_THIS_PROCESS: Final = ("SIGTERM", "SIGHUP")
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """The exit code of the program, see `exit_code`. Raises OSError where it cannot be started."""
+    """The exit code of the program, see `exit_code`. Raises OSError if it cannot be started."""
     with running(command, environment) as process:
         return exit_code(process)
 
@@ -35,7 +35,7 @@ def running(
     command: Sequence[str], environment: Mapping[str, str], *, piped: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The program, which is ended behind the block if it still runs. Ctrl+C is the program's; what ends this process
-    ends the program first. `piped`: its output and errors are read from `stdout`. Raises OSError where it cannot be
+    ends the program first. `piped`: its output and errors are read from `stdout`. Raises OSError if it cannot be
     started.
     """
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if piped else {}

@@ -44,7 +44,7 @@ _FIRST_NTSTATUS: Final = 0xC0000000
 
 
 class ChildStopped(Exception):
-    """No message comes any more. `reason`: the child ended by itself, or was killed since it exceeded its time or its
+    """No message comes any more. `reason`: the child ended on its own, or was killed since it exceeded its time or its
     memory, or was cancelled. `detail`: its ending and its last words, in English.
     """
 
@@ -60,7 +60,7 @@ def child_command(flag: str, *arguments: str) -> list[str]:
 
 
 class Child:
-    """A running child process, in a group (Windows: a job) of its own. `close` it, or use it as a context manager.
+    """A running child process, in its own group (Windows: a job). `close` it, or use it as a context manager.
 
     stdout              what its standard output is: "messages" (`framing`), any "bytes", or "ignored"
     memory              bytes of resident memory above which `receive` kills it; 0: no limit
@@ -169,7 +169,7 @@ class Child:
         self._signal("SIGKILL")
 
     def close(self, grace_s: float = 0.0) -> None:
-        """End it and free everything. It has `grace_s` to end by itself, as much after SIGTERM, and is killed then.
+        """End it and free everything. It has `grace_s` to end on its own, as much after SIGTERM, and is killed then.
         May be called again.
         """
         if grace_s and self.wait(grace_s) is None:

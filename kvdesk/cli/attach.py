@@ -18,12 +18,12 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="kvdesk attach",
         description=tr(
-            "The cache of a llama-server that runs, by its log: each request explained as it ends, and the cells as "
-            "the engine printed them last. They need LLAMA_KV_CACHE_DEBUG=1, 2 or 3 in its environment and -lv 5; "
-            "such a log holds prompts."
+            "The cache of a running llama-server, from its log: each request explained as it ends, and the cells as "
+            "the engine last printed them. Cells need LLAMA_KV_CACHE_DEBUG=1, 2 or 3 in its environment and -lv 5; "
+            "such a log contains prompts."
         ),
     )
-    parser.add_argument("file", metavar="LOG", help=tr("a file that grows; - reads standard input"))
+    parser.add_argument("file", metavar="LOG", help=tr("a growing file; - reads standard input"))
     parser.add_argument("--text", action="store_true", help=tr("in this terminal instead of a window"))
     parser.add_argument("--no-follow", action="store_true", help=tr("as text, to the end of the file"))
     args = parser.parse_args(argv)
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
 
     def caught_up() -> None:
         if live.is_quiet:
-            said = tr("{n:,} requests were in the log already (kvdesk doctor explains them). Ctrl+C ends.")
+            said = tr("The log already had {n:,} requests (kvdesk doctor explains them). Ctrl+C ends.")
             print(said.format(n=live.totals.n), flush=True)
             live.say_cells()
         live.is_quiet = False

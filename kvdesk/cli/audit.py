@@ -81,7 +81,7 @@ class Progress:
             )
 
     def end(self) -> None:
-        """What is written next begins a line of its own."""
+        """What is written next begins its own line."""
         if self._is_open:
             print(file=self._out, flush=True)
 

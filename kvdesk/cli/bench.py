@@ -23,7 +23,7 @@ from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.translation import tr
 
 UI_ROWS = ("frames", "messages", "decoding", "lab")
-"""What `bench ui` can measure by itself; here, since what measures it needs Qt."""
+"""What `bench ui` can measure automatically; here, since what measures it needs Qt."""
 Measure = Callable[[Path, ContextSettings, int, Callable[[str], None]], dict[str, object]]
 
 
@@ -157,7 +157,7 @@ def _serve(
 def _ui(
     model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None], only: Sequence[str]
 ) -> dict[str, object]:
-    """In a home of its own: a measurement leaves nothing in the person's chats."""
+    """In its own home: a measurement leaves nothing in the user's chats."""
     bench_ui = of_checkout("benchmarks.ui.window")
     from kvdesk import paths
     from kvdesk.app.application import owned_process

@@ -37,20 +37,20 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="kvdesk chat",
         description=tr(
-            "A conversation with the engine of the window, in this terminal: /help lists what can be typed beside "
-            "messages. From a pipe each line is a message; so is each --prompt."
+            "A conversation in this terminal, with the engine of the window: /help lists the commands. From a pipe, "
+            "each line is a message; so is each --prompt."
         ),
     )
     parser.add_argument("--prompt", action="append", metavar="TEXT", help=tr("a turn; may be repeated"))
     parser.add_argument("--system", default="", metavar="TEXT", help=tr("system prompt"))
     parser.add_argument("--json", action="store_true", help=tr("one JSON object a line and turn"))
     parser.add_argument(
-        "--logprobs", action="store_true", help=tr("how likely each token was, and what was likely in its place")
+        "--logprobs", action="store_true", help=tr("how likely each token was, and the likeliest alternatives")
     )
-    parser.add_argument("--keep", action="store_true", help=tr("keep the chat among those of the window"))
-    parser.add_argument("--chat", metavar="ID", help=tr("go on with a kept chat, by its id or whole title"))
+    parser.add_argument("--keep", action="store_true", help=tr("store the chat among the window's chats"))
+    parser.add_argument("--chat", metavar="ID", help=tr("continue a stored chat, by its id or full title"))
     parser.add_argument("--thinking", choices=LEVELS[1:], help=tr("whether the model reasons before it answers"))
-    parser.add_argument("--thinking-budget", type=int, metavar="N", help=tr("tokens after which reasoning is closed"))
+    parser.add_argument("--thinking-budget", type=int, metavar="N", help=tr("most tokens of reasoning"))
     parser.add_argument("--keep-thinking", action="store_true", help=tr("earlier reasoning stays in the prompt"))
     options.add_model(parser)
     options.add_context(parser)
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     if args.prompt is not None and not all(prompt.strip() for prompt in args.prompt):
         parser.error(tr("a prompt must have some text"))
     if args.chat and args.system:
-        parser.error(tr("--system: a kept chat has its system prompt already"))
+        parser.error(tr("--system: a stored chat already has its system prompt"))
     if args.thinking_budget is not None and args.thinking_budget < 0:
         parser.error(tr("--thinking-budget: a number of tokens, from 0 on"))
     preset = sampling_options.chosen(args)
@@ -109,7 +109,7 @@ def _thinking(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _typed(begin: Begin) -> None:
-    """A person's chat."""
+    """A user's chat."""
     from kvdesk.terminal.loop import converse_with
 
     converse_with(begin)
@@ -163,13 +163,13 @@ def _lines() -> Iterator[str]:
 
 
 def _is_terminal() -> bool:
-    """Whether a person sits before standard input and output; both are None where there is no console."""
+    """Whether a user sits before standard input and output; both are None if there is no console."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 @contextmanager
 def _kept(name: str | None, *, keep: bool) -> Iterator[Kept]:
-    """The store of the window, if the chat is kept. Raises StoreError: a window has it open, for one; UserError where
+    """The store of the window, if the chat is kept. Raises StoreError: a window has it open, for one; UserError if
     no chat has the name.
     """
     if not (keep or name):
@@ -181,7 +181,7 @@ def _kept(name: str | None, *, keep: bool) -> Iterator[Kept]:
         try:
             writer.opened.result()
         except StoreInUseError as error:
-            sentence = tr("The chats are open in kvdesk's window: close it, or leave --keep and --chat out.")
+            sentence = tr("The chats are open in kvdesk's window: close it, or omit --keep and --chat.")
             raise StoreInUseError(sentence, error.detail) from error
         listener = StoreListener(writer)
         stored = None

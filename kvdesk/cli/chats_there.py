@@ -30,7 +30,7 @@ def chats_there() -> Iterator[Store]:
 
 
 def named(there: Sequence[Conversation], name: str) -> list[Conversation]:
-    """Those with this id or whole title, in their order. Raises UserError where there is none."""
+    """Those with this id or whole title, in their order. Raises UserError if there is none."""
     found = [conversation for conversation in there if name in (conversation.id, conversation.title)]
     if not found:
         raise UserError(tr("No chat has the id or title {name}.").format(name=name))

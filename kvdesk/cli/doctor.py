@@ -23,13 +23,13 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="kvdesk doctor",
         description=tr(
-            "The log of llama-server, Ollama, LM Studio or llama-cpp-python, request by request: what missed the "
-            "cache, what it cost and what helps. A pasted fragment will do."
+            "Explains the log of llama-server, Ollama, LM Studio or llama-cpp-python, request by request: what "
+            "missed the cache, what it cost and what helps. A pasted fragment is enough."
         ),
     )
     parser.add_argument("file", metavar="FILE", help=tr("the log; - reads standard input"))
-    parser.add_argument("--json", action="store_true", help=tr("one object a line: each request, then the sums"))
-    parser.add_argument("--misses", action="store_true", help=tr("requests that missed only, then the sums"))
+    parser.add_argument("--json", action="store_true", help=tr("one object per line: each request, then the totals"))
+    parser.add_argument("--misses", action="store_true", help=tr("only requests that missed, then the totals"))
     args = parser.parse_args(argv)
     reader, totals = RequestReader(), report.Totals()
     for request in read_requests(read_events(read_lines(chunks_of(args.file))), reader):
@@ -44,8 +44,8 @@ def main(argv: Sequence[str]) -> int:
     if not totals.n:
         raise UserError(
             tr(
-                "{file} shows no request of llama-server, Ollama, LM Studio or llama-cpp-python. Ollama says something "
-                "of its cache with OLLAMA_DEBUG=1, llama-cpp-python with verbose=True."
+                "{file} contains no request of llama-server, Ollama, LM Studio or llama-cpp-python. Ollama logs its "
+                "cache with OLLAMA_DEBUG=1, llama-cpp-python with verbose=True."
             ).format(file=args.file)
         )
     if args.json:
@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def chunks_of(file: str) -> Iterator[bytes]:
-    """The bytes of a log in pieces, as they come. Raises UserError where it cannot be read."""
+    """The bytes of a log in pieces, as they come. Raises UserError if it cannot be read."""
     if file == "-":
         descriptor = sys.stdin.fileno()  # a reader of it that waits on another thread keeps Python from ending
         yield from iter(lambda: os.read(descriptor, CHUNK), b"")

@@ -23,8 +23,8 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="kvdesk import",
         description=tr(
-            "Chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI. "
-            "All of its chats are imported, or none. What is here already is left out, and what is damaged."
+            "Imports chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI: all of "
+            "its chats, or none. Chats that already exist, and damaged ones, are skipped."
         ),
     )
     parser.add_argument("file", type=Path, metavar="FILE", help=tr("a .json, .jsonl or .zip file"))

@@ -1,4 +1,4 @@
-"""`kvdesk lab`: experiments that answer questions about the KV cache, each in a process of its own, with a report."""
+"""`kvdesk lab`: experiments that answer questions about the KV cache, each in its own process, with a report."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ def main(argv: Sequence[str]) -> int:
     """Exit code 0. Raises UserError."""
     parser = Parser(
         prog="kvdesk lab",
-        description=tr(
-            "Experiments that answer questions about the KV cache, each in a process of its own, with a report."
-        ),
+        description=tr("Experiments that answer questions about the KV cache, each in its own process, with a report."),
     )
     parser.add_argument(
         "what",

@@ -18,7 +18,7 @@ _MOST_BYTES = 1 << 22  # of the settings
 
 
 def install_language() -> None:
-    """From now on `tr` speaks the person's language."""
+    """From now on `tr` speaks the user's language."""
     wanted = os.environ.get(translation.VARIABLE) or _chosen()
     translation.use(_system(os.environ) if wanted == "system" else [wanted], catalogues())
 

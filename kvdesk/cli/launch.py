@@ -1,4 +1,4 @@
-"""`kvdesk launch AGENT`: a coding agent in the foreground, pointed at a server here, then a score of its cache."""
+"""`kvdesk launch AGENT`: a coding agent in the foreground, on a server here, then a score of its cache."""
 
 from __future__ import annotations
 
@@ -52,15 +52,13 @@ def _parser() -> Parser:
         prog="kvdesk launch",
         usage="kvdesk launch {" + ",".join(AGENTS) + "} [options] [-- ARGS]",
         description=tr(
-            "A coding agent on this cache: the server of the window where one runs, else one for this run. The agent "
-            "gets a key and settings for this run alone; its files and what it may do stay as they are."
+            "Starts a coding agent on this cache: on the window's server if it runs, otherwise on one for this run. "
+            "The agent gets a key and settings for this run only; its files and permissions do not change."
         ),
-        epilog=tr("What follows -- is for the agent."),
+        epilog=tr("Everything after -- goes to the agent."),
     )
     parser.add_argument("agent", choices=tuple(AGENTS), metavar="AGENT", help=", ".join(AGENTS))
-    parser.add_argument(
-        "--url", default="", metavar="URL", help=tr("a server that runs, such as http://127.0.0.1:8080")
-    )
+    parser.add_argument("--url", default="", metavar="URL", help=tr("a running server, such as http://127.0.0.1:8080"))
     parser.add_argument("--api-key", default="", metavar="KEY", help=tr("key of that server"))
     parser.add_argument("--cache-ram", type=int, metavar="MB", help=tr("memory for saved conversations"))
     options.add_model(parser)
@@ -73,7 +71,7 @@ def _launch(agent: Agent, args: argparse.Namespace, theirs: Sequence[str]) -> in
     """Raises UserError."""
     program = shutil.which(agent.name)
     if program is None:
-        said = tr("{agent} is not installed, or not in PATH. To get it: {command}")
+        said = tr("{agent} is not installed, or not in PATH. To install it: {command}")
         raise UserError(said.format(agent=agent.title, command=agent.install))
     with _place(args) as place:
         command = [program, *agent.options(place), *theirs]
@@ -102,7 +100,7 @@ def _place(args: argparse.Namespace) -> Iterator[Place]:
         root = args.url.rstrip("/").removesuffix("/v1")
         found = _served(root, f"{args.api_key or 'none'}~{run}")
         if found is None:
-            raise UserError(tr("There is no kvdesk at {url} that opens with this key.").format(url=root))
+            raise UserError(tr("There is no kvdesk at {url} that accepts this key.").format(url=root))
         yield found
     elif args.model is None and args.n_ctx is None and (found := _window_server(run)) is not None:
         yield found
@@ -112,7 +110,7 @@ def _place(args: argparse.Namespace) -> Iterator[Place]:
 
 
 def _window_server(run: str) -> Place | None:
-    """That of the window on this computer; None where it serves nobody."""
+    """That of the window on this computer; None if it serves nobody."""
     from kvdesk.store.server_key import key_file, read_key
     from kvdesk.store.settings_file import load_settings
 
@@ -142,7 +140,7 @@ def _started(args: argparse.Namespace, run: str) -> Iterator[Place]:
 
 
 def _served(root: str, key: str) -> Place | None:
-    """A kvdesk at this address that opens with this key and has a model; None for anything else. Raises UserError where
+    """A kvdesk at this address that opens with this key and has a model; None for anything else. Raises UserError if
     it has none.
     """
     found = _asked(root, key, "/v1/models")
@@ -157,7 +155,7 @@ def _served(root: str, key: str) -> Place | None:
 
 
 def _asked(root: str, key: str, path: str) -> dict[str, Any] | None:
-    """What the server answers; None where it does not, or refuses. No proxy of the environment is asked."""
+    """What the server answers; None if it does not, or refuses. No proxy of the environment is asked."""
     import httpx2
 
     try:
@@ -185,7 +183,7 @@ def _say_start(agent: Agent, place: Place, removed: Sequence[str]) -> None:
     if place.n_ctx < _SMALL:
         _say("  " + tr("The context is small for an agent: its instructions and tools take 5,000 to 20,000 tokens."))
     if removed:
-        _say("  " + tr("Without these variables in this run: {names}").format(names=", ".join(removed)))
+        _say("  " + tr("Removed variables in this run: {names}").format(names=", ".join(removed)))
     if urlsplit(place.root).scheme == "http" and not _is_here(place.root):
         _say("  " + tr("The connection to {url} is not encrypted.").format(url=place.root))
 
@@ -196,7 +194,7 @@ def _say_score(agent: Agent, place: Place) -> None:
     try:
         score = from_json(found or {})
     except (KeyError, TypeError, ValueError):
-        _say(tr("The server does not say what its cache did."))
+        _say(tr("The server does not report what its cache did."))
         return
     _say(f"kvdesk: {score.sentence}")
     for line in _details(agent, score):
@@ -206,7 +204,7 @@ def _say_score(agent: Agent, place: Place) -> None:
 def _details(agent: Agent, score: Score) -> list[str]:
     if score.requests:
         return score.lines
-    return [tr("{agent} asked another server: its own settings may name one.").format(agent=agent.title)]
+    return [tr("{agent} used another server: its own settings may specify one.").format(agent=agent.title)]
 
 
 def _is_here(root: str) -> bool:
@@ -221,7 +219,7 @@ def _check_for_cmd(command: Sequence[str]) -> None:
         return
     for argument in command[1:]:
         if found := _FOR_CMD.intersection(argument):
-            said = tr("The argument {argument} has a character that Windows gives another meaning: {character}")
+            said = tr("The argument {argument} contains a character with a special meaning on Windows: {character}")
             raise UserError(said.format(argument=repr(argument), character=repr(min(found))))
 
 

@@ -20,9 +20,10 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="kvdesk open",
         description=tr(
-            "What is in a slot file of llama-server, a session of llama.cpp, a Llama.save_state of llama-cpp-python or "
-            "a saved state of kvdesk: tokens, positions, cells, types and numbers of K and V. With OTHER, how they "
-            "differ. With --model, whether it can be restored into a context of that model, or why not."
+            "Shows what is in a slot file of llama-server, a session of llama.cpp, a Llama.save_state of "
+            "llama-cpp-python or a saved state of kvdesk: tokens, positions, cells, types and numbers of K and V. "
+            "With OTHER, how they differ. With --model, whether it can be restored into a context of that model, or "
+            "why not."
         ),
     )
     parser.add_argument("file", metavar="FILE", type=Path, help=tr("the saved KV cache"))
@@ -31,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
         "--model", metavar="MODEL", type=Path, help=tr("GGUF file: would FILE be restored, and the text of its tokens")
     )
     parser.add_argument("--text", action="store_true", help=tr("in this terminal instead of a window"))
-    parser.add_argument("--tokens", action="store_true", help=tr("as text, and every token on a line"))
+    parser.add_argument("--tokens", action="store_true", help=tr("as text, with each token on a line"))
     parser.add_argument("--json", action="store_true", help=tr("one JSON object"))
     options.add_context(parser)
     args = parser.parse_args(argv)

@@ -69,7 +69,7 @@ def model_path(args: argparse.Namespace) -> Path:
 
 
 def say_remark(event: ModelLoaded) -> None:
-    """On standard error: what the person should know about the model, such as a chat template that is replaced."""
+    """On standard error: what the user should know about the model, such as a chat template that is replaced."""
     if event.remark:
         say(event.remark)
 

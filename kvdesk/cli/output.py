@@ -19,7 +19,7 @@ def take_every_text() -> None:
     """From now on no text fails to be written, whatever encoding the terminal, a pipe or a file asks for."""
     codecs.register_error(_ESCAPING, _escaped)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # None where there is no terminal, as in Windows' own start menu
+        if isinstance(stream, io.TextIOWrapper):  # None if there is no terminal, as in Windows' own start menu
             stream.reconfigure(errors=_ESCAPING)
 
 
@@ -31,12 +31,12 @@ def say(line: str) -> None:
 def private_file(path: Path) -> BinaryIO:
     """A new file that nobody else can read: it will hold prompts. Raises UserError."""
     file = new_file(path, 0o600)
-    print(tr("The log {file} holds prompts; only you can read it.").format(file=path), flush=True)
+    print(tr("The log {file} contains prompts; only you can read it.").format(file=path), flush=True)
     return file
 
 
 def new_file(path: Path, mode: int = 0o666) -> BinaryIO:
-    """A new file. Raises UserError, also where there is one already."""
+    """A new file. Raises UserError, also if there is one already."""
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb")
     except OSError as error:

@@ -23,4 +23,4 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Ends the process with exit code 2."""
         said = re.sub(r"^argument ", "", message).rstrip(".")
-        self.exit(2, tr("{prog}: {said}. `{prog} --help` lists what there is.\n").format(prog=self.prog, said=said))
+        self.exit(2, tr("{prog}: {said}. `{prog} --help` shows the usage.\n").format(prog=self.prog, said=said))

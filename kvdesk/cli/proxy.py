@@ -24,15 +24,15 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="kvdesk proxy",
         description=tr(
-            "In front of any server of OpenAI's or Anthropic's protocol: compares the requests that pass and shows "
-            "which message, field and character breaks a prefix, and what that costs, until Ctrl+C. Nothing is changed "
-            "on the way, and nothing is written."
+            "Runs in front of any server of OpenAI's or Anthropic's protocol until Ctrl+C. It compares the requests "
+            "that pass, and shows which message, field and character breaks a prefix, and what that costs. It "
+            "changes and writes nothing."
         ),
     )
     parser.add_argument("--to", required=True, metavar="URL", help=tr("the server, such as http://127.0.0.1:8080"))
     options.add_port(parser, DEFAULT_PORT)
     parser.add_argument(
-        "--log", type=Path, metavar="FILE", help=tr("keep one JSON object a request, readable for you alone")
+        "--log", type=Path, metavar="FILE", help=tr("write one JSON object per request, which only you can read")
     )
     args = parser.parse_args(argv)
     options.check_port(parser, args)

@@ -26,25 +26,23 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0 when the source ends or at Ctrl+C. UserError where it cannot be read or the file not be written."""
+    """Exit code 0 when the source ends or at Ctrl+C. UserError if it cannot be read or the file not be written."""
     parser = Parser(
         prog="kvdesk record",
         description=tr(
-            "What happens to a cache from now on, written to one file until Ctrl+C: of a kvdesk that serves, by its "
-            "address; of a llama-server, by the log of kvdesk watch or any other that holds its cells; of what passes "
-            "a kvdesk proxy, by its log. The file has no texts and no token ids. kvdesk replay opens it, and makes a "
-            "trace or a page of it."
+            "Records what happens to a cache to one file, until Ctrl+C: of a kvdesk that serves, by its address; of "
+            "a llama-server, from the log of kvdesk watch or another log with its cells; of requests that pass a "
+            "kvdesk proxy, from its log. The file contains no texts and no token ids. kvdesk replay opens it, and "
+            "makes a trace or a page of it."
         ),
     )
-    parser.add_argument(
-        "source", metavar="SOURCE", help=tr("a URL, a log that grows, or - for a log from standard input")
-    )
+    parser.add_argument("source", metavar="SOURCE", help=tr("a URL, a growing log, or - for a log from standard input"))
     parser.add_argument("file", metavar="FILE", type=Path, help=tr("the new file"))
     parser.add_argument(
-        "--texts", action="store_true", help=tr("with token ids and what quotes prompts, readable for you alone")
+        "--texts", action="store_true", help=tr("with token ids and quoted prompts; only you can read the file")
     )
     parser.add_argument("--key", default="", help=tr("a key of the served kvdesk that may inspect its cache"))
-    parser.add_argument("--no-follow", action="store_true", help=tr("only what the log has now"))
+    parser.add_argument("--no-follow", action="store_true", help=tr("only what is in the log now"))
     args = parser.parse_args(argv)
     is_url = args.source.startswith(("http://", "https://"))
     url = server_url(args.source) if is_url else ""
@@ -69,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
                 args.file.unlink()
     if not journal.is_begun:
         raise UserError(
-            tr("Nothing was recorded: {source} showed no cells and no requests.").format(source=args.source)
+            tr("Nothing was recorded: {source} contains no cells and no requests.").format(source=args.source)
         )
     print(tr("{n:,} operations were saved to {name}.").format(n=journal.n_operations, name=args.file))
     return 0
@@ -130,7 +128,7 @@ def _log(source: str, take: Callable[[Recording | None], None], is_over: Callabl
 
 
 async def _far(url: str, key: str, take: Callable[[Recording | None], None]) -> None:
-    """The cache of a kvdesk that serves, until this is cancelled. Raises UserError where it does not show it."""
+    """The cache of a kvdesk that serves, until this is cancelled. Raises UserError if it does not show it."""
     import httpx2
 
     from kvdesk.backends.openai.client import CONNECT_S, client_of, read_ok

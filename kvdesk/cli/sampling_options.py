@@ -67,7 +67,7 @@ def add_sampling(parser: argparse.ArgumentParser, defaults: Mapping[str, str] = 
 
 
 def _real(text: str) -> float:
-    """A number as a program writes it, or as a person of any language does."""
+    """A number as a program writes it, or as a user of any language does."""
     with suppress(ValueError):
         return float(text)
     found = read_real(text)

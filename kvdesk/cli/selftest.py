@@ -22,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help=tr("one JSON object on standard output"))
     args = parser.parse_args(argv)
-    with tempfile.TemporaryDirectory(prefix="kvdesk-selftest-") as home:  # nothing of the person's is touched
+    with tempfile.TemporaryDirectory(prefix="kvdesk-selftest-") as home:  # nothing of the user's is touched
         os.environ["KVDESK_HOME"] = home
         return _run(Path(home), as_json=args.json)
 

@@ -33,8 +33,8 @@ GIL_SWITCH_S = 0.001
 _LOOK_S = 0.5
 """A signal that another thread gets does not wake the main one, which alone handles it."""
 _SAVED_CONTEXTS = 2
-"""Saved states take as much memory as so many contexts, where nobody says how much: what clients keep going back to is
-what the context holds, and as much again that has left it."""
+"""Saved states take the memory of this many contexts by default: clients keep going back to what the context holds, and
+to as much that has left it."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
         action="append",
         default=[],
         metavar="KEY",
-        help=tr("the same, and it may see what others asked"),
+        help=tr("the same, and it may see the requests of others"),
     )
     parser.add_argument(
         "--allow-origin",
@@ -87,20 +87,22 @@ def main(argv: Sequence[str]) -> int:
         type=int,
         default=-1,
         metavar="N",
-        help=tr("tokens after which reasoning is closed where a request does not say (default -1: no limit)"),
+        help=tr("most tokens of reasoning, if a request does not specify it (default -1: no limit)"),
     )
     parser.add_argument(
         "--client-share",
         type=int,
         default=100,
         metavar="PERCENT",
-        help=tr("of the cache, and of the memory for saved conversations, that one program may keep (default 100)"),
+        help=tr(
+            "share of the cache, and of the memory for saved conversations, that one program may keep (default 100)"
+        ),
     )
     parser.add_argument(
         "--cache-ram",
         type=int,
         metavar="MB",
-        help=tr("memory for saved conversations (default: twice that of the context, and no more than set)"),
+        help=tr("memory for saved conversations (default: twice the context, and at most the setting)"),
     )
     parser.add_argument(
         "--slot-save-path",
@@ -109,8 +111,8 @@ def main(argv: Sequence[str]) -> int:
         help=tr("folder in which POST /slots/N saves states of sequences; needs --inspect-key"),
     )
     for option, what in (
-        ("--embedding-model", tr("GGUF file of the model that makes embeddings (default: the one that chats)")),
-        ("--reranking-model", tr("GGUF file of the model that ranks documents (default: that of embeddings)")),
+        ("--embedding-model", tr("GGUF file of the model for embeddings (default: the chat model)")),
+        ("--reranking-model", tr("GGUF file of the model that ranks documents (default: the one for embeddings)")),
     ):
         parser.add_argument(option, type=Path, metavar="FILE", help=what)
     parser.add_argument(
@@ -118,10 +120,10 @@ def main(argv: Sequence[str]) -> int:
         default="",
         choices=("none", "mean", "cls", "last", "rank"),
         help=tr(
-            "how the vectors of tokens become an embedding (default: the model's own, else that of the last token)"
+            "how the vectors of tokens become an embedding (default: as the model specifies, otherwise the last token)"
         ),
     )
-    parser.add_argument("--alias", default="", metavar="NAME", help=tr("what the model is called in answers"))
+    parser.add_argument("--alias", default="", metavar="NAME", help=tr("name of the model in answers"))
     options.add_model(parser)
     options.add_context(parser)
     sampling_options.add_sampling(parser, {"max_tokens": tr("as long as the context")})
@@ -180,7 +182,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 @contextmanager
 def serving(config: ServerConfig, args: argparse.Namespace) -> Iterator[Serving]:
-    """The model of the command line, served from here on. Raises UserError where it cannot be opened or served."""
+    """The model of the command line, served from here on. Raises UserError if it cannot be opened or served."""
     from kvdesk.backends.local.engine import Engine
     from kvdesk.host.host import Host
     from kvdesk.server.server import Server, check
@@ -213,7 +215,7 @@ def serving(config: ServerConfig, args: argparse.Namespace) -> Iterator[Serving]
 
 
 def _policy() -> UsePolicy:
-    """What the person wants kvdesk to do with the cache by itself. States stay in memory: those on the disk are the
+    """What the user wants kvdesk to do with the cache automatically. States stay in memory: those on the disk are the
     window's, which may be open at the same time. Model, context and sampling are those of the command line alone.
     """
     from kvdesk.store.settings_file import load_settings
@@ -226,7 +228,7 @@ def _policy() -> UsePolicy:
 
 def _bounded(policy: UsePolicy, context: ContextInfo | None, cache_ram: int | None) -> UsePolicy:
     """The policy with as much memory for saved states as `cache_ram` says; None: for twice what the context holds, and
-    no more than the person set.
+    no more than the user set.
     """
     n_mb = policy.policy.memory_mb
     if cache_ram is not None:
@@ -246,7 +248,7 @@ class Serving:
     _ready: _Ready
 
     def check(self) -> None:
-        """Raises UserError where the engine has died."""
+        """Raises UserError if the engine has died."""
         if self._ready.died:
             raise UserError(self._ready.died)
 

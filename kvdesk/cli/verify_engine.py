@@ -18,12 +18,13 @@ from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0 where nothing differs, 1 where something does. Raises UserError."""
+    """Exit code 0 if nothing differs, 1 where something does. Raises UserError."""
     parser = Parser(
         prog="kvdesk verify-engine",
         description=tr(
-            "Random operations over another libllama of the same ABI, in a process of its own, each compared cell by "
-            "cell with the rules of llama.cpp that kvdesk mirrors. Writes a report in Markdown for llama.cpp's issues."
+            "Runs random operations on another libllama of the same ABI, in its own process, and compares each cell "
+            "by cell with the rules of llama.cpp that kvdesk mirrors. Writes a Markdown report for llama.cpp's "
+            "issues."
         ),
     )
     parser.add_argument(
@@ -33,13 +34,13 @@ def main(argv: Sequence[str]) -> int:
         "--models",
         metavar="DIR",
         type=Path,
-        help=tr("GGUF files, such as llama.cpp's `test-llama-archs -o DIR` writes (default: the embedded model)"),
+        help=tr("GGUF files, such as those of llama.cpp's `test-llama-archs -o DIR` (default: the embedded model)"),
     )
     parser.add_argument("--only", metavar="FILE", help=tr("only the model with this name"))
-    parser.add_argument("--ops", type=int, default=150, metavar="N", help=tr("operations of each case (default 150)"))
+    parser.add_argument("--ops", type=int, default=150, metavar="N", help=tr("operations per case (default 150)"))
     parser.add_argument("--seed", type=int, default=1, metavar="S", help=tr("same seed, same operations (default 1)"))
     parser.add_argument(
-        "--report", metavar="FILE", type=Path, help=tr("write the Markdown here, not to standard output")
+        "--report", metavar="FILE", type=Path, help=tr("write the Markdown here instead of to standard output")
     )
     parser.add_argument("--json", action="store_true", help=tr("one JSON object on standard output"))
     args = parser.parse_args(argv)

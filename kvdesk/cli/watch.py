@@ -30,13 +30,13 @@ _VERBOSITY: Final = ("-lv", "--verbosity", "--log-verbosity")
 
 
 def main(argv: Sequence[str]) -> int:
-    """The exit code of the server. UserError where it cannot be started or the log cannot be written."""
+    """The exit code of the server. UserError if it cannot be started or the log cannot be written."""
     parser = Parser(
         prog="kvdesk watch",
         usage="kvdesk watch [--text] [--cells N] [--log FILE] -- llama-server …",
         description=tr(
-            "Starts llama-server so that it prints its cells, passes its output on to standard error, and shows each "
-            "request and the cells in a window or on standard output. The server ends with it."
+            "Starts llama-server so that it prints its cells, passes its output to standard error, and shows each "
+            "request and the cells in a window or on standard output. Both end together."
         ),
     )
     parser.add_argument("--text", action="store_true", help=tr("in this terminal instead of a window"))
@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
             "1: numbers and positions; 2: also cells of sliding windows; 3: all cells (default: by the size of -c)"
         ),
     )
-    parser.add_argument("--log", type=Path, metavar="FILE", help=tr("keep the log, readable for you alone"))
+    parser.add_argument("--log", type=Path, metavar="FILE", help=tr("write the log, which only you can read"))
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help=tr("the server and its options"))
     args = parser.parse_args(argv)
     command = args.command[1:] if args.command[:1] == ["--"] else args.command

@@ -119,11 +119,11 @@ class RunningAnswers:
             running.parts.clear()
             running.tokens.clear()
             running.logprobs.clear()
-        self._grown.clear()  # what was told of them is more than is known now
+        self._grown.clear()  # what was reported of them is more than is known now
         return {running.message.conversation for running in self._answers.values()}
 
     def end(self, answer: MessageId) -> RunningAnswer | None:
-        """It is no longer among them; None where it was not."""
+        """It is no longer among them; None if it was not."""
         self._grown.discard(answer)
         return self._answers.pop(answer, None)
 

@@ -1,4 +1,4 @@
-"""Where conversations stand in the list: folders, pins and the archive. Each is a value of the conversation itself.
+"""Where conversations are in the list: folders, pins and the archive. Each is a value of the conversation itself.
 
 A folder is a name that conversations have in common: it begins with the first of them and ends with the last.
 """
@@ -11,7 +11,7 @@ from kvdesk.values import replace
 
 
 class Arrangement:
-    """What a person changes of it. Nothing here counts as using a conversation: times and order stay."""
+    """What a user changes of it. Nothing here counts as using a conversation: times and order stay."""
 
     def __init__(self, state: ConversationState) -> None:
         self._state = state
@@ -30,7 +30,7 @@ class Arrangement:
             self._put(replace(known, archived=archived))
 
     def move(self, conversation: ConversationId, folder: str) -> None:
-        """Into a folder, which is new where there is none of the name; empty: out of its folder."""
+        """Into a folder, which is new if there is none of the name; empty: out of its folder."""
         if (known := self._state.known.get(conversation)) is not None:
             self._put(replace(known, folder=self._spelled(folder)))
 

@@ -1,4 +1,4 @@
-"""What a `ConversationService` tells its listeners. Frozen values; each is told after it is so."""
+"""What a `ConversationService` tells its listeners. Frozen values; each is sent after it is so."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QueueState = Literal[
     "answer", "model", "stopped", "failed", "interrupted", "kvdesk closed", "load failed", "engine ended"
 ]
 """What the queued messages of a conversation wait for: for the first two, the end of the answer and a model, by
-themselves; after anything else until a person says to send them."""
+themselves; after anything else until a user says to send them."""
 SENT_BY_THEMSELVES: tuple[QueueState, ...] = ("answer", "model")
 
 
@@ -40,7 +40,7 @@ class DraftChanged:
 
 @dataclass(frozen=True, slots=True)
 class DeletionBegan:
-    """A person deleted it and may undo that: it is not among the conversations, and nothing of it is lost yet.
+    """A user deleted it and may undo that: it is not among the conversations, and nothing of it is lost yet.
     `ConversationChanged` tells that it is back, `ConversationDeleted` that it is no more.
     """
 
@@ -81,7 +81,7 @@ class MessagesDeleted:
 
 @dataclass(frozen=True, slots=True)
 class AnswersGrew:
-    """Running answers with the text so far: those that became longer since this was told last."""
+    """Running answers with the text so far: those that became longer since this was reported last."""
 
     messages: tuple[Message, ...]
 

@@ -11,7 +11,7 @@ from kvdesk.conversations.tree import Tree
 
 
 class Collection:
-    """In the order in which a person used them, the last one first. `n_colours`: of the palette they are drawn in."""
+    """In the order in which a user used them, the last one first. `n_colours`: of the palette they are drawn in."""
 
     def __init__(self, n_colours: int = 1) -> None:
         self._n_colours = n_colours
@@ -32,12 +32,12 @@ class Collection:
         return self._conversations.get(conversation)
 
     def all(self) -> tuple[Conversation, ...]:
-        """Those that a person sees."""
+        """Those that a user sees."""
         return tuple(known for name, known in self._conversations.items() if name not in self._hidden)
 
     @property
     def hidden(self) -> tuple[ConversationId, ...]:
-        """Those that were deleted and can come back, in the order in which they were."""
+        """Those that were deleted and can be restored, in the order in which they were."""
         return tuple(self._hidden)
 
     def waiting(self) -> list[ConversationId]:
@@ -45,11 +45,11 @@ class Collection:
         return [name for name, known in self._conversations.items() if known.queued]
 
     def tree(self, conversation: ConversationId) -> Tree | None:
-        """All its messages; None where they were not read."""
+        """All its messages; None if they were not read."""
         return self._trees.get(conversation)
 
     def branch(self, conversation: ConversationId) -> list[Message]:
-        """Its messages from the first to the leaf of the branch that is shown; none where they were not read."""
+        """Its messages from the first to the leaf of the branch that is shown; none if they were not read."""
         tree, known = self._trees.get(conversation), self._conversations.get(conversation)
         return tree.branch(known.leaf) if tree is not None and known is not None else []
 
@@ -71,7 +71,7 @@ class Collection:
         self._conversations[conversation.id] = conversation
 
     def put_first(self, conversation: Conversation) -> None:
-        """The same of a new one, or one that a person has just used."""
+        """The same of a new one, or one that a user has just used."""
         rest = {name: known for name, known in self._conversations.items() if name != conversation.id}
         self._conversations = {conversation.id: conversation, **rest}
 

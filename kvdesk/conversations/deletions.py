@@ -1,4 +1,4 @@
-"""Deleting conversations in two steps, so that a person can undo it.
+"""Deleting conversations in two steps, so that a user can undo it.
 
 First a conversation is only hidden: what is stored of it, its cells and its saved states stay, so that a crash loses
 nothing and undoing costs nothing. `finish` deletes what was hidden for good. When that is decides whoever shows it.
@@ -30,14 +30,14 @@ class Deletions:
         return tuple(self._state.known[name] for name in self._state.known.hidden)
 
     def begin(self, conversation: ConversationId) -> None:
-        """Hide it. Its answers are stopped and keep their text; its queue waits for a person should it come back."""
+        """Hide it. Its answers are stopped and keep their text; its queue waits for a user if it is restored."""
         if conversation in self._state.known and conversation not in self._state.known.hidden:
             self._stop(conversation)
             self._state.known.hide(conversation)
             self._state.tell(DeletionBegan(conversation))
 
     def undo(self) -> ConversationId | None:
-        """Bring back the one that was deleted last, as it was; None where there is none."""
+        """Bring back the one that was deleted last, as it was; None if there is none."""
         hidden = self._state.known.hidden
         if not hidden:
             return None

@@ -1,6 +1,6 @@
 r"""Closes what a text of Markdown leaves open: a stopped answer ends in the middle of a program, a formula or a fold.
 
-What stands behind such a text in a file would otherwise belong to it. A list, a quotation and a paragraph end by
+What follows such a text in a file would otherwise belong to it. A list, a quotation and a paragraph end by
 themselves; code between fences, formulas between `$$` or `\[` `\]`, comments and tags of HTML do not.
 """
 
@@ -82,7 +82,7 @@ def _last(text: str) -> Token | None:
 
 
 def _end_of_formula(text: str, tokens: Sequence[Token]) -> str:
-    """A formula begins with a line. An empty line ends it, unless its mark stands alone in its line; a fence
+    """A formula begins with a line. An empty line ends it, unless its mark is alone in its line; a fence
     or HTML always.
     """
     lines = _LINE_END.split(text)

@@ -1,4 +1,4 @@
-"""What a person chooses for one conversation beside its messages: system prompt, sampling, chat template,
+"""What a user chooses for one conversation beside its messages: system prompt, sampling, chat template,
 how its answers think.
 """
 

@@ -1,6 +1,6 @@
 """Messages that wait to be sent: while an answer is running, a model is being opened, or others wait before them.
 
-Owns when the next one goes. Which queues stand still, and why, is in `queues`.
+Owns when the next one goes. Which queues wait, and why, is in `queues`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class QueuedMessages:
         return self._queues.states(self._known.waiting())
 
     def take_place(self, known: Conversation) -> int | None:
-        """Where the next text of the conversation waits: its index in the queue; None where it may go now."""
+        """Where the next text of the conversation waits: its index in the queue; None if it may go now."""
         place = self._queues.take_place(known)
         others_wait = bool(known.queued) and not self._queues.is_held(known.id)
         waits = self._state.is_answered(known.id) or self._queues.waits_for_model or others_wait
@@ -44,13 +44,13 @@ class QueuedMessages:
         self._tell()
 
     def release(self, conversation: ConversationId) -> None:
-        """A person says that what stood still is to be sent."""
+        """A user says that what stood still is to be sent."""
         self._queues.release(conversation)
         self._tell()
 
     def cancel(self, conversation: ConversationId, index: int, text: str, *, edited: bool = False) -> None:
-        """The message is not sent; nothing where another one stands there. `edited`: what is sent next takes its place,
-        of several that are edited together that of the first, and its attachments are the draft's.
+        """The message is not sent; nothing happens if another one is there. `edited`: the next message takes its place,
+        or that of the first of several edited together, and its attachments become those of the draft.
         """
         known = self._with(conversation, index, text)
         if known is not None:
@@ -62,7 +62,7 @@ class QueuedMessages:
             self._queues.keep_place(conversation, index)
 
     def move(self, conversation: ConversationId, index: int, text: str, to: int) -> None:
-        """The message at `index` waits at `to`; nothing where another one stands there."""
+        """The message at `index` waits at `to`; nothing happens if another one is there."""
         known = self._with(conversation, index, text)
         if known is not None:
             queued = list(known.queued)
@@ -94,7 +94,7 @@ class QueuedMessages:
             self.hold(_HOLDS.get(event.state, "interrupted"), event.conversation)
 
     def hold(self, why: QueueState, *conversations: ConversationId) -> None:
-        """These wait for a person from now on, where anything waits."""
+        """These wait for a user from now on, where anything waits."""
         held = [name for name in conversations if (known := self._known.get(name)) and known.queued]
         if held:
             self._queues.hold(why, *held)
@@ -104,7 +104,7 @@ class QueuedMessages:
         self.hold(why, *self._known.waiting())
 
     def hold_loaded(self) -> None:
-        """What waited when kvdesk was closed waits for a person."""
+        """What waited when kvdesk was closed waits for a user."""
         self._queues.hold("kvdesk closed", *self._known.waiting())
         self._tell()
 
@@ -123,7 +123,7 @@ class QueuedMessages:
         self._tell()
 
     def close(self) -> None:
-        """Nothing is sent by itself any more."""
+        """Nothing is sent automatically any more."""
         self._queues.closed = True
 
     # --- inside -------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""Which queues of messages are sent by themselves, which stand still, and why.
+"""Which queues of messages are sent automatically, which wait, and why.
 
 The messages that wait are a part of their conversation (`Conversation.queued`), so that they are stored as drafts are.
-After Stop, a failure or a restart a queue stands still until a person says to send it.
+After Stop, a failure or a restart a queue waits until a user says to send it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Queues:
 
     @property
     def open(self) -> bool:
-        """Whether anything may be sent by itself at all."""
+        """Whether anything may be sent automatically at all."""
         return not (self.closed or self._waits_for_model)
 
     @property
@@ -33,7 +33,7 @@ class Queues:
         return self._waits_for_model
 
     def is_held(self, conversation: ConversationId) -> bool:
-        """Whether the conversation's queue waits for a person."""
+        """Whether the conversation's queue waits for a user."""
         return conversation in self._held
 
     def states(self, waiting: Iterable[ConversationId]) -> dict[ConversationId, QueueState]:
@@ -43,15 +43,15 @@ class Queues:
         until: QueueState = "model" if self._waits_for_model else "answer"
         return {name: self._held.get(name, until) for name in names}
 
-    # --- what stands still --------------------------------------------------------------------------------------------
+    # --- what waits ---------------------------------------------------------------------------------------------------
 
     def hold(self, why: QueueState, *conversations: ConversationId) -> None:
-        """These wait for a person from now on; of several reasons the first counts."""
+        """These wait for a user from now on; of several reasons the first counts."""
         for conversation in conversations:
             self._held.setdefault(conversation, why)
 
     def release(self, conversation: ConversationId) -> None:
-        """A person said to send it."""
+        """A user said to send it."""
         self._held.pop(conversation, None)
 
     def wait_for_model(self) -> None:
@@ -70,7 +70,7 @@ class Queues:
     # --- places -------------------------------------------------------------------------------------------------------
 
     def take_place(self, conversation: Conversation) -> int:
-        """Where the next message stands in the queue: in the place of one that was taken back, else at the end."""
+        """Where the next message is in the queue: in the place of one that was taken back, else at the end."""
         return self._places.pop(conversation.id, len(conversation.queued))
 
     def keep_place(self, conversation: ConversationId, index: int) -> None:

@@ -72,7 +72,7 @@ class Removals:
         return True
 
     def undo(self, conversation: ConversationId) -> MessageId | None:
-        """Bring back what was deleted last; returns the first of it. None where that cannot be, or nothing was."""
+        """Bring back what was deleted last; returns the first of it. None if that cannot be, or nothing was."""
         tree, known = self._known.tree(conversation), self._known.get(conversation)
         if tree is None or known is None or self._state.is_answered(conversation):
             return None

@@ -2,7 +2,7 @@
 
 Owns conversations, their messages, running answers, drafts and queues, and asks a back end for answers. Listeners are
 told what has changed (`changes`), in the order in which they subscribed: the store first, so that nothing that is shown
-can be lost. One that fails costs neither a token nor what the others are told.
+can be lost. One that fails costs neither a token nor what the others get.
 
 What is done with messages and answers is in `turns`, with those that wait to be sent in `queued`, deleting messages in
 `removals`, folders, pins and the archive in `arrangement`, deleting conversations in `deletions`: all are called
@@ -101,7 +101,7 @@ class ConversationService:
         self._unsent: dict[ConversationId, list[str]] = {}  # sent before the conversation was read
 
     def subscribe(self, listener: Listener) -> None:
-        """It is told every change from now on, after those that subscribed before."""
+        """It is notified of every change from now on, after those that subscribed before."""
         self._state.subscribe(listener)
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class ConversationService:
 
     @property
     def conversations(self) -> tuple[Conversation, ...]:
-        """All of them, the one a person used last first."""
+        """All of them, the one a user used last first."""
         return self._known.all()
 
     def get(self, conversation: str) -> Conversation | None:
@@ -128,14 +128,14 @@ class ConversationService:
         return self._state.branch(conversation)
 
     def all_messages(self, conversation: ConversationId) -> tuple[Message, ...] | None:
-        """Those of every branch, in the order they were made, with the text that has come so far; None where they were
+        """Those of every branch, in the order they were made, with the text that has come so far; None if they were
         not read.
         """
         tree = self._known.tree(conversation)
         return None if tree is None else tuple(map(self._state.answers.so_far, tree.messages))
 
     def forks(self, conversation: ConversationId) -> dict[MessageId, tuple[MessageId, ...]]:
-        """Of every message that has others at its place all that stand there, in the order they were made."""
+        """For every message with others at its place: all of them, in the order they were made."""
         tree = self._known.tree(conversation)
         return tree.forks() if tree is not None else {}
 
@@ -145,7 +145,7 @@ class ConversationService:
         return branch_rows(tree) if tree is not None else ()
 
     def alternatives(self, conversation: ConversationId, message: MessageId) -> tuple[Message, ...]:
-        """What stands at the place of a message, itself included, in the order they were made, with the text so far."""
+        """What is at the place of a message, itself included, in the order they were made, with the text so far."""
         tree = self._known.tree(conversation)
         if tree is None or tree.get(message) is None:
             return ()
@@ -167,7 +167,7 @@ class ConversationService:
     # --- conversations ------------------------------------------------------------------------------------------------
 
     def load(self, conversations: Iterable[Conversation]) -> None:
-        """Those that are stored, the one used last first. What waited in their queues waits for a person."""
+        """Those that are stored, the one used last first. What waited in their queues waits for a user."""
         self._known.load(conversations)
         self.queued.hold_loaded()
 
@@ -277,7 +277,7 @@ class ConversationService:
         self._state.tell(ConversationDeleted(conversation))
 
     def fork(self, conversation: ConversationId, last: MessageId | None) -> ConversationId | None:
-        """A new conversation with copies of the messages up to `last` (None: all). None where there are none."""
+        """A new conversation with copies of the messages up to `last` (None: all). None if there are none."""
         known = self._known.get(conversation)
         messages = [m for m in self.branch(conversation) if m.state != "streaming"]
         if last is not None:
@@ -298,7 +298,7 @@ class ConversationService:
     # --- messages -----------------------------------------------------------------------------------------------------
 
     def send(self, conversation: ConversationId, text: str) -> MessageId | None:
-        """Add the person's message with what is attached to the draft, ask for an answer and return its id. None where
+        """Add the user's message with what is attached to the draft, ask for an answer and return its id. None if
         it is queued: while an answer is running, a model is being opened, or others wait before it.
         """
         known = self._known.get(conversation)
@@ -316,14 +316,14 @@ class ConversationService:
         return None
 
     def stop(self, conversation: ConversationId) -> None:
-        """Stop its running answers; what waits in its queue then waits for a person."""
+        """Stop its running answers; what waits in its queue then waits for a user."""
         self.queued.hold("stopped", conversation)
         self.turns.stop(conversation)
 
     # --- queued messages ----------------------------------------------------------------------------------------------
 
     def release_queue(self, conversation: ConversationId) -> None:
-        """A person says that what stood still is to be sent."""
+        """A user says that what stood still is to be sent."""
         self.queued.release(conversation)
         if self.is_read(conversation):
             self.queued.send_first(conversation)

@@ -1,6 +1,6 @@
-"""What the parts of a `ConversationService` have in common: what is known of conversations, and who is told of changes.
+"""What the parts of a `ConversationService` have in common: what is known of conversations, and their listeners.
 
-Every change goes through here, so that listeners are told of each after it is so.
+Every change goes through here, so that listeners are notified of each after it is so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ConversationState:
         self._listeners: list[Listener] = []
 
     def subscribe(self, listener: Listener) -> None:
-        """It is told every change from now on, after those that subscribed before."""
+        """It is notified of every change from now on, after those that subscribed before."""
         self._listeners.append(listener)
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -45,12 +45,12 @@ class ConversationState:
     # --- changes ------------------------------------------------------------------------------------------------------
 
     def put_first(self, conversation: Conversation) -> None:
-        """Remember a conversation that a person has just used: it comes first."""
+        """Remember a conversation that a user has just used: it comes first."""
         self.known.put_first(conversation)
         self.tell(ConversationChanged(conversation))
 
     def put(self, conversation: Conversation) -> None:
-        """Remember what has changed by itself. Its place stays: a pointer may be on it."""
+        """Remember what has changed automatically. Its place stays: a pointer may be on it."""
         self.known.put(conversation)
         self.tell(ConversationChanged(conversation))
 

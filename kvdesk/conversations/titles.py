@@ -15,7 +15,7 @@ from kvdesk.graphemes import boundary, cut
 TITLE_COLUMNS: Final = 48
 """The widest title; a Chinese character takes two columns."""
 _READ: Final = 2000  # characters of the message that are looked at
-_SENTENCES: Final = 3  # among so many a question is looked for
+_SENTENCES: Final = 3  # among that many a question is looked for
 _SHORTEST_QUESTION: Final = 8  # columns; "Ok?" says nothing
 
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)[^\n]*\n(.*?)(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
@@ -73,7 +73,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _without_greeting(sentence: str) -> str:
-    """What is left of it; empty where it only greets."""
+    """What is left of it; empty if it only greets."""
     rest = sentence
     while (greeting := _GREETING.match(rest)) is not None and greeting.end():
         rest = rest[greeting.end() :]

@@ -107,7 +107,7 @@ def result_fields(call: Call) -> str:
 
 
 def next_call(branch: Sequence[Message]) -> Call | None:
-    """The first call at the end of the branch that no result follows; None where there is none."""
+    """The first call at the end of the branch that no result follows; None if there is none."""
     results = list(takewhile(lambda message: message.role == "tool", reversed(branch)))
     asked = branch[-1 - len(results)] if len(results) < len(branch) else None
     calls = calls_of(asked) if asked is not None else ()
@@ -121,7 +121,7 @@ def spent(branch: Sequence[Message]) -> Spent:
 
 
 def refusal(branch: Sequence[Message], budget: ToolBudget, call: Call | None = None) -> str:
-    """Why nothing is called any more for this question, as the model reads it; "" where something may be. `call`: the
+    """Why nothing is called any more for this question, as the model reads it; "" if something may be. `call`: the
     one that is next.
     """
     if limit := spent(branch).over(budget):

@@ -36,13 +36,13 @@ class Toolbox(Protocol):
         """The tools that its answers may call, as in `Generate`: the same text as long as they are the same."""
 
     def server_of(self, conversation: Conversation, tool: str) -> str:
-        """Name of the server that has a tool; "" where none has it."""
+        """Name of the server that has a tool; "" if none has it."""
 
     def begin(self, call: PendingCall) -> None:
-        """Ask the person where that is needed, run it, and tell `ConversationService.tool_ended`, once."""
+        """Ask the user where that is needed, run it, and tell `ConversationService.tool_ended`, once."""
 
     def cancel(self, message: MessageId) -> None:
-        """The call whose result this message is has been stopped: nothing is told of it any more."""
+        """The call whose result this message is has been stopped: nothing more is reported about it."""
 
 
 class NoTools:

@@ -71,7 +71,7 @@ class Tree:
         self._begin(known[name] for name in names if name in known)
 
     def branch(self, leaf: MessageId | None) -> list[Message]:
-        """The messages that end with `leaf`, oldest first; those of the newest message where there is no such leaf."""
+        """The messages that end with `leaf`, oldest first; those of the newest message if there is no such leaf."""
         if self._walked is not None and self._walked[0] == leaf:
             return list(self._walked[1])
         at = leaf if leaf in self._messages else next(reversed(self._messages), None)
@@ -86,7 +86,7 @@ class Tree:
         return list(found)
 
     def siblings(self, message: MessageId) -> tuple[MessageId, ...]:
-        """The messages that stand at the same place, this one included, in the order they were made.
+        """The messages that are at the same place, this one included, in the order they were made.
 
         Answers that were stopped before they said anything are no branch.
         """

@@ -1,6 +1,6 @@
 """Messages and their answers: added to the branch that is shown, asked of the back end, and taken over as they come.
 
-Owns what a person does with messages. Must never know: when a queued message is sent (`queued_messages`).
+Owns what a user does with messages. Must never know: when a queued message is sent (`queued_messages`).
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Turns:
         self.model_name = ""  # of the model that is open: it writes the next answers
         self.features = OF_ENGINE  # of the back end; all, until it says which
 
-    # --- what a person does -------------------------------------------------------------------------------------------
+    # --- what a user does -------------------------------------------------------------------------------------------
 
     def send(self, known: Conversation, message: QueuedMessage) -> MessageId:
-        """The person's message and an answer to it, after the branch that is shown. `known`: with the draft of then."""
+        """The user's message and an answer to it, after the branch that is shown. `known`: with the draft of then."""
         shown = self._state.branch(known.id)
         title = known.title
         if not (shown or title):
@@ -68,7 +68,7 @@ class Turns:
         return self._ask(known.id)
 
     def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
-        """The person's message in other words, as a branch beside the first; asks for an answer to it. What is attached
+        """The user's message in other words, as a branch beside the first; asks for an answer to it. What is attached
         to it stays.
         """
         tree = self._known.tree(conversation)
@@ -83,7 +83,7 @@ class Turns:
 
     def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
         """`n` new answers beside the last one, made together: all stay, as branches of the same question. Several call
-        no tools: only what is shown goes on by itself.
+        no tools: only what is shown goes on automatically.
         """
         branch = self._state.branch(conversation)
         if not self._state.is_answered(conversation) and branch and branch[-1].role == "assistant":
@@ -93,8 +93,8 @@ class Turns:
 
     def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> MessageId | None:
         """Go on with an answer where it ended (None: the last one), if it ended early (`kvdesk.chat.ended_early`) and
-        the back end can do that: the new text comes behind the old one. Where messages follow it, it goes on in a copy
-        beside it, on a branch of its own. None where it cannot.
+        the back end can do that: the new text comes after the old one. Where messages follow it, it goes on in a copy
+        beside it, on its own branch. None if it cannot.
         """
         branch = self._state.branch(conversation)
         wanted = [m for m in branch if m.id == message] if message is not None else branch[-1:]
@@ -117,7 +117,7 @@ class Turns:
         return answer.id
 
     def edit_answer(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
-        """The model's answer in a person's words, as a branch beside it. Nobody is asked; it may be continued."""
+        """The model's answer in a user's words, as a branch beside it. Nobody is asked; it may be continued."""
         tree = self._known.tree(conversation)
         old = tree.get(message) if tree is not None else None
         if old is None or old.role != "assistant" or not text.strip() or self._state.is_answered(conversation):
@@ -129,8 +129,8 @@ class Turns:
 
     def take_token(self, conversation: ConversationId, message: MessageId, at: int, token: int) -> MessageId | None:
         """Go on with another token in the place of number `at` of an answer, one of those that were likely there
-        (`Message.probabilities`): what stands before it is kept, and the new answer is a branch beside the old one.
-        None where it cannot.
+        (`Message.probabilities`): what precedes it is kept, and the new answer is a branch beside the old one.
+        None if it cannot.
         """
         known = self._known.tree(conversation)
         old = known.get(message) if known is not None else None
@@ -163,7 +163,7 @@ class Turns:
                 self._stop(running.message.id)
 
     def drop(self, conversation: ConversationId) -> None:
-        """Stop its running answers and calls and forget them: nothing more is told of them."""
+        """Stop its running answers and calls and forget them: nothing more is reported about them."""
         for running in self._running(conversation):
             self._toolbox.cancel(running.message.id)
             self._stop(running.message.id)
@@ -283,7 +283,7 @@ class Turns:
         return self._toolbox.offered(known) if Feature.TOOLS in self.features else ""
 
     def tool_ended(self, message: MessageId, result: ToolResult) -> None:
-        """The call whose result this message is has one; nothing where it was stopped meanwhile."""
+        """The call whose result this message is has one; nothing if it was stopped meanwhile."""
         running = self._answers.end(message)
         if running is None or running.message.use is None:
             return
@@ -365,7 +365,7 @@ class Turns:
         parent: MessageId | None,
         replaces: MessageId | None = None,
     ) -> Message:
-        """A person's message, or an answer that begins to run."""
+        """A user's message, or an answer that begins to run."""
         now = now_ms()
         message = Message(new_message_id(), conversation, parent, role, wanted.text, created_ms=now)
         message = replace(message, attachments=wanted.attachments)
@@ -409,7 +409,7 @@ def _version(old: Message) -> Message:
 
 
 def _with_token(old: Message, at: int, token: int) -> Message | None:
-    """The version of an answer that ends with another token in the place of number `at`; None where it cannot be."""
+    """The version of an answer that ends with another token in the place of number `at`; None if it cannot be."""
     other = next((one for one in alternatives(old, at) if one.token == token), None)
     if other is None or other.hidden:
         return None

@@ -1,6 +1,6 @@
-"""The self-test: does everything that an installation can lack work? Every step is something a person would do.
+"""The self-test: does everything that an installation can lack work? Every step is something a user would do.
 
-Owns the steps and their order. Changes nothing of the person's: its files are in a folder of their own.
+Owns the steps and their order. Changes nothing of the user's: its files are in their own folder.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _store(file: Path) -> str:
 
 
 def _attachments(folder: Path) -> str:
-    """The text of a PDF and of a DOCX file is read, each in a process of its own."""
+    """The text of a PDF and of a DOCX file is read, each in its own process."""
     said = []
     for suffix in ("pdf", "docx"):
         file = folder / f"selftest.{suffix}"
@@ -326,7 +326,7 @@ def _terminal() -> str:
 
 
 def _safe_mode() -> str:
-    """The same text from an engine in a process of its own."""
+    """The same text from an engine in its own process."""
     said, _ = _answered(ProcessBackend)
     _expect(said == ANSWER, f"the child process said {said!r} instead of {ANSWER!r}")
     return f"{said!r} from a child process"

@@ -98,7 +98,7 @@ class Finding:
     """One request explained. `lost`: tokens read again that had been in a cache, at most; lost_s: seconds for them.
 
     notes   what else happened to the slot
-    more    how to log so that the next log says more, "" where this one says all
+    more    how to log so that the next log says more, "" if this one says all
     """
 
     cause: Cause
@@ -141,7 +141,7 @@ def _lost(r: Request, cause: Cause) -> int:
 
 
 def _is_more(tokens: int, r: Request) -> bool:
-    """Whether so many tokens are worth a cause."""
+    """Whether that many tokens are worth a cause."""
     return tokens > max(FEW, SMALL * max(r.n_prompt, 0))
 
 
@@ -164,7 +164,7 @@ def _cause(r: Request, s: Server) -> _Found:
 
 def _failure(r: Request, s: Server) -> _Found | None:
     if r.cut_from >= 0:
-        said = tr("The prompt of {n:,} tokens was longer than the context: its front was cut off, and nobody was told.")
+        said = tr("The prompt of {n:,} tokens was longer than the context: its beginning was cut off silently.")
         return Cause.TRUNCATED, said.format(n=r.cut_from), (cures.CONTEXT,)
     if r.error:
         if "exceed" in r.error or "larger than the max context" in r.error or "too large" in r.error:
@@ -191,12 +191,12 @@ def _engine_loss(r: Request, s: Server) -> _Found | None:
             return Cause.ADAPTERS, tr("The request uses other LoRA adapters, so the slot was emptied."), ()
         if r.how == "similarity" or r.same > 0:
             said = tr(
-                "{same:,} tokens were the same and none was used, without a word of the engine: the request has "
+                "{same:,} tokens were the same but none was used, and the engine gave no reason: the request has "
                 "cache_prompt off."
             )
             return Cause.NOT_CACHED, said.format(same=r.same), (cures.CACHE_PROMPT,)
     if r.cache_prompt is False:
-        return Cause.NOT_CACHED, tr("The request says cache_prompt: false."), (cures.CACHE_PROMPT,)
+        return Cause.NOT_CACHED, tr("The request has cache_prompt: false."), (cures.CACHE_PROMPT,)
     return _forced(r, s)
 
 
@@ -213,7 +213,7 @@ def _forced(r: Request, s: Server) -> _Found:
         return Cause.NO_CHECKPOINT_IN_FILE, said.format(at=at), (cures.READ_ONCE, *_full(s, r))
     if r.checked or r.invalidated:
         n = max(r.checked, r.invalidated)
-        why = tr("none of its {n} checkpoints lies before {at}").format(n=n, at=at)
+        why = tr("none of its {n} checkpoints is before {at}").format(n=n, at=at)
     else:
         why = tr("it had no checkpoint before {at}").format(at=at)
     if s.memory == "window" or r.window > 1:
@@ -224,9 +224,8 @@ def _forced(r: Request, s: Server) -> _Found:
         return Cause.RECURRENT, said.format(why=why), (cures.CHECKPOINTS, *reuse)
     if not r.forced:
         said = tr(
-            "{same:,} tokens were the same and none was used: the memory has a window or a recurrent state without "
-            "a fitting checkpoint,"
-            " or the request has cache_prompt off. The default log does not say which."
+            "{same:,} tokens were the same but none was used: the memory has a window or a recurrent state without a "
+            "suitable checkpoint, or the request has cache_prompt off. The default log does not show which."
         )
         return Cause.FORCED, said.format(same=r.same), (cures.CHECKPOINTS, cures.SWA_FULL, cures.CACHE_PROMPT, *reuse)
     said = tr(
@@ -240,28 +239,29 @@ def _slot_loss(r: Request, s: Server) -> _Found | None:
     """What another slot had, or this one before."""
     if r.prepared == "shifted" and r.same >= 0 and _is_more(min(r.held, r.n_prompt) - r.same, r):
         said = tr(
-            "The request before was shifted at the end of the context, so the slot no longer holds what clients "
-            "send: from token {same:,} on."
+            "The previous request was shifted at the end of the context, so the slot no longer contains what clients "
+            "send, from token {same:,} on."
         )
         return Cause.AFTER_SHIFT, said.format(same=r.same), (cures.NO_SHIFT, cures.CONTEXT)
     if r.prepared == "purged":
-        said = tr("The slot had been emptied, since other requests needed its cells.")
+        said = tr("The slot had been emptied because other requests needed its cells.")
         return Cause.EVICTED, said, (cures.CONTEXT, cures.CACHE_RAM)
     if r.prepared == "cleared" and r.how == "id" and r.loaded < 0 and r.reused <= 0:
         said = tr(
-            "The slot had been idle, so it was saved to memory and emptied, and a request with an id_slot stays there."
+            "The slot was idle, so it was saved to memory and emptied, and a request with an id_slot does not look "
+            "there."
         )
         return Cause.IDLE, said, (cures.KEEP_IDLE,)
     if r.elsewhere is not None and r.how in ("age", "similarity", "id"):
         number, same, is_busy = r.elsewhere
         if is_busy and _is_more(max(r.read, 0), r) and not r.is_first:
-            said = tr("Slot {n} was busy and may have held its beginning: the request got slot {slot}.")
+            said = tr("Slot {n} was busy and may have had its beginning: the request got slot {slot}.")
             return Cause.BUSY, said.format(n=number, slot=r.slot), (cures.PARALLEL, cures.ID_SLOT)
         if _is_more(same - max(r.reused, 0), r):
             if r.how == "age":
                 said = tr(
-                    "Slot {n} had the first {same:,} tokens, less than the similarity of {threshold} asks for: the "
-                    "oldest slot was taken."
+                    "Slot {n} had the first {same:,} tokens, less than the similarity of {threshold} requires: the "
+                    "oldest slot was used."
                 )
                 helps = (cures.SIMILARITY, cures.ID_SLOT)
                 return Cause.LOW_SIMILARITY, said.format(n=number, same=same, threshold=r.threshold), helps
@@ -293,14 +293,14 @@ def _client_change(r: Request, s: Server) -> _Found | None:
         return _answer_changed(r)
     if has_texts:
         said = tr(
-            "The messages go on as before, and the template renders earlier ones differently from token {same:,} "
+            "The messages continue as before, but the template renders earlier ones differently from token {same:,} "
             "on: usually without their reasoning."
         )
         return Cause.TEMPLATE, said.format(same=r.same), (cures.PRESERVE_THINKING,)
     if r.same < ANOTHER * r.held:
         said = tr(
-            "The prompt parts from what the slot held ({held:,} tokens) at token {same:,}: another conversation, or "
-            "something changed near its front."
+            "The prompt differs from the slot ({held:,} tokens) at token {same:,}: another conversation, or "
+            "something changed near its beginning."
         )
         return (
             Cause.DIVERGED,
@@ -308,8 +308,8 @@ def _client_change(r: Request, s: Server) -> _Found | None:
             (cures.STABLE_FRONT, cures.PARALLEL, cures.CACHE_RAM),
         )
     said = tr(
-        "The prompt parts from what the slot held ({held:,} tokens) at token {same:,}: the client or the template "
-        "changed an earlier message."
+        "The prompt differs from the slot ({held:,} tokens) at token {same:,}: the client or the template changed an "
+        "earlier message."
     )
     helps = (cures.APPEND_ONLY, cures.PRESERVE_THINKING) if s.can_preserve else (cures.APPEND_ONLY,)
     return Cause.DIVERGED, said.format(held=r.held, same=r.same), helps
@@ -321,15 +321,15 @@ def _answer_changed(r: Request) -> _Found:
         said = tr("The reasoning of the last answer was left out when it was sent back, from token {same:,} on.")
         return Cause.THINKING, said.format(same=r.same), (cures.PRESERVE_THINKING,)
     said = tr(
-        "The last answer came back otherwise than it was generated, from token {same:,} on: without its reasoning, "
-        "or written again by the client or the template."
+        "The last answer was sent back differently from how it was generated, from token {same:,} on: without its "
+        "reasoning, or rewritten by the client or the template."
     )
     return Cause.ANSWER, said.format(same=r.same), (cures.PRESERVE_THINKING, cures.APPEND_ONLY)
 
 
 def _by_text(r: Request) -> _Found:
     """From the text around the first difference, which is marked with ` | `."""
-    sentence = tr("The slot held “{old}”, the prompt has “{new}” (token {same:,}).").format(
+    sentence = tr("The slot has “{old}”, the prompt has “{new}” (token {same:,}).").format(
         old=_one_line(r.old), new=_one_line(r.new), same=r.same
     )
     if ATTRIBUTION_TEXT.search(r.old) or ATTRIBUTION_TEXT.search(r.new):
@@ -358,11 +358,11 @@ def _hit(r: Request) -> _Found:
     if r.loaded >= 0:
         return Cause.LOADED, tr("Its beginning came from a prompt saved in memory.") + " " + counts, ()
     if r.n_prompt > 0 and 0 <= r.n_prompt - 1 <= r.same:
-        return Cause.REGENERATED, tr("The slot held the whole prompt.") + " " + counts, ()
+        return Cause.REGENERATED, tr("The slot had the whole prompt.") + " " + counts, ()
     if r.reused > 0:
         return Cause.CONTINUED, counts, ()
     if r.is_first or r.held == 0 or r.how == "age":
-        return Cause.NEW, tr("Nothing of it was in a slot.") + " " + counts, ()
+        return Cause.NEW, tr("No slot had any of it.") + " " + counts, ()
     return Cause.UNKNOWN, counts, ()
 
 
@@ -372,27 +372,27 @@ def _notes(r: Request, cause: Cause) -> list[str]:
         notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
     if r.shifted > 0:
         notes.append(
-            tr("The context was full: {n:,} tokens behind the front were dropped and the rest shifted.").format(
+            tr("The context was full: {n:,} tokens after the beginning were dropped and the rest was shifted.").format(
                 n=r.shifted
             )
         )
     if r.truncated and r.shifted <= 0:
         notes.append(tr("The context was full: the answer was cut off."))
     if r.no_room:
-        notes.append(tr("No free cells for a whole batch: it was tried again in smaller ones."))
+        notes.append(tr("There were no free cells for a whole batch: it was retried in smaller ones."))
     if r.dropped:
         notes.append(tr("{n} saved prompts were dropped for this one.").format(n=r.dropped))
     if r.created:
         size = f" ({r.created_mib:,.0f} MiB)" if r.created_mib else ""
         notes.append(tr("{n} checkpoints were made{size}.").format(n=r.created, size=size))
     if r.invalidated:
-        notes.append(tr("{n} checkpoints behind the difference were erased.").format(n=r.invalidated))
+        notes.append(tr("{n} checkpoints after the difference were erased.").format(n=r.invalidated))
     if r.erased:
         notes.append(tr("{n} old checkpoints were erased: --ctx-checkpoints was reached.").format(n=r.erased))
     if r.reuse_off > 0:
         notes.append(tr("--cache-reuse {n} was ignored: this memory cannot be shifted.").format(n=r.reuse_off))
     if r.cancelled:
-        notes.append(tr("The client went away."))
+        notes.append(tr("The client disconnected."))
     return notes
 
 

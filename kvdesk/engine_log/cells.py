@@ -41,7 +41,7 @@ class ShownCache:
 
     @cached_property
     def cells(self) -> StreamMap | None:
-        """None where the log has no maps of it, or maps that contradict its numbers."""
+        """None if the log has no maps of it, or maps that contradict its numbers."""
         return read_cells(self._dump)
 
 
@@ -84,7 +84,7 @@ class CellsReader:
         if dump is None:
             return False
         key = (dump.line.n_swa > 0, dump.line.stream)
-        # An ubatch of several sequences is one search a sequence: alike in one stream, or in streams of their own.
+        # An ubatch of several sequences is one search a sequence: alike in one stream, or in their own streams.
         if self._is_apart or self._searches.get(key, dump.line) != dump.line:
             self._ubatch += 1
             self._searches = {}

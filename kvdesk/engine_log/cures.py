@@ -13,7 +13,7 @@ from kvdesk.values import dataclass, replace
 class Cure:
     """`name`: what one types; `what`: what it does, in the source's language.
 
-    others  the name in programs other than llama-server, "" where it has none
+    others  the name in programs other than llama-server, "" if it has none
     """
 
     name: str
@@ -41,7 +41,7 @@ ATTRIBUTION: Final = Cure(
 )
 PRESERVE_THINKING: Final = Cure(
     "--chat-template-kwargs '{\"preserve_thinking\": true}'",
-    marked("or --reasoning-preserve where the template supports it: earlier reasoning stays in the prompt"),
+    marked("or --reasoning-preserve if the template supports it: earlier reasoning stays in the prompt"),
 )
 SWA_FULL: Final = Cure(
     "--swa-full",
@@ -63,7 +63,7 @@ NO_CACHE_REUSE: Final = Cure(
 )
 SIMILARITY: Final = Cure(
     "--slot-prompt-similarity 0.01",
-    marked("takes the slot with a shorter common beginning"),
+    marked("accepts a slot with a shorter common beginning"),
     _not_in("Ollama", "llama-cpp-python"),
 )
 ID_SLOT: Final = Cure(
@@ -85,14 +85,14 @@ CACHE_PROMPT: Final = Cure(
     '"cache_prompt": true in the request', marked("or no --no-cache-prompt: the slot is compared at all")
 )
 STABLE_FRONT: Final = Cure(
-    "a stable beginning", marked("what changes (date, ids, reminders) goes to the end of the prompt, behind the chat")
+    "a stable beginning", marked("put what changes (date, ids, reminders) at the end of the prompt, after the chat")
 )
 STABLE_TOOLS: Final = Cure(
     "stable tools", marked("the same tools in the same order in every request of a conversation")
 )
 APPEND_ONLY: Final = Cure("append only", marked("earlier messages stay as they were sent: role, text and place"))
 WHOLE_CUTS: Final = Cure(
-    "fewer, larger cuts", marked("when the client must drop messages: each cut is read again once")
+    "fewer, larger cuts", marked("if the client must drop messages: each cut is read again only once")
 )
 READ_ONCE: Final = Cure(
     "one request after a restore",

@@ -1,6 +1,6 @@
-"""The events of a log: what each line says about the cache, and the lines that say nothing passed over.
+"""The events of a log: what each line says about the cache. Lines that say nothing are ignored.
 
-Must never know requests; which sentence is which event stands in `sentences`.
+Must never know requests; which sentence is which event is in `sentences`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DEFAULT_LEVEL: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. `slot`, `task`: -1 where the line has none; `values`: what varies in its sentence.
+    """One event. `slot`, `task`: -1 if the line has none; `values`: what varies in its sentence.
 
     level   at which llama-server prints it now, 0 for another program
     """
@@ -33,7 +33,7 @@ class Event:
     values: Mapping[str, str] = field(default_factory=dict)
 
     def number(self, name: str, default: int = -1) -> int:
-        """A value as a whole number; `default` where there is none."""
+        """A value as a whole number; `default` if there is none."""
         return int(self.real(name, default))
 
     def real(self, name: str, default: float = -1.0) -> float:

@@ -2,7 +2,7 @@
 texts (with LLAMA_SERVER_SLOTS_DEBUG=1, which `kvdesk watch` sets), else `/apply-template` renders the messages that the
 log shows (at level 5); `/tokenize` has their tokens.
 
-Asks this computer alone, whatever address a log names, once for each request that has ended, on a thread of its own.
+Asks this computer alone, whatever address a log names, once for each request that has ended, on its own thread.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _WAIT_S: Final = 10.0
 """The server answers between two of its batches."""
 _MOST_BYTES: Final = 64 << 20
 _MOST_WAITING: Final = 16
-"""Requests that wait to be asked about; more are passed over."""
+"""Requests that wait to be asked about; more are ignored."""
 _SLOTS: Final = "/slots"
 _TEMPLATE: Final = "/apply-template"
 _SHOWN: Final = 40
-"""Characters of a text behind the difference."""
+"""Characters of a text after the difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class FirstTokens:
                 self._held.pop(ended.slot, None)
 
     def _line(self, ended: _Ended) -> str:
-        """ "" where nothing differs, or the prompt is not shown. Raises the errors of a bad answer."""
+        """ "" if nothing differs, or the prompt is not shown. Raises the errors of a bad answer."""
         before = self._held.pop(ended.slot, None)
         asked = self._by_slots(ended) or self._by_template(ended)
         if asked is None:
@@ -109,11 +109,13 @@ class FirstTokens:
         n = common_prefix([token for token, _ in old], [token for token, _ in new])
         if n == min(len(old), len(new)):
             return ""
-        said = tr("First differing token, by {by} and /tokenize: {n:,}. The slot held {held}, the prompt has {prompt}.")
+        said = tr(
+            "First token that differs, by {by} and /tokenize: {n:,}. The slot has {held}, the prompt has {prompt}."
+        )
         return "        " + said.format(by=asked.by, n=n, held=_shown(old, n), prompt=_shown(new, n))
 
     def _by_slots(self, ended: _Ended) -> _Text | None:
-        """None where the server does not show its prompts, or the slot has another request already."""
+        """None if the server does not show its prompts, or the slot has another request already."""
         try:
             (slot,) = (one for one in self._asked(f"{ended.url}{_SLOTS}") if one["id"] == ended.slot)
         except (ValueError, TypeError, KeyError):

@@ -42,7 +42,7 @@ class LogLine:
 
     number  of the line in the log, from 1
     clock   the time as it is printed, "" for none
-    level   1 (errors) to 5 (debug), 0 where the log does not show it
+    level   1 (errors) to 5 (debug), 0 if the log does not show it
     """
 
     number: int

@@ -22,9 +22,9 @@ LOOK_S: Final = 0.2
 
 
 def follow(path: Path, caught_up: Callable[[], None], is_over: Callable[[], bool]) -> Iterator[bytes]:
-    """The bytes of a file, and what is appended to it until `is_over`. A file that was cut or replaced is read anew.
+    """The bytes of a file, and what is appended to it until `is_over`. A file that was cut or replaced is read again.
 
-    `caught_up` is called once, when everything that was there has been given. Raises OSError where the file cannot be
+    `caught_up` is called once, when everything that was there has been given. Raises OSError if the file cannot be
     opened.
     """
     log = path.open("rb")

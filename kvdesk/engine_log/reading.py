@@ -96,7 +96,7 @@ class LogRecorder:
 
 
 class LogReading:
-    """Reads a log on a thread of its own. What it knows so far may be asked for from another."""
+    """Reads a log on its own thread. What it knows so far may be asked for from another."""
 
     def __init__(self, lines: Iterator[LogLine], is_live: Callable[[], bool]) -> None:
         self._lines = lines

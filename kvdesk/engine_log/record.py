@@ -39,7 +39,7 @@ class Server:
 
 @dataclass(slots=True)
 class Request:
-    """One request. Numbers of tokens are -1 where the log does not say them.
+    """One request. Numbers of tokens are -1 if the log does not say them.
 
     n_prompt, reused, read   of its prompt: all, from the cache, computed
     held, same   tokens the slot held before, and how many of them begin the prompt

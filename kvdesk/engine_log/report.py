@@ -45,7 +45,7 @@ class Totals:
 
     @property
     def misses(self) -> list[tuple[Cause, _Sum]]:
-        """What lost tokens, the dearest first."""
+        """What lost tokens, the most expensive first."""
         found = [(cause, total) for cause, total in self.by_cause.items() if cause not in HITS]
         return sorted(found, key=lambda entry: (-entry[1].lost_s, -entry[1].lost))
 
@@ -103,7 +103,7 @@ def summary_lines(totals: Totals, server: Server) -> Iterator[str]:
     if totals.more:
         yield tr("To log more: {how}").format(how=totals.more)
     if server.level >= 5:
-        yield tr("This log holds prompts.")
+        yield tr("This log contains prompts.")
 
 
 def _server_line(s: Server) -> str:

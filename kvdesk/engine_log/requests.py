@@ -131,7 +131,7 @@ class RequestReader:
 
     def _slot(self, number: int) -> _Slot:
         if number not in self._slots and len(self._slots) >= MOST_SLOTS:
-            self._slots.clear()  # no server has so many: what was read is no log of one
+            self._slots.clear()  # no server has that many: what was read is no log of one
         return self._slots.setdefault(number, _Slot())
 
     def _request(self, event: Event) -> Request | None:
@@ -471,7 +471,7 @@ def _count(number: object) -> int:
 
 
 def _json(event: Event) -> dict[str, Any]:
-    """The object that a line holds; empty where it was cut off."""
+    """The object that a line holds; empty if it was cut off."""
     try:
         found = json.loads(event.values["json"])
     except (ValueError, RecursionError):

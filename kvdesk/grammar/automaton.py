@@ -120,7 +120,7 @@ def both(one: Automaton, other: Automaton, work: Work) -> Automaton:
 
 
 def of_length(least: int, most: int | None) -> Automaton:
-    """Accepts texts of so many characters. Raises TooLarge."""
+    """Accepts texts of that many characters. Raises TooLarge."""
     last = least if most is None else most
     if last >= MOST_STATES:
         raise TooLarge

@@ -28,7 +28,7 @@ def grammar_of_calls(
     tools   as the protocol has them: functions with name and parameters
     blanks  it may begin with some
 
-    Raises SchemaError where one of them has parameters that no grammar can follow.
+    Raises SchemaError if one of them has parameters that no grammar can follow.
     """
     rules = _Rules(form)
     calls = [rules.call(i, tool["function"]) for i, tool in enumerate(tools)]

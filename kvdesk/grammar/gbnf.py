@@ -1,5 +1,5 @@
 """Reads a GBNF grammar as llama.cpp does (src/llama-grammar.cpp, `llama_grammar_parser`), and refuses what it cannot
-take: there, a grammar that is malformed ends in NULL, some loop for ever, and others fill the memory.
+take: there, a grammar that is malformed ends in NULL, some loop forever, and others fill the memory.
 
 What is refused beside errors of the notation: `x{5,2}` (llama.cpp counts down from 0), left recursion through rules
 that may be empty (llama.cpp sees it only where an alternate is written empty), very many rules, deep parentheses.
@@ -110,7 +110,7 @@ class _Parser:
         self._choice(name, number, 0)
         if self.at < len(self.text):
             if self.text[self.at] not in "\r\n":
-                raise self._error(tr("something else than a rule’s parts"))
+                raise self._error(tr("something other than the parts of a rule"))
             self.at += 1
         self._space(newline=True)
 
@@ -300,7 +300,7 @@ class _Parser:
         return self.ids.setdefault(name, len(self.ids))
 
     def _new_id(self, name: str) -> int:
-        """Of a rule that has no name of its own; no name has the sign `_`."""
+        """Of a rule without a name; no name has the sign `_`."""
         return self._id(f"{name}_{len(self.ids)}")
 
     def _add(self, number: int, rule: list[Symbol | None]) -> None:
@@ -332,14 +332,14 @@ def _alternates(rule: list[Symbol | None]) -> tuple[Alternate, ...]:
 
 
 def _check_recursion(rules: tuple[tuple[Alternate, ...], ...], name: Callable[[int], str]) -> None:
-    """Raises UserError where a rule can begin with itself, or begins in far too many ways."""
+    """Raises UserError if a rule can begin with itself, or begins in far too many ways."""
     empty = _may_be_empty(rules)
     firsts = [[first for alternate in alternates for first in _firsts(alternate, empty)] for alternates in rules]
     try:
         order = tuple(TopologicalSorter(dict(enumerate(firsts))).static_order())
     except CycleError as error:
         rule = name(error.args[1][0])[:80]
-        raise UserError(tr("The grammar’s rule “{name}” begins with itself, for ever.").format(name=rule)) from None
+        raise UserError(tr("The grammar’s rule “{name}” begins with itself, without end.").format(name=rule)) from None
     paths = [0] * len(rules)
     for number in order:
         paths[number] = 1 + sum(paths[first] for first in firsts[number])

@@ -44,7 +44,7 @@ def gbnf_of(schema: str) -> str:
         problem = tr("line {line}, column {column}").format(line=error.lineno, column=error.colno)
         raise SchemaError(tr("The JSON schema is not JSON: {problem}.").format(problem=problem)) from None
     except ValueError:
-        problem = tr("it has a number that is none, or too long")
+        problem = tr("it has a number that is invalid, or too long")
         raise SchemaError(tr("The JSON schema is not JSON: {problem}.").format(problem=problem)) from None
     except RecursionError:
         raise SchemaError(tr("The JSON schema is nested too deeply.")) from None
@@ -83,7 +83,7 @@ class _Converter:
         self._whole = Part(schema)
         self._rules = Rules()
         self._names: dict[frozenset[Key], str] = {}
-        self._visiting: list[str | None] = []  # named rules; None where a value has begun since
+        self._visiting: list[str | None] = []  # named rules; None if a value has begun since
         self._begins_with: dict[str, set[str]] = {}  # other named rules, by name
         self._parts: dict[str, Part] = {}  # by name of a rule: the first of its parts
         self._texts: dict[Automaton, str] = {}
@@ -204,7 +204,7 @@ class _Converter:
 
     def _members(self, members: Sequence[tuple[str, bool]], other: str) -> str:
         """Members, each with whether it is required, then any number of others. Made from the last one on: `some` is
-        at least one of those from here on, "" where there is none.
+        at least one of those from here on, "" if there is none.
         """
         some = f'{other} ( "," space {other} )* ' if other else ""
         is_free, is_choice = True, False
@@ -222,7 +222,7 @@ class _Converter:
         return f"( {some})? " if is_free else f"( {some}) " if is_choice else some
 
     def _other_member(self, parts: Sequence[Part], properties: Iterable[str]) -> str:
-        """A member that is none of the properties, "" where there may be none."""
+        """A member that is none of the properties, "" if there may be none."""
         found = []
         for part in parts:
             for pattern in part.object("patternProperties"):
@@ -256,7 +256,7 @@ class _Converter:
 
     def _array(self, parts: Sequence[Part]) -> str:
         places: list[list[Part]] = []
-        rest: list[Part] | None = []  # of the items behind those; None where there are none
+        rest: list[Part] | None = []  # of the items behind those; None if there are none
         for part in parts:
             first, behind = _items(part)
             for i, item in enumerate(first):
@@ -291,7 +291,7 @@ class _Converter:
         return self._rules.add("array", f'"[" space {body}"]"')
 
     def _repeated(self, item: str, least: int, most: int | None) -> str:
-        """So many more items."""
+        """That many more items."""
         if most == 0:
             return ""
         more = self._rules.add("more", f'"," space {item} space')
@@ -363,7 +363,7 @@ def _either(alternates: Iterable[str]) -> str:
 
 
 def _types(parts: Sequence[Part]) -> list[str]:
-    """Types that all the parts allow; [] where none names any."""
+    """Types that all the parts allow; [] if none names any."""
     allowed: set[str] | None = None
     for part in parts:
         if "type" not in part.schema:
@@ -387,7 +387,7 @@ def _hinted(parts: Sequence[Part]) -> list[str]:
 
 
 def _given(parts: Sequence[Part], types: Sequence[str]) -> list[str] | None:
-    """The values of `enum` and `const`, as texts of a grammar; None where any value may come."""
+    """The values of `enum` and `const`, as texts of a grammar; None if any value may come."""
     found: dict[str, None] | None = None
     for part in parts:
         for name in ("enum", "const"):
@@ -434,7 +434,7 @@ def _required(part: Part) -> list[str]:
 
 
 def _items(part: Part) -> tuple[tuple[Part, ...], list[Part] | None]:
-    """Schemas of the first items, and of those behind them: [] any, None where there may be none."""
+    """Schemas of the first items, and of those after them: [] any, None if there may be none."""
     first = part.several("prefixItems")
     behind = "items"
     if not first and isinstance(part.schema.get("items"), list) and part.schema["items"]:
@@ -445,7 +445,7 @@ def _items(part: Part) -> tuple[tuple[Part, ...], list[Part] | None]:
 
 
 def _limit(parts: Sequence[Part], name: str, exclusive: str, sign: int) -> int | None:
-    """The smallest whole number that is allowed (`sign` 1), or the largest (-1); None where that is open."""
+    """The smallest whole number that is allowed (`sign` 1), or the largest (-1); None if that is open."""
     found: int | None = None
     for part in parts:
         is_flag = isinstance(part.schema.get(exclusive), bool)  # of `name`, in older drafts

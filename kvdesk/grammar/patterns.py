@@ -54,7 +54,7 @@ class _Unknown(Exception):
 
 
 def automaton_of(pattern: str, work: Work) -> Automaton | None:
-    """Accepts the texts that match; None where that cannot be told, or takes too long. Raises WrongPattern."""
+    """Accepts the texts that match; None if that is not known, or takes too long. Raises WrongPattern."""
     if len(pattern) > MOST_PATTERN:
         raise WrongPattern(tr("it has more than {n:,} characters").format(n=MOST_PATTERN))
     try:
@@ -169,7 +169,7 @@ class _Reader:
         return _NOTHING if looks else part
 
     def _times(self) -> tuple[int, int | None] | None:
-        """What a quantifier says; None where there is none."""
+        """What a quantifier says; None if there is none."""
         for sign, times in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self._take(sign):
                 return times
@@ -187,7 +187,7 @@ class _Reader:
         return least, None if most is not None and most > MOST_REPEATED else most
 
     def _escape(self) -> _Part:
-        """What stands behind a backslash."""
+        """What follows a backslash."""
         char = self.text[self.at : self.at + 1]
         if char in ("b", "B"):
             self.at += 1
@@ -280,7 +280,7 @@ def _number(digits: str) -> int:
 @dataclass(slots=True)
 class _Places:
     """Between which characters of the expression one can be: from each place steps lead to others, with a character or
-    without. The text before what is matched is read at the first place, the text behind it at the last.
+    without. The text before what is matched is read at the first place, the text after it at the last.
     """
 
     part: _Part
@@ -324,7 +324,7 @@ class _Places:
 
     def _add(self, part: _Part, start: int, *, is_first: bool = False) -> int:
         """Steps that read `part` from `start` on; where they end. Raises TooLarge."""
-        if is_first:  # the place where it begins is one of its own: the text before it is read at `start`
+        if is_first:  # the place where it begins is its own: the text before it is read at `start`
             self.free[start].append(start := self._new())
         match part:
             case _One(ranges):

@@ -57,7 +57,7 @@ class Part:
         return Part(self.schema, self.path, kind)
 
     def refused(self, problem: str, *names: str | int) -> SchemaError:
-        """The error for what stands at `names` in it. `problem` is part of a sentence."""
+        """The error for what is at `names` in it. `problem` is part of a sentence."""
         place = ".".join(map(_word, (*self.path, *names)))
         if not place:
             return SchemaError(tr("The JSON schema cannot be used: {problem}.").format(problem=problem))
@@ -68,14 +68,14 @@ class Part:
     # --- keywords -----------------------------------------------------------------------------------------------------
 
     def object(self, name: str) -> dict[str, Any]:
-        """An object of schemas, {} where there is none."""
+        """An object of schemas, {} if there is none."""
         found = self.schema.get(name, {})
         if not isinstance(found, dict):
             raise self.refused(tr("it is an object"), name)
         return found
 
     def several(self, name: str) -> tuple[Part, ...]:
-        """A list of schemas, () where there is none."""
+        """A list of schemas, () if there is none."""
         found = self.schema.get(name)
         if found is None and name not in self.schema:
             return ()
@@ -84,14 +84,14 @@ class Part:
         return tuple(self.inner(name, i) for i in range(len(found)))
 
     def text(self, name: str) -> str:
-        """A text, "" where there is none."""
+        """A text, "" if there is none."""
         found = self.schema.get(name, "")
         if not isinstance(found, str):
             raise self.refused(tr("it is a text"), name)
         return found
 
     def count(self, name: str) -> int | None:
-        """A whole number from 0 on, None where there is none."""
+        """A whole number from 0 on, None if there is none."""
         found = self.schema.get(name)
         if found is None and name not in self.schema:
             return None

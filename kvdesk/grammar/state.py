@@ -63,7 +63,7 @@ def checked(text: str) -> Grammar:
 
 
 class GrammarState:
-    """Follows one answer. `token_id`: text in angle brackets to the token that it is, None where it is not one.
+    """Follows one answer. `token_id`: text in angle brackets to the token that it is, None if it is not one.
 
     A stack is a number: 0 is the empty one, others a place in the grammar on top of another stack.
     Raises UserError: a token that is none, too many stacks.
@@ -90,7 +90,7 @@ class GrammarState:
         self.position = Position(_bounded(found))
 
     def after(self, token: int, piece: bytes) -> Position | None:
-        """Where the answer is after this token, whose text is `piece`; None where the grammar does not allow it."""
+        """Where the answer is after this token, whose text is `piece`; None if the grammar does not allow it."""
         position = self.position
         decoded = _decoded(piece, position.value, position.n_missing)
         if decoded is None:
@@ -112,7 +112,7 @@ class GrammarState:
 
     def look_ahead(self, n_looks: int = _FEWER_LOOKS) -> None:
         """Try what a token may be from here on: one character many times, and any text, first where the paths are most.
-        Raises UserError where they become too many.
+        Raises UserError if they become too many.
         """
         start = self.position.stacks
         if start in self._looked:
@@ -240,7 +240,7 @@ def _too_many() -> UserError:
 
 
 def _decoded(piece: bytes, value: int, n_missing: int) -> tuple[list[int], int, int] | None:
-    """Characters that are complete after `piece`, and what is known of the next one; None where it is not UTF-8."""
+    """Characters that are complete after `piece`, and what is known of the next one; None if it is not UTF-8."""
     chars: list[int] = []
     for byte in piece:
         if n_missing:

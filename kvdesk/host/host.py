@@ -27,7 +27,7 @@ from kvdesk.translation import marked, tr
 IDLE_S = 1.0
 """Without a command for so long, the back end does what pays back later."""
 MOST_DEATHS, WITHIN_S = 3, 60.0
-"""A back end that died so often within so many seconds is not started again."""
+"""A back end that died so often within that many seconds is not started again."""
 _STOPPED = marked("The engine stopped unexpectedly.")
 _AGAIN = marked("It is being started again: your chats go on, and answers keep the text they had.")
 _FOR_GOOD = marked("It has happened {n} times within a minute: restart kvdesk. Your chats are saved.")
@@ -45,8 +45,8 @@ class Host:
         self._inbox: queue.SimpleQueue[tuple[Command, float] | Literal["wake"] | None] = queue.SimpleQueue()
         self._made: Backend | None = None
         self._making = threading.Lock()
-        self._announced: Backend | None = None  # whose features were told
-        self._features: frozenset[Feature] = frozenset()  # that were told last
+        self._announced: Backend | None = None  # whose features were reported
+        self._features: frozenset[Feature] = frozenset()  # that were reported last
         self._closing = self._over = False
         self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
         self._alive_at: float | None = None  # the last sign of life (time.monotonic); None while it waits for a command

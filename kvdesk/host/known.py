@@ -25,9 +25,9 @@ from kvdesk.protocol.messages import Event
 from kvdesk.values import dataclass, field
 
 MOST_CONVERSATIONS = 64
-"""Of so many conversations it is remembered what was told last."""
+"""Of that many conversations it is remembered what was reported last."""
 MOST_ENDED = 64
-"""So many answers that have ended are remembered, for a subscriber who was dropped meanwhile."""
+"""That many answers that have ended are remembered, for a subscriber who was dropped meanwhile."""
 _STATE: tuple[type, ...] = (
     BackendReady,
     ModelLoaded,
@@ -39,13 +39,13 @@ _STATE: tuple[type, ...] = (
     Working,
     EngineDied,
 )
-"""In the order in which they are told."""
+"""In the order in which they are reported."""
 _OF_CONTEXT: tuple[type, ...] = (ContextReady, MemoryLedger, CacheView)
 
 
 @dataclass(slots=True)
 class _Answer:
-    """One answer: what was told of it so far. `n_ended`: the number of the event `ended`."""
+    """One answer: what was reported of it so far. `n_ended`: the number of the event `ended`."""
 
     started: TurnStarted | None = None
     parts: list[TextDelta] = field(default_factory=list)
@@ -53,7 +53,7 @@ class _Answer:
     n_ended: int = 0
 
     def text(self) -> list[TextDelta]:
-        """All pieces as one; none where there are none."""
+        """All pieces as one; none if there are none."""
         return [join_text(self.parts)] if self.parts else []
 
     def events(self) -> list[Event]:
@@ -65,7 +65,7 @@ class Known:
 
     def __init__(self) -> None:
         self.n = 0
-        """So many events were told."""
+        """That many events were reported."""
         self._state: dict[type, Event] = {}
         self._texts: dict[int, str] = {}
         self._conversations: dict[ConversationId, dict[type, Event]] = {}
@@ -102,7 +102,7 @@ class Known:
     def events(self, since: int | None = None) -> list[Event]:
         """What a subscriber has to know who begins now; the answers under way come last, each with its text so far.
 
-        since   of the host's events the first so many were read: answers that ended after them are told as well
+        since   of the host's events the first that many were read: answers that ended after them are reported as well
         """
         if self._texts:
             self._state[TokenTexts] = TokenTexts(dict(self._texts))
@@ -120,7 +120,7 @@ class Known:
         return self._running[answer]
 
     def _set(self, event: Event) -> None:
-        """Another model or context makes what was told of the last one untrue, as does a loss of the view of cells."""
+        """What was reported of a model or context is untrue with another one, and after a loss of the view of cells."""
         if isinstance(event, ModelLoaded | EngineDied):
             self._forget_model()
         elif isinstance(event, ContextReady) or (

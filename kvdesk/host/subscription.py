@@ -12,11 +12,11 @@ from kvdesk.protocol.messages import Event, SubscriptionDropped
 from kvdesk.translation import marked, tr
 
 MOST_EVENTS = 500
-"""A subscriber that has so many events waiting is slow: text is joined, and of views only the latest is kept."""
+"""A subscriber that has that many events waiting is slow: text is joined, and of views only the latest is kept."""
 _VIEW = 25
-"""A view of the cache counts as so many events: it is up to some MB."""
+"""A view of the cache counts as that many events: it is up to some MB."""
 MOST_BYTES = 8 * 2**20
-"""One that is behind by more than this, joined, is dropped."""
+"""One that is after by more than this, joined, is dropped."""
 _DROPPED = marked("Events came faster than they were read: the chats are complete, some measurements are missing.")
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Subscription:
         known: Sequence[Event],
         n_before: int,
     ) -> None:
-        """`known` waits at once, without `on_ready`; `n_before` events were told before this subscription began.
+        """`known` waits at once, without `on_ready`; `n_before` events were reported before this subscription began.
         `begin_anew` subscribes it again and gives what is known then.
         """
         self._on_ready, self._on_close, self._begin_anew = on_ready, on_close, begin_anew
@@ -40,7 +40,7 @@ class Subscription:
         self._waiting = list(known)
         self._told = False  # that there are events
         self._complained = False  # that on_ready fails
-        self._room = MOST_EVENTS  # so many more events, then they are joined
+        self._room = MOST_EVENTS  # that many more events, then they are joined
         self._n_put = self._n_taken = n_before
         self._closed = False
         self.dropped = False
@@ -69,7 +69,7 @@ class Subscription:
                 _log.exception("a subscriber failed")
 
     def take(self) -> list[Event]:
-        """The events since the last call, oldest first. One who was dropped begins anew: behind `SubscriptionDropped`
+        """The events since the last call, oldest first. One who was dropped begins again: behind `SubscriptionDropped`
         comes what is known now, as after `Host.subscribe(known=True)`, with the answers that ended meanwhile.
         """
         events = self._take()

@@ -13,7 +13,7 @@ ROUNDS = 4
 
 
 def measure(n_threads: int) -> float:
-    """Bytes a second that so many threads read together: the best of a few rounds, in about a tenth of a second."""
+    """Bytes a second that that many threads read together: the best of a few rounds, in about a tenth of a second."""
     parts = [np.ones(SIZE // 8, np.int64) for _ in range(n_threads)]  # written to, so that there are pages behind it
     best = 0.0
     with ThreadPoolExecutor(n_threads) as pool:

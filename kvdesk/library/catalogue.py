@@ -19,7 +19,7 @@ from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.values import dataclass
 
 ENOUGH = 4096
-"""Tokens of context that one wants at least; less is offered where there is no memory for more."""
+"""Tokens of context that is wanted at least; less is offered if there is no memory for more."""
 KV_TYPES = (CacheType.F16, CacheType.Q8_0, CacheType.Q4_0)
 """Types of K and V that are tried, the best first. q8_0 changes answers about as much as rounding alone does
 (docs/questions/kv-types.md)."""
@@ -28,7 +28,7 @@ _EXPERTS = re.compile(r"\.ffn_(gate_up|gate|up|down)_exps\.")
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """A found model. Texts are "" and numbers 0 where the file does not say.
+    """A found model. Texts are "" and numbers 0 if the file does not say.
 
     quantization    the type that most bytes of its weights have, such as "Q4_K"
     n_layer         layers; bytes_a_token: of weights that one token reads, of several experts those that are used
@@ -67,7 +67,7 @@ class Fit:
 
 
 def facts_of(found: FoundModel) -> ModelFacts:
-    """Read the header. What is wrong with the file is told in `problem`."""
+    """Read the header. What is wrong with the file is reported in `problem`."""
     try:
         header = read_header(found.path)
         tensors = _tensors(header)
@@ -115,7 +115,7 @@ def fit_of(found: FoundModel, settings: ContextSettings, available: int) -> Fit:
 
 
 def expected_tok_s(facts: ModelFacts, bytes_s: float, layer_s: float) -> float:
-    """Tokens a second written at the beginning of a context, 0 where nothing is known.
+    """Tokens a second written at the beginning of a context, 0 if nothing is known.
 
     A token reads all weights that it needs once, at `bytes_s` bytes a second, and each layer costs `layer_s` seconds
     whatever its size: threads wait for each other at every operation.

@@ -69,7 +69,7 @@ class Transfer:
         self._hub, self._stop, self._report = hub, stop, report
         self._folder = folder_of(model, folder)
         self._record = _read_record(self._record_path(model)) or _Record(model)
-        if self._record.model != model:  # chosen anew on the hub: bytes of another file are of no use
+        if self._record.model != model:  # chosen again on the hub: bytes of another file are of no use
             same = {file.name for file in model.files if file in self._record.model.files}
             for file in model.files:
                 if file.name not in same:
@@ -139,7 +139,7 @@ class Transfer:
             file = replace(file, sha256=now.sha256)
             self._record.model = model = replace(model, files=(*model.files[:index], file, *model.files[index + 1 :]))
         if not file.sha256:
-            raise HubError(tr("The hub gives no SHA-256 of {file}: it could not be checked.").format(file=file.name))
+            raise HubError(tr("The hub has no SHA-256 of {file}, so it could not be checked.").format(file=file.name))
         if now.size != file.size or now.sha256 not in ("", file.sha256):
             raise _Changed
         self._check_room()
@@ -156,7 +156,7 @@ class Transfer:
         if digest.hexdigest() != file.sha256:
             part.unlink()
             self._record.etags.pop(file.name, None)
-            said = tr("{file} does not have the SHA-256 that the hub gives, and was deleted. Download it again.")
+            said = tr("{file} does not match the SHA-256 of the hub, and was deleted. Download it again.")
             raise HubError(said.format(file=file.name.rsplit("/", 1)[-1]))
         self._record.whole.add(file.name)
         self._write_record()
@@ -197,7 +197,7 @@ class Transfer:
         digest = hashlib.sha256()
         if not size:
             return digest
-        self._report(self.done_bytes, tr("Reading what is there already…"))
+        self._report(self.done_bytes, tr("Reading the existing part…"))
         with part.open("rb") as file:
             while chunk := file.read(READ_BYTES):
                 digest.update(chunk)
@@ -324,7 +324,7 @@ def unfinished(folder: Path | None = None) -> Iterator[tuple[RemoteModel, int]]:
 
 
 def _read_record(path: Path) -> _Record | None:
-    """None where there is none, or none that can be used."""
+    """None if there is none, or none that can be used."""
     try:
         content = json.loads(path.read_bytes())
         files = [(RemoteFile(str(f["name"]), int(f["size"]), str(f["sha256"])), f) for f in content["files"]]
@@ -336,8 +336,8 @@ def _read_record(path: Path) -> _Record | None:
 
 
 def _goes_on(response: Response, file: RemoteFile, start: int) -> bool:
-    """Whether the answer begins at `start`; False where it begins with the first byte instead: the server knows no
-    ranges. Raises _Changed where it is of another file.
+    """Whether the answer begins at `start`; False if it begins with the first byte instead: the server knows no
+    ranges. Raises _Changed if it is of another file.
     """
     match response.status_code:
         case 206:

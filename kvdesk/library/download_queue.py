@@ -1,4 +1,4 @@
-"""Several downloads, one after another, on a thread of their own: paused, resumed, cancelled, and how far each is."""
+"""Several downloads, one after another, on their own thread: paused, resumed, cancelled, and how far each is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kvdesk.library.hub import Hub, RemoteModel
 from kvdesk.values import dataclass, field
 
 INTERVAL_S: Final = 0.25
-"""Progress is told at most so often."""
+"""Progress is reported at most so often."""
 WINDOW_S: Final = 5.0
 """Of the transfer that speed is measured over."""
 REMARK_S: Final = 8.0
@@ -36,7 +36,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """bytes_s: of the last seconds, 0 where unknown; remark: a sentence or ""; path: of the first file, once done."""
+    """bytes_s: of the last seconds, 0 if unknown; remark: a sentence or ""; path: of the first file, once done."""
 
     key: str
     title: str
@@ -63,7 +63,7 @@ class _Entry:
     remark: str = ""
     remark_s: float = 0.0
     path: Path | None = None
-    seen: deque[tuple[float, int]] = field(default_factory=deque)  # when so many bytes were there
+    seen: deque[tuple[float, int]] = field(default_factory=deque)  # when that many bytes were there
 
     def shown(self) -> Download:
         (first_s, first), (last_s, last) = (self.seen[0], self.seen[-1]) if self.seen else ((0.0, 0), (0.0, 0))

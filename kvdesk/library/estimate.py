@@ -229,7 +229,7 @@ def _advice(hyper: Hyper, weights: int, settings: ContextSettings, have: int) ->
     except ContextError:
         smaller = 0
     if not largest and not smaller:
-        return tr("Not even the smallest context fits: close other programs, or take a smaller model.")
+        return tr("Not even the smallest context fits: close other programs, or use a smaller model.")
     if not largest:
         return tr("With K and V as q8_0, {smaller:,} cells fit.").format(smaller=smaller)
     more = tr(" With K and V as q8_0, {smaller:,} do.").format(smaller=smaller) if smaller > largest else ""

@@ -126,7 +126,7 @@ def _all_in(folders: Iterable[Folder], walk: _Walk) -> Iterator[FoundModel]:
 
 
 def _behind_links(walk: _Walk) -> Iterator[FoundModel]:
-    """Links come last, and each has a bound of its own: one to a huge tree hides no other model."""
+    """Links come last, and each has its own bound: one to a huge tree hides no other model."""
     while (link := walk.next_link()) is not None:
         yield from _models(link.folder, walk.files(link.path, link.depth))
 
@@ -140,7 +140,7 @@ def _models(folder: Folder, files: Iterator[Path]) -> Iterator[FoundModel]:
 
 
 class _Link(NamedTuple):
-    """A link to a folder, below a `folder` that is searched; `depth`: so many levels may still be entered."""
+    """A link to a folder, below a `folder` that is searched; `depth`: that many levels may still be entered."""
 
     folder: Folder
     path: Path
@@ -166,7 +166,7 @@ class _Walk:
         self._folder = folder
 
     def next_link(self) -> _Link | None:
-        """From now on the files are those behind it; None: there is no other."""
+        """From now on the files are those after it; None: there is no other."""
         if not self._links:
             return None
         link = self._links.popleft()
@@ -255,7 +255,7 @@ def _ollama(folder: Folder, files: Iterator[Path]) -> Iterator[FoundModel]:
 
 
 def _read_small(path: Path) -> bytes:
-    """A file of another application; nothing where it is too large, or cannot be read."""
+    """A file of another application; nothing if it is too large, or cannot be read."""
     try:
         with paths.open_regular(path) as file:
             content = file.read(MAX_MANIFEST + 1)
@@ -265,7 +265,7 @@ def _read_small(path: Path) -> bytes:
 
 
 def _json_of(path: Path) -> Any:
-    """None where it is none."""
+    """None if it is none."""
     try:
         return json.loads(_read_small(path))
     except (ValueError, RecursionError):

@@ -93,7 +93,7 @@ class Cursor:
         self._check(8 * count)
         while count > 0:
             if time.thread_time() > self._deadline_s:
-                raise Damaged(tr("its header takes too long to read"))
+                raise Damaged(tr("reading its header takes too long"))
             count -= self._skip_chain(count)
             for _ in range(min(FEW, count)):
                 self.skip(self.u64())

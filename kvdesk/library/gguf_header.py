@@ -190,7 +190,7 @@ def read_any_header(path: Path) -> GgufHeader:
 
 
 def _open(path: Path) -> BinaryIO:
-    """Open a regular file; devices and pipes are refused, since opening one may wait for ever."""
+    """Open a regular file; devices and pipes are refused, since opening one may wait forever."""
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
@@ -317,7 +317,7 @@ def _tensors(cursor: Cursor, n_tensors: int, alignment: int) -> tuple[Tensor, ..
         if row * rows >= 1 << 63 or row % kind.block:
             raise Damaged(tr("tensor {name!r} has an impossible shape").format(name=name))
         if offset != expected:
-            raise Damaged(tr("tensor {name!r} is not where the one before it ends").format(name=name))
+            raise Damaged(tr("tensor {name!r} does not begin where the previous one ends").format(name=name))
         tensors[name] = Tensor(name, shape, kind, offset, kind.row_bytes(row) * rows)
         expected = _padded(offset + tensors[name].n_bytes, alignment)
     return tuple(tensors.values())

@@ -49,7 +49,7 @@ class HubUnreachable(HubError):
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file of a repository: its path there, bytes, and SHA-256 in hexadecimal, "" where the hub does not say."""
+    """A file of a repository: its path there, bytes, and SHA-256 in hexadecimal, "" if the hub does not say."""
 
     name: str
     size: int
@@ -150,9 +150,7 @@ class Hub:
         try:
             yield
         except errors.GatedRepoError as error:
-            said = tr(
-                "{what} is only for those who accept its terms on {host}: accept them there, and enter your token."
-            )
+            said = tr("{what} requires that you accept its terms on {host}. Accept them there, then enter your token.")
             raise HubError(said.format(what=what, host=host), str(error)) from error
         except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError, errors.EntryNotFoundError) as error:
             said = tr("{host} has no {what}, or it is private.")
@@ -172,7 +170,7 @@ def is_repo(text: str) -> bool:
 
 
 def quantization_of(name: str) -> str:
-    """As file names tell it, such as "Q4_K_M"; "" where they do not."""
+    """As file names tell it, such as "Q4_K_M"; "" if they do not."""
     found = _QUANTIZATION.findall(FIRST_PART.sub("", name).removesuffix(".gguf"))
     return found[-1].upper() if found else ""
 
@@ -183,7 +181,7 @@ def token_file() -> Path:
 
 
 def read_token() -> str:
-    """The person's token: of the file, else of the environment (HF_TOKEN); "" without one."""
+    """The user's token: of the file, else of the environment (HF_TOKEN); "" without one."""
     try:
         text = token_file().read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
@@ -214,7 +212,7 @@ def _client() -> ModuleType:
     import huggingface_hub
 
     class Once(httpx2.Client):
-        """A failure is told at once: huggingface_hub would try again for half a minute before it says anything."""
+        """A failure is reported at once: huggingface_hub would try again for half a minute before it says anything."""
 
         def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
             try:

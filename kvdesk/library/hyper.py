@@ -1,7 +1,7 @@
 """The numbers of a model that decide the size of its memory, layer by layer, read from its header.
 
 Owns how llama.cpp derives them (src/llama-model.cpp `load_hparams`, src/llama-hparams.cpp, src/models/*.cpp). Knows
-nothing of contexts and bytes. Where an architecture has caches of its own (sparse attention indexers, DeepSeek 4's
+nothing of contexts and bytes. Where an architecture has its own caches (sparse attention indexers, DeepSeek 4's
 compressed ones) those are not counted.
 """
 
@@ -17,7 +17,7 @@ RWKV_TOKEN_SHIFTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer. Widths are numbers per cell; 0 where the layer has no such memory."""
+    """One layer. Widths are numbers per cell; 0 if the layer has no such memory."""
 
     n_head: int
     n_head_kv: int

@@ -52,8 +52,8 @@ SIGNATURES = (
     (b"7z\xbc\xaf", marked("is a 7-Zip archive, not a GGUF model.")),
     (b"\x89HDF", marked("is an HDF5 file, not a GGUF model.")),
     (b"FUGG", marked("is a GGUF for big-endian machines; this one is little-endian.")),
-    (b"<!DOCTYPE", marked("is a web page, not a model: the download went wrong.")),
-    (b"<html", marked("is a web page, not a model: the download went wrong.")),
+    (b"<!DOCTYPE", marked("is a web page, not a model: the download failed.")),
+    (b"<html", marked("is a web page, not a model: the download failed.")),
 )
 
 
@@ -85,7 +85,7 @@ def describe_foreign(start: bytes) -> str:
     if len(start) > 9 and start[8:10] in (b'{"', b"{ ") and int.from_bytes(start[:8], "little") < 1 << 32:
         return tr("is a safetensors file, not a GGUF model; it has to be converted first.")
     if not start.strip(b"\0"):
-        return tr("holds only zeros, not a GGUF model: the download did not finish.")
+        return tr("contains only zeros, not a GGUF model: the download did not finish.")
     if b"\0" not in start:
         try:
             start[:-4].decode("utf-8")
@@ -107,13 +107,13 @@ def check_language_model(header: Header) -> None:
 def _other_kind(header: Header) -> str:
     architecture, kind = header.architecture, header.text("general.type")
     if kind == "adapter" or header.text("adapter.type"):
-        return tr("is a LoRA adapter; it changes a model and is none by itself.")
+        return tr("is a LoRA adapter: it changes a model, but is not a model.")
     if architecture in PROJECTOR or kind in ("mmproj", "clip-vision"):
         return tr("is the image or audio part of a model (mmproj); open the language model that belongs to it.")
     if kind == "imatrix" or architecture == "imatrix":
         return tr("is an importance matrix, data for making quantized models.")
     if kind == "controlvector" or architecture == "controlvector":
-        return tr("is a control vector; it steers a model and is none by itself.")
+        return tr("is a control vector: it steers a model, but is not a model.")
     for names, what in (
         (EMBEDDING, marked("is an embedding model: it turns text into numbers and cannot answer.")),
         (IMAGE, marked("is a model that makes images or video, not a language model.")),
@@ -127,7 +127,7 @@ def _other_kind(header: Header) -> str:
     if not architecture:
         return tr("is a GGUF that does not name its architecture, so it is no language model.")
     if not header.tensors and not header.is_split:
-        return tr("holds only a vocabulary, no model.")
+        return tr("contains only a vocabulary, not a model.")
     if header.integer(f"{architecture}.attention.causal", 1) == 0:
         return tr("is an embedding model: it turns text into numbers and cannot answer.")
     if architecture not in LANGUAGE_MODELS:

@@ -103,7 +103,7 @@ class WatchedCache:
         return self._verification()
 
     def save(self, path: str | Path) -> None:
-        """A journal for `kvdesk replay`, with token ids and no texts. Raises UserError where it cannot be written."""
+        """A journal for `kvdesk replay`, with token ids and no texts. Raises UserError if it cannot be written."""
         save_journal(Path(path), self.recording, JournalHeader(self._model))
 
     def close(self) -> None:
@@ -181,7 +181,7 @@ class WatchedCache:
         self._follow(lambda: self.mirror.restore(blob).ok, call, time.perf_counter() - start)
 
     def _follow(self, call: Callable[[], object], text: str, seconds: float = 0.0) -> None:
-        """`call` does to the mirror what was done to the cache; False where the engine did otherwise."""
+        """`call` does to the mirror what was done to the cache; False if the engine did otherwise."""
         if self._difference is not None:
             return
         try:

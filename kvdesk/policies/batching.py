@@ -2,11 +2,11 @@
 
 An answer must visibly go on while another conversation reads a long prompt, and the prompt must not take much longer
 for it. A chunk below `TILE` tokens goes along with the answers' tokens, since a batch costs a pass over the weights,
-however small: it is as large as the gap allows. A larger one has a batch of its own, since one more token costs as much
+however small: it is as large as the gap allows. A larger one has its own batch, since one more token costs as much
 as a step there: it is halved when the last one took longer than the gap and doubled when it took less than half of it.
 After a chunk come as many steps without prompt as the answer needs for its speed; after one of a job, for which nobody
-waits, as many as take as long. Pure: no queue, no clock; it is told how long a batch took. (docs/reading-beside.md has
-the measurements.)
+waits, as many as take as long. Pure: no queue, no clock; the caller reports how long a batch took.
+(docs/reading-beside.md has the measurements.)
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many tokens of this sequence are in the batch."""
+    """That many tokens of this sequence are in the batch."""
 
     seq_id: int
     n_tokens: int
@@ -121,7 +121,7 @@ def compose(
 
     wants      prompts in the order in which they came
     n_decoded  batches since the last one with tokens of a prompt
-    together   False where the engine cannot have several sequences in one batch; then answers and prompts have theirs
+    together   False if the engine cannot have several sequences in one batch; then answers and prompts have theirs
                one after another
 
     Half of a chunk is for the prompt that came first, the rest for those that have the fewest tokens left; a job gets
@@ -143,7 +143,7 @@ def compose(
     if n >= TILE and chunk.block == 1:
         n = n_left % TILE or n  # the odd tokens first: over many cells they may cost as much as three times as many
     elif n_left <= SCATTER * n:
-        n = min(n_left, n_batch)  # a few more are cheaper than a batch of their own
+        n = min(n_left, n_batch)  # a few more are cheaper than their own batch
     along = together and n < TILE and n_batch > len(ones)
     if along:
         n = min(n, n_batch - len(ones))

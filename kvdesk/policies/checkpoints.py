@@ -1,8 +1,8 @@
 """When a whole state is kept as a checkpoint while a turn is read, and which checkpoint goes for another.
 
-For memories that come back only whole: recurrent states, and sliding windows smaller than the context. There an edit or
-another answer goes back to the longest checkpoint that the new prompt begins with (llama-server's `--ctx-checkpoints`,
-server-context.cpp), instead of to nothing. Pure: values in, positions and keys out.
+For memories that can only be restored whole: recurrent states, and sliding windows smaller than the context. There an
+edit or another answer goes back to the longest checkpoint that the new prompt begins with (llama-server's
+`--ctx-checkpoints`, server-context.cpp), instead of to nothing. Pure: values in, positions and keys out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Checkpoint:
 
 
 def pays(spared_ms: float, cost_ms: float) -> bool:
-    """Whether a checkpoint that may spare so much is worth its cost."""
+    """Whether a checkpoint that may save this much is worth its cost."""
     return cost_ms <= CHECKPOINT_PRICE * spared_ms
 
 
@@ -48,7 +48,7 @@ def pauses(
 ) -> list[int]:
     """Where the prefill of a prompt pauses so that its state can be kept: numbers of tokens, ascending.
 
-    At `marks` (where the text of the last message begins, say: an edit goes back there), every so many tokens, and
+    At `marks` (where the text of the last message begins, say: an edit goes back there), every that many tokens, and
     before the last token, whose logits another answer needs. n_kept: leading tokens whose state is kept already;
     n_held: tokens that need not be read; pause_ms: what one batch more costs; token_ms: what a token of a prompt costs;
     block: only multiples of it.
@@ -67,9 +67,9 @@ def pauses(
 
 
 def give_way(there: Sequence[Checkpoint], conversation: str, n_bytes: int, memory_bytes: int) -> list[str] | None:
-    """Keys that go so that `conversation` can have one more of `n_bytes`; None where it is too large at all.
+    """Keys that go so that `conversation` can have one more of `n_bytes`; None if it is too large at all.
 
-    Those that spare least go first, and of equals the longest unused: what stays is spread over the conversation.
+    Those that save least go first, and of equals the longest unused: what stays is spread over the conversation.
     """
     limit = int(CHECKPOINT_SHARE * memory_bytes)
     if n_bytes > limit:

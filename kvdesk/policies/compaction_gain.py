@@ -40,7 +40,7 @@ class Verdict:
 
 
 def judge_leaving(costs: Costs, cache: Fragmented, prompt: NextPrompt) -> Verdict:
-    """Save idle sequences to memory before this prompt is read? What comes back from there costs as much again."""
+    """Save idle sequences to memory before this prompt is read? What is restored from there costs as much again."""
     n_own = prompt.n_past + prompt.n_new
     now, after = (
         costs.reading_ms(prompt.n_new, prompt.n_past, prompt.n_batch, max(0, n_kv - n_own)) or 0.0

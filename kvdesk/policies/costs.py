@@ -1,6 +1,6 @@
 """What batches and states take on this machine: ms by tokens and cells, bytes a ms, learned from what was measured.
 
-A token costs a line over the cells that it reads. One token, a few and a tile or more have lines of their own, since
+A token costs a line over the cells that it reads. One token, a few and a tile or more have their own lines, since
 llama.cpp computes their attention with different kernels. Flash attention skips masked cells (ggml-cpu/ops.cpp), but
 each head of each layer looks at the mask of each. Forecasts, pieces of prompts, swapping and compaction ask here. Pure:
 measured times come in. Must never know the engine.
@@ -55,7 +55,7 @@ class _Line:
         self.n += 1
 
     def ms(self, cells: float, least_slope: float = 0.0) -> float:
-        """Expected ms of a token over so many cells."""
+        """Expected ms of a token over that many cells."""
         usual = self._medians()
         half = len(usual) // 2
         slope = least_slope
@@ -152,7 +152,7 @@ class Costs:
         return total
 
     def usual_tok_s(self, n_tokens: int, n_past: int, n_batch: int) -> float:
-        """How fast so many tokens are read as a rule; 0.0 while too few batches were measured."""
+        """How fast that many tokens are read as a rule; 0.0 while too few batches were measured."""
         if n_tokens < 1 or self._line(min(n_tokens, n_batch)).n < KEPT:
             return 0.0
         ms = self.reading_ms(n_tokens, n_past, n_batch)
@@ -165,8 +165,8 @@ class Costs:
         return n_bytes * (statistics.median(self._states) if self._states else 1 / BYTES_A_MS)
 
     def again(self, n_tokens: int, n_bytes: int) -> tuple[float, float]:
-        """ms to have so many tokens again: read as a prompt, or restored from their state of `n_bytes`. Before a prompt
-        was measured it is thought to take a pass over the weights for each tile.
+        """ms to have that many tokens again: read as a prompt, or restored from their state of `n_bytes`. Until a
+        prompt was measured, the estimate is one pass over the weights for each tile.
         """
         read = self.reading_ms(n_tokens, 0, 8 * TILE)
         guess = n_tokens / TILE * self._reads.weights / BYTES_A_MS
@@ -178,7 +178,7 @@ class Costs:
         return self._one if n_tokens == 1 else self._few if n_tokens < TILE else self._tiled
 
     def _cells(self, n_kv: int, n_visible: float) -> float:
-        """Cells whose K and V a token reads. It may be told to see more than there are: positions have gaps, and
+        """Cells whose K and V a token reads. It may see more than there are: positions have gaps, and
         recurrent states no cells.
         """
         return n_visible if self._reads.skips and n_visible <= n_kv else n_kv

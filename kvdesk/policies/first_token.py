@@ -16,13 +16,13 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """What was measured between sending and the first token. Seconds; 0 where it did not happen.
+    """What was measured between sending and the first token. Seconds; 0 if it did not happen.
 
     all_s       the whole time
     queue_s     waited until other answers had ended; `load_s`: while the model was loaded; `wait_s`: for anything else
     saved       where the state was that was brought back in `restore_s`
     prompt_s    the template was rendered, and its text tokenized
-    n_read      tokens of the prompt that were read at `tok_s`; `usual_tok_s`: 0 where it is not known
+    n_read      tokens of the prompt that were read at `tok_s`; `usual_tok_s`: 0 if it is not known
     beside      other answers were read or written in the same batches
     others      processors' worth of time that other programs took meanwhile, of `n_processors`; None: not measured
     n_faults    pages of memory that had to be read from the disk meanwhile
@@ -45,7 +45,7 @@ class Delay:
 
 
 def first_token_reason(delay: Delay) -> str:
-    """The sentence; empty where there was no first token."""
+    """The sentence; empty if there was no first token."""
     if delay.all_s <= 0:
         return ""
     parts = [*_before(delay), _reading(delay)]

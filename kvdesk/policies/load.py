@@ -85,7 +85,7 @@ def _runnable_others() -> int | None:
 
 
 def _is_runnable(task: Path) -> bool:
-    """proc_pid_stat(5): the state stands behind the name, in which there may be anything."""
+    """proc_pid_stat(5): the state follows the name, which may contain anything."""
     try:
         return (task / "stat").read_bytes().rpartition(b")")[2].lstrip().startswith(b"R")
     except OSError:  # it has ended
@@ -94,7 +94,7 @@ def _is_runnable(task: Path) -> bool:
 
 def major_faults() -> int:
     """Pages of memory that this process had to wait for until they were read from a disk: parts of a model's file, or
-    what was swapped out. 0 where the system does not tell (Windows counts others with them).
+    what was swapped out. 0 if the system does not tell (Windows counts others with them).
     """
     if sys.platform == "win32":
         return 0

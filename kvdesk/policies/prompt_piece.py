@@ -1,6 +1,7 @@
 """How much of a prompt is read by one llama_decode, when nobody waits for a token. Pure: values in, tokens out.
 
-Between two pieces progress is told and other work gets its turn; stopping does not wait for it (the abort callback).
+Between two pieces progress is reported and other work gets its turn. Stopping does not wait for it (the abort
+callback).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ LEAST = 2 * TILE
 
 
 def piece(n_batch: int, n_ubatch: int, ubatch_ms: float | None) -> int:
-    """Tokens of the next piece. ubatch_ms: what a full ubatch is expected to take, None where nothing was measured."""
+    """Tokens of the next piece. ubatch_ms: what a full ubatch is expected to take, None if nothing was measured."""
     if ubatch_ms is None:
         return min(n_ubatch, LEAST)
     if ubatch_ms <= PROGRESS_MS:

@@ -52,7 +52,7 @@ class StateInfo:
     """A saved state.
 
     age              uses of all states since its last one, which counts as 1; it decides who gives way
-    prefill_ms       what it spares
+    prefill_ms       what it saves
     stays_in_memory  dropped rather than moved to disk, as checkpoints (`kvdesk.policies.checkpoints`) and requests of
                      other programs are
     idle_s           time since its last use, by a clock that nobody sets; inf: before this start
@@ -69,7 +69,7 @@ class StateInfo:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bytes that saved states may take, set by the person."""
+    """Bytes that saved states may take, set by the user."""
 
     memory_bytes: int
     disk_bytes: int
@@ -170,7 +170,7 @@ def over_share(states: Sequence[StateInfo], size: int, limits: Limits, share: fl
 
 
 def over_limit(states: Sequence[StateInfo], limits: Limits) -> tuple[str, ...]:
-    """Keys to drop, in order, so that the limits hold: after a start, or when the person lowered them."""
+    """Keys to drop, in order, so that the limits hold: after a start, or when the user lowered them."""
     tiers: tuple[tuple[Tier, int], ...] = (("memory", limits.memory_bytes), ("disk", limits.disk_bytes))
     return tuple(s.key for tier, limit in tiers for s in _give_way(states, tier, -limit))
 

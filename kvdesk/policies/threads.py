@@ -29,14 +29,14 @@ class Threads:
     reason: str
 
     def of_batch(self, n_tokens: int) -> int:
-        """Threads for a batch of so many tokens. Several conversations that decode together are no prefill."""
+        """Threads for a batch of that many tokens. Several conversations that decode together are no prefill."""
         return self.prefill if n_tokens >= LARGE_BATCH else self.decode
 
 
 class ThreadPolicy:
     """Call `load` with every reading of the load; set what it returns before the next decode.
 
-    n_cores: physical cores of the machine; n_most: threads the person allows. Two readings in a row must agree on a
+    n_cores: physical cores of the machine; n_most: threads the user allows. Two readings in a row must agree on a
     change, so that a hiccup of another process changes nothing; one is enough after a while without any.
     """
 
@@ -45,7 +45,7 @@ class ThreadPolicy:
         self._n_most = max(1, n_most or n_cores)
         self._n = self._wanted = self._n_most
         self._read_s = -math.inf
-        self._reason = tr("{n} of {n_cores} cores, nothing else was measured yet.").format(
+        self._reason = tr("{n} of {n_cores} cores; nothing else has been measured yet.").format(
             n=self._n, n_cores=self._n_cores
         )
 

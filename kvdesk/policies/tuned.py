@@ -36,7 +36,7 @@ _BESIDE = "`kvdesk bench cache --only beside`"
 # --- what a batch is made of ------------------------------------------------------------------------------------------
 TILE = _tuned("TILE", 64, "tokens",
     "From here on llama.cpp computes attention in tiles (GGML_FA_TILE_Q), far less a token over many cells. A chunk "
-    "of a prompt beside answers has so many; twice as many are a prefill for the number of threads.",
+    "of a prompt beside answers has this size; twice as many are a prefill for the number of threads.",
     _BESIDE + " (docs/reading-beside.md, the knee)")
 LONGEST_GAP_MS = _tuned("LONGEST_GAP_MS", 400.0, "ms",
     "Between two tokens of an answer beside which a prompt is read or a job works; two steps where these are longer.",
@@ -48,8 +48,8 @@ MOST_GAPS = _tuned("MOST_GAPS", 2.5, "longest gaps",
     "A whole tile may take so long where half of it takes as long: a prompt in halves would take twice its time.",
     _BESIDE + ", 1 B parameters")
 SCATTER = _tuned("SCATTER", 1.25, "times",
-    "A batch takes up to so many times what the last one took. A chunk aims at the gap over this, and takes so "
-    "many times its tokens where a prompt ends with them; a prompt is called slow or quick beyond it.", _BESIDE)
+    "A batch may take up to this many times as long as the last one. A chunk aims at the gap divided by this, and may "
+    "have this many times its tokens if a prompt ends with them. Beyond it a prompt is called slow or fast.", _BESIDE)
 LEAST_CHUNK = _tuned("LEAST_CHUNK", 4, "tokens",
     "Of a prompt or a job beside answers: each batch is a pass over the weights, however small, so a chunk grows "
     "from here on until it takes the gap.", "simulated 8 B parameters (tests/policies/test_batching.py)")
@@ -68,7 +68,7 @@ HALF_A_CORE = _tuned("HALF_A_CORE", 0.5, "cores",
     "number of threads.", "`kvdesk lab run threads`")
 # --- costs ------------------------------------------------------------------------------------------------------------
 KEPT = _tuned("KEPT", 4, "measurements",
-    "Over about as many cells: their median counts. So many make a speed usual.",
+    "Over about as many cells: their median counts. This many make a speed usual.",
     "`kvdesk bench cache --only one-busy`")
 MASK_NS = _tuned("MASK_NS", 3.0, "ns",
     "In which flash attention sees that a cell is masked, for each token and each head of each layer. Qwen 0.5B: 6 in "

@@ -1,4 +1,4 @@
-"""What is told of a server that shows its cache as hashed blocks."""
+"""What is reported of a server that shows its cache as hashed blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ServerMetrics:
-    """A server's own counters; None where it does not tell. usage: share of the cache that is taken, 0 to 1; hit_rate:
+    """A server's own counters; None if it does not tell. usage: share of the cache that is taken, 0 to 1; hit_rate:
     share of prompt tokens that were in it; tokens since the server's start; requests now.
     """
 

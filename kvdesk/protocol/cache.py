@@ -74,7 +74,7 @@ class ClientShare:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One kind of memory: bytes estimated before it was made, and measured after; None where nothing tells.
+    """One kind of memory: bytes estimated before it was made, and measured after; None if nothing tells.
 
     most   bytes of a store that fills with use; None: it is as large as it will be
     """
@@ -89,7 +89,7 @@ class LedgerRow:
 class MessageSpan:
     """Where one message lies in its sequence: positions `[p0, p1)`, template text included.
 
-    `text_p0` is the position of the first token of its own text and `char_ends[i]` the number of characters of the text
+    `text_p0` is the position of its text's first token and `char_ends[i]` the number of characters of the text
     that are complete after the token at `text_p0 + i`. Empty where the template changed the text.
     """
 
@@ -114,7 +114,7 @@ class TransferSequence:
 
     path          of the file; None to erase
     conversation  that has what is restored, and client: the program that asks
-    number        comes back with the answer
+    number        is returned with the answer
     """
 
     action: Literal["save", "restore", "erase"]
@@ -127,7 +127,7 @@ class TransferSequence:
 
 @dataclass(frozen=True, slots=True)
 class SequenceTransferred:
-    """So many tokens were saved, restored or erased, in so many bytes of a file. `problem`: why not, a sentence; ""
+    """That many tokens were saved, restored or erased, in that many bytes of a file. `problem`: why not, a sentence; ""
     where it was done.
     """
 
@@ -140,7 +140,7 @@ class SequenceTransferred:
 
 @dataclass(frozen=True, slots=True)
 class DropMessages:
-    """These messages of the conversation were deleted: remove their cells, and of all behind them, in every branch and
+    """These messages of the conversation were deleted: remove their cells, and of all after them, in every branch and
     in saved states. What is before them stays.
     """
 
@@ -171,7 +171,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class UsePolicy:
-    """What kvdesk does with the cache by itself, from now on. `folder`: of saved states; None keeps them in memory."""
+    """What kvdesk does with the cache automatically, from now on. `folder`: of saved states; None: in memory."""
 
     policy: CachePolicy
     folder: Path | None = None
@@ -258,7 +258,7 @@ class Verified:
 @dataclass(frozen=True, slots=True)
 class Refilled:
     """A new context has what conversations had in the one before: `n_read` tokens were computed again and `n_carried`
-    came with their state, of so many conversations. `n_left`: conversations that had no room. `ms`: all of it.
+    came with their state, of that many conversations. `n_left`: conversations that had no room. `ms`: all of it.
     `not_carried`: why states that were to be kept were read again.
     """
 
@@ -322,7 +322,7 @@ class OperationDone:
     effect    what it did, for operations by hand; undoable: `Undo(operation)` is possible as long as nobody says
               otherwise (the latest `CacheView.undoable` names all that are)
     emptied   the sequence, or with `conversation` None every one, holds no cell any more
-    note      a sentence for the person: cells left that nobody asked to leave, and although cells are free
+    note      a sentence for the user: cells left that nobody asked to leave, and although cells are free
     """
 
     operation: int

@@ -1,4 +1,4 @@
-"""llama.cpp's calls as text, with their arguments: a person learns the API by using the window. Pure.
+"""llama.cpp's calls as text, with their arguments: a user learns the API by using the window. Pure.
 
 Owns how a call is written, on a button before it is made and in the journal afterwards: the C function with its
 parameters, and by its name what is not known yet.

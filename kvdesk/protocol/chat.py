@@ -27,13 +27,13 @@ from kvdesk.translation import marked
 from kvdesk.values import dataclass, replace
 
 NO_MODEL: Final = marked("No model is loaded: open a GGUF file first.")
-"""Why nothing can be asked yet: the note of an answer that failed, in the person's language."""
+"""Why nothing can be asked yet: the note of an answer that failed, in the user's language."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadModel:
     """Open a model in place of the one that is open, which stays where that fails. Answered by `ModelLoaded`; a back
-    end that has a context of its own then sends `ContextReady`.
+    end that has its own context then sends `ContextReady`.
     """
 
     source: ModelSource
@@ -42,7 +42,7 @@ class LoadModel:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Another program that asks: what it asks belongs to no chat, and each request has a conversation of its own. What
+    """Another program that asks: what it asks belongs to no chat, and each request has its own conversation. What
     its cells hold is a beginning that later requests may share while there is room.
 
     name     as it is shown
@@ -66,7 +66,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class RawPrompt:
-    """A prompt that no chat template renders: token ids, or where there are none a text, in which control tokens that
+    """A prompt that no chat template renders: token ids, or if there are none a text, in which control tokens that
     are written out count as such.
     """
 
@@ -126,7 +126,7 @@ class Generate:
     choice    of those tools; None: none of them may be called
     variables further ones that the template gets, as a JSON object, such as `{"enable_thinking": false}`; "": none
     reasoning_budget  most tokens of the reasoning, which is closed then; 0: it is closed where it begins; -1: no limit
-    n_probs   each token is told with its probability, and so many of the likeliest in its place; -1: without
+    n_probs   each token is reported with its probability, and that many of the likeliest in its place; -1: without
     others    texts that the answer may repeat beside those of `messages`, the likeliest first: other branches, a
               prediction of the client. They change no token, only the speed (*Speculative decoding*)
     """
@@ -182,8 +182,8 @@ class PreviewTurn:
     where it cannot be said, and without `Feature.PREVIEW`.
 
     overflow, n_keep, evicted, template, tools: as in `Generate`; max_tokens: most tokens of the answer (`Sampling`)
-    n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
-    before it in the same message), 0: all of them; n_attached: characters of each attachment that stands before those
+    n_typed: characters of the draft at the end of the last message (a question that was never answered precedes it in
+    the same message), 0: all of them; n_attached: characters of each attachment before those
     replaced: the message that the draft is another version of; an answer is priced up to its own end
     continued: as in `Generate`: what going on with this answer behind `messages` would cost, in the place of a draft
     """
@@ -233,13 +233,13 @@ class TurnPreview:
     first_token_ms        None while nothing was measured; `sentence` says these three
     n_ctx, n_conversation of the context; of the prompt without the draft's own text
     n_system              of the system prompt, a part of n_conversation
-    n_draft, n_attached   of the draft's text with what is attached, 0 where it is refused and too long to be counted;
-                          of each attachment, () where that is not known
+    n_draft, n_attached   of the draft's text with what is attached, 0 if it is refused and too long to be counted;
+                          of each attachment, () if that is not known
     n_answer              to be left for the answer: an eighth of the context, or less where it may not be as long
     n_evicted_tokens      of messages that would be evicted for it; n_evicted_messages: how many those are
-    refused               why it cannot be sent, "" where it can; n_reused and the like then count nothing
-    text                  the draft; n_fitting: so many of its characters fit
-    attached_chars        characters of each attachment as the model reads it; n_attached_fitting: so many of all of
+    refused               why it cannot be sent, "" if it can; n_reused and the like then count nothing
+    text                  the draft; n_fitting: that many of its characters fit
+    attached_chars        characters of each attachment as the model reads it; n_attached_fitting: that many of all of
                           them together fit beside the whole text
     replaced              as in `PreviewTurn`
     """
@@ -302,7 +302,7 @@ class ModelLoading:
 
 @dataclass(frozen=True, slots=True)
 class ModelLoaded:
-    """`remark` is something the person should know about the model, such as a template that cannot be used. `limit` is
+    """`remark` is something the user should know about the model, such as a template that cannot be used. `limit` is
     what its server could show of its cache and does not, and what helps.
     """
 
@@ -333,13 +333,13 @@ class TurnStarted:
     """An answer begins. Where the prompt was compared with a cache: this much is reused, the rest is prefilled.
 
     seq_id -1, prompt_tokens 0: the back end does not say
-    continued: ids of the text that is continued, as they are in the prompt; () where nothing is, or without ids
+    continued: ids of the text that is continued, as they are in the prompt; () if nothing is, or without ids
     vocab: fingerprint of the vocabulary that the answer's ids belong to (`TurnStats.vocab`)
     client: name of the program that asks; "": a conversation of kvdesk
     marks: around the reasoning of the answer (`TurnStats.marks`)
-    calls: how the answer calls tools; None where it may not
-    asked: how another program asked; None where the back end does not say
-    reuse: why so much is reused; None where the back end does not say
+    calls: how the answer calls tools; None if it may not
+    asked: how another program asked; None if the back end does not say
+    reuse: why so much is reused; None if the back end does not say
     """
 
     conversation: ConversationId
@@ -436,8 +436,8 @@ class Working:
 class Overflowed:
     """A conversation's context was full, and its policy acted: `sentence` says what it did.
 
-    evicted  messages that had to go for it, oldest first: none where the answer ends, or where only a part of it went
-    n_tokens tokens of a prompt that did not fit, n_ctx: tokens that do; 0 where that is not what happened
+    evicted  messages that had to go for it, oldest first: none if the answer ends, or where only a part of it went
+    n_tokens tokens of a prompt that did not fit, n_ctx: tokens that do; 0 if that is not what happened
     """
 
     conversation: ConversationId

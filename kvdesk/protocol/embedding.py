@@ -19,7 +19,7 @@ class Rank(msgspec.Struct, frozen=True, tag=True):
 
 
 class EmbeddingModel(msgspec.Struct, frozen=True):
-    """The first thing that the child says. `error`: why it ends, a sentence; "" where it goes on.
+    """The first thing that the child says. `error`: why it ends, a sentence; "" if it goes on.
 
     pooling  how the vectors of tokens become one: none, mean, cls, last or rank
     """

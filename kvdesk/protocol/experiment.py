@@ -50,7 +50,7 @@ def chosen(parameters: Sequence[Parameter], given: Mapping[str, float], *, short
     for key in given:
         if key not in known:
             raise UserError(
-                tr("There is no parameter {key}; there are: {names}.").format(key=key, names=", ".join(known) or "none")
+                tr("There is no parameter {key}; there are {names}.").format(key=key, names=", ".join(known) or "none")
             )
     return {
         key: parameter.check(given.get(key, parameter.short if short else parameter.default))
@@ -74,7 +74,7 @@ class Request:
     journal_file: str = ""
 
 
-# --- what is told while it runs --------------------------------------------------------------------------------------
+# --- what is reported while it runs ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Sample:
 
 
 def series_title(series: str) -> str:
-    """The name of a series in the person's language. Series are keys of samples, the same in every language: words of
+    """The name of a series in the user's language. Series are keys of samples, the same in every language: words of
     the experiment, some joined by ": " or ", ".
     """
     for joint in ("", ": ", ", "):
@@ -133,7 +133,7 @@ def series_title(series: str) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """With so many significant digits, whole numbers in full, thousands grouped: 0.0123, 1,024, 12,345."""
+    """With that many significant digits, whole numbers in full, thousands grouped: 0.0123, 1,024, 12,345."""
     if math.isfinite(value) and (value == int(value) or abs(value) >= 10**digits):
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"
@@ -267,7 +267,7 @@ class Result:
 @dataclass(frozen=True, slots=True)
 class Load:
     """What else the machine did. cores: processor time others took, as a number of cores, the median round first and
-    the worst second; n_repeated: rounds added because others computed; n_rounds: all of them, 0 where nothing is timed.
+    the worst second; n_repeated: rounds added because others computed; n_rounds: all of them, 0 if nothing is timed.
     """
 
     cores: float = 0.0

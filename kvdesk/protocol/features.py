@@ -16,7 +16,7 @@ class Feature(StrEnum):
     CONTINUE = "continue"  # an answer that ended early can be continued where it ended
     PREVIEW = "preview"  # what a message would cost, and how full a context is
     PROMPT_VIEW = "prompt view"  # how a conversation is rendered, and with which chat template
-    CACHE_POLICY = "cache policy"  # what it does with its cache by itself can be chosen
+    CACHE_POLICY = "cache policy"  # what it does with its cache automatically can be chosen
     CACHE_VIEW = "cache view"  # cells, operations and measured decodes as they happen
     CACHE_OPERATIONS = "cache operations"  # by hand
     AUDIT = "audit"  # comparing what is shown with the engine's own state
@@ -33,14 +33,14 @@ MISSING: Final[Mapping[Feature, str]] = {
     Feature.CHAT: marked("This engine does not chat."),
     Feature.CONTINUE: marked("This engine cannot continue an answer."),
     Feature.PREVIEW: marked("This engine does not say what a message would cost."),
-    Feature.PROMPT_VIEW: marked("This engine renders prompts by itself: its chat template cannot be seen or changed."),
-    Feature.CACHE_POLICY: marked("This engine manages its cache by itself."),
+    Feature.PROMPT_VIEW: marked("This engine renders prompts itself: its chat template cannot be seen or changed."),
+    Feature.CACHE_POLICY: marked("This engine manages its cache itself."),
     Feature.CACHE_VIEW: marked("This engine does not show its cells."),
     Feature.CACHE_OPERATIONS: marked("The cache of this engine cannot be changed by hand."),
     Feature.AUDIT: marked("The cache of this engine cannot be audited."),
     Feature.ATTENTION: marked("This engine does not show what tokens look at."),
-    Feature.BLOCK_MAP: marked("This engine does not tell of blocks."),
-    Feature.REBUILD: marked("This engine makes its context by itself."),
-    Feature.TOOLS: marked("Chats with this engine call no tools."),
+    Feature.BLOCK_MAP: marked("This engine does not report blocks."),
+    Feature.REBUILD: marked("This engine creates its context itself."),
+    Feature.TOOLS: marked("Chats with this engine cannot call tools."),
 }
 """What is said where a back end does not have it."""

@@ -24,14 +24,14 @@ _UTF8: Final = getincrementaldecoder("utf-8")
 
 
 def unknown(n_tokens: int, text: str) -> list[TokenLogprobs]:
-    """Of so many tokens, which are `text` together, nobody kept how likely they were: their ranks are 0."""
+    """Of that many tokens, which are `text` together, nobody kept how likely they were: their ranks are 0."""
     none = TokenLogprobs(TokenProb(-1, math.nan, b""))
     last = TokenLogprobs(TokenProb(-1, math.nan, text.encode("utf-8", "replace")))
     return [*([none] * (n_tokens - 1)), last] if n_tokens else []
 
 
 def pack(tokens: Sequence[TokenLogprobs]) -> bytes:
-    """About 80 bytes a token; probabilities as float32. b"" where nothing of any token is known."""
+    """About 80 bytes a token; probabilities as float32. b"" if nothing of any token is known."""
     if not any(one.rank for one in tokens):
         return b""
     n_top = max(len(one.top) for one in tokens)
@@ -101,7 +101,7 @@ def _little(column: array[Any]) -> array[Any]:
 
 
 def alternatives(answer: Message, at: int) -> tuple[TokenProb, ...]:
-    """The likeliest tokens in the place of token `at` of an answer, without the one that is there; () where that was
+    """The likeliest tokens in the place of token `at` of an answer, without the one that is there; () if that was
     not kept.
     """
     known = unpack(answer.probabilities)
@@ -121,7 +121,7 @@ def prob_values(prob: TokenProb) -> dict[str, Any]:
 
 def as_values(one: TokenLogprobs) -> dict[str, Any]:
     """For JSON: as in `choices[].logprobs.content` of OpenAI's chat completions, with id and rank. `logprob` is null
-    and the rank 0 where they were not kept.
+    and the rank 0 if they were not kept.
     """
     chosen, *top = map(_with_hidden, (one.chosen, *one.top))
     if not one.rank:

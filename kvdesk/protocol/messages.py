@@ -66,7 +66,7 @@ def feature_of(command: Command) -> Feature:
 
 
 def is_wish(command: Command) -> bool:
-    """Whether nobody waits for an answer: a back end without its feature may pass over it in silence."""
+    """Whether nobody waits for an answer: a back end without its feature may ignore it in silence."""
     questions = PreviewTurn | MeasureContext | PreviewPrompt | PriceTools
     previews = PreviewContext | PreviewCompaction | PreviewAttention
     return isinstance(command, questions | previews | UsePolicy | Watch | DropMessages)
@@ -74,7 +74,7 @@ def is_wish(command: Command) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CommandFailed:
-    """A command did not do its work; nothing was lost. `sentence` is for the person, `detail` folded."""
+    """A command did not do its work; nothing was lost. `sentence` is for the user, `detail` folded."""
 
     command: Command
     sentence: str

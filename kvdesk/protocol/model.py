@@ -22,7 +22,7 @@ class LocalFile:
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """A server that speaks OpenAI's chat completions at `url`. `model`: its name there, "" the first one; `server`:
-    what the person calls the server.
+    what the user calls the server.
     """
 
     url: str
@@ -31,7 +31,7 @@ class Endpoint:
 
     @property
     def label(self) -> str:
-        """What the server is called where a person reads it."""
+        """What the server is called where a user reads it."""
         return self.server or self.url.partition("://")[2] or self.url
 
     @property
@@ -44,7 +44,7 @@ ModelSource = LocalFile | Endpoint
 
 @dataclass(frozen=True, slots=True)
 class InfillTokens:
-    """Tokens that mark the parts of a text to be filled in, such as `<|fim_prefix|>`; -1 where there is none."""
+    """Tokens that mark the parts of a text to be filled in, such as `<|fim_prefix|>`; -1 if there is none."""
 
     prefix: int = -1
     suffix: int = -1

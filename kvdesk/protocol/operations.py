@@ -265,7 +265,7 @@ class CompactionPreview:
 class Effect:
     """What an operation did, before against after.
 
-    bytes_moved   of K and V, 0 where none were moved; `ms` of the operation is in `OperationDone`
+    bytes_moved   of K and V, 0 if none were moved; `ms` of the operation is in `OperationDone`
     audited       whether the map was compared with the engine's own state afterwards, and agreed
     """
 

@@ -15,7 +15,7 @@ class PreviewPrompt:
     """How is `turn` rendered, and what does it cost more than `now`, the same turn without what is being changed?
     Answered by `PromptPreview`, always. A turn whose last message is an answer ends with that.
 
-    number   comes back with the answer, so that answers to older questions are known
+    number   is returned with the answer, so that answers to older questions are known
     """
 
     turn: PreviewTurn
@@ -25,7 +25,7 @@ class PreviewPrompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptToken:
-    """One token of a prompt. `text`: how it reads; "" where a character goes on in the next token.
+    """One token of a prompt. `text`: how it reads; "" if a character goes on in the next token.
 
     is_special   a control token, such as the one that begins a message
     """
@@ -41,11 +41,11 @@ class PromptPreview:
 
     number          of the question
     model_template  the chat template of the model (Jinja), or the plain one that is used where it has none
-    problem         why the prompt cannot be made, "" where it can; all that follows is then empty
-    refused         why it could not be sent, such as a full context; "" where it could
+    problem         why the prompt cannot be made, "" if it can; all that follows is then empty
+    refused         why it could not be sent, such as a full context; "" if it could
     tokens          of the prompt, the middle of a long one left out: `n_left_out` tokens after the first `n_head`
     n_tokens        of the whole prompt
-    n_cached        so many at its beginning are in the cache, or in a saved state
+    n_cached        that many at its beginning are in the cache, or in a saved state
     n_again         tokens that are prefilled because of the change: beside those that the turn costs without it
     again_ms        what those take, in milliseconds; None while nothing was measured
     """
@@ -111,7 +111,7 @@ class PriceTools:
 
     turn     with the tools of all servers
     without  by the name of a server, the tools of all others, as in `Generate`
-    number   comes back with the answer
+    number   is returned with the answer
     """
 
     turn: PreviewTurn
@@ -125,7 +125,7 @@ class ToolPrice:
 
     n_tokens    that the prompt has more with it; ms: what reading those takes, None while nothing was measured
     p0, p1      positions [p0, p1) of the prompt in which its schemas are
-    n_again     tokens behind them, read again when the server is switched off or on; again_ms: what that takes
+    n_again     tokens after them, read again when the server is switched off or on; again_ms: what that takes
     """
 
     server: str

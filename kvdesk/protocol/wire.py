@@ -78,7 +78,7 @@ def frame(kind: Any, value: object) -> bytes:
 
 
 def read_frame(kind: Any, read: Callable[[int], bytes]) -> Any:
-    """The next value. `read(n)` returns exactly so many bytes, or raises. Raises CodecError."""
+    """The next value. `read(n)` returns exactly that many bytes, or raises. Raises CodecError."""
     n_text, n_buffers = _HEAD.unpack(read(_HEAD.size))
     if n_buffers > MOST_BUFFERS:
         raise CodecError(f"a frame has {n_buffers:,} arrays, more than {MOST_BUFFERS:,}")
@@ -152,7 +152,7 @@ _SCALARS: Final[collections.abc.Mapping[Any, _Form]] = {
 
 
 def _table(kind: type[Table]) -> _Form:
-    """A table of settings, checked by itself."""
+    """A table of settings, checked separately."""
 
     def read(value: dict[str, Any], _buffers: Sequence[bytes]) -> Table:
         if unknown := sorted(value.keys() - kind.model_fields):

@@ -72,7 +72,7 @@ class Proxy:
             self._tell(exchange)
 
     async def _pass_on(self, scope: Scope, passing: _Passing, send: Send, exchange: Exchange) -> None:
-        """Raises ApiError where the server cannot be asked."""
+        """Raises ApiError if the server cannot be asked."""
         started = time.perf_counter()
         answer = await self._asked(scope, passing)
         try:
@@ -131,7 +131,7 @@ class _Passing:
 
     @property
     def body(self) -> bytes | None:
-        """What was kept; None where it was longer."""
+        """What was kept; None if it was longer."""
         return bytes(self._kept) if self._is_whole else None
 
     async def receive(self) -> Message:

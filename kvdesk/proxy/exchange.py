@@ -23,7 +23,7 @@ _COUNTED: Final = re.compile(rb'"(?:usage|timings)"\s*:\s*\{')
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the server counted them, -1 where it does not say. `read_tok_s`: of the prompt, 0.0 likewise."""
+    """Tokens as the server counted them, -1 if it does not say. `read_tok_s`: of the prompt, 0.0 likewise."""
 
     prompt: int = -1
     cached: int = -1
@@ -33,7 +33,7 @@ class Usage:
 
 @dataclass(slots=True)
 class Exchange:
-    """`client`: by which requests belong together; `body`: None where it is too long; `first_byte_s`: from the head of
+    """`client`: by which requests belong together; `body`: None if it is too long; `first_byte_s`: from the head of
     the request to the first byte of the answer's body; `parent`: headers that say of which span it is; `ended`: the
     answer is complete.
     """
@@ -139,7 +139,7 @@ def _of_protocol(usage: Mapping[str, Any]) -> Usage:
     if prompt < 0:
         prompt = _count(usage.get("input_tokens"))
     read, written = _count(usage.get("cache_read_input_tokens")), _count(usage.get("cache_creation_input_tokens"))
-    if prompt >= 0 and (read >= 0 or written >= 0):  # Anthropic's: what was read anew is counted apart
+    if prompt >= 0 and (read >= 0 or written >= 0):  # Anthropic's: newly read tokens are counted separately
         return Usage(prompt + max(0, read) + max(0, written), max(0, read), answer)
     details = _object(usage.get("prompt_tokens_details")) or _object(usage.get("input_tokens_details"))
     cached = _count(details.get("cached_tokens"))

@@ -60,7 +60,7 @@ class Finding:
 
     @property
     def seconds(self) -> float:
-        """For what was read again; 0.0 where nothing was measured."""
+        """For what was read again; 0.0 if nothing was measured."""
         return self.stats.reread_tokens / self.stats.prefill_tok_s if self.stats.prefill_tok_s else 0.0
 
     def as_json(self) -> dict[str, Any]:
@@ -104,13 +104,13 @@ class Finding:
         if self.comparison is None:
             return [tr("Its prompt cannot be compared.")]
         if self.comparison.is_first:
-            return [tr("It follows no earlier request.")]
+            return [tr("It continues no earlier request.")]
         change = self.comparison.change
         if change.change is not Change.NOTHING:
             return [f"{change.place}: {change.sentence}"]
         if self.stats.miss == NOT_KEPT:
-            return [tr("It goes on from an earlier request, whose prompt the server has not kept.")]
-        return [tr("It goes on from an earlier request.")]
+            return [tr("It continues an earlier request, whose prompt the server did not keep.")]
+        return [tr("It continues an earlier request.")]
 
 
 class Reporter:
@@ -144,7 +144,7 @@ class Reporter:
         """The score of all requests."""
         lines = [self.score.sentence, *(f"  {line}" for line in self.score.lines)] if self._n else [Score().sentence]
         if self.is_estimated:
-            lines.append("  " + tr("Some servers gave no numbers of their own: tokens are estimated from characters."))
+            lines.append("  " + tr("Some servers reported no numbers: tokens are estimated from characters."))
         return lines
 
 

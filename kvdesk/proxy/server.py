@@ -27,7 +27,7 @@ _END_S: Final = 3
 
 
 class ProxyServer:
-    """`port` 0: any that is free. `tell` gets each request explained, on a thread of its own. `listen`, then `run`."""
+    """`port` 0: any that is free. `tell` gets each request explained, on its own thread. `listen`, then `run`."""
 
     def __init__(self, url: str, port: int, tell: Callable[[Finding], None]) -> None:
         self.port, self._tell = port, tell
@@ -44,13 +44,13 @@ class ProxyServer:
         return f"http://{DEFAULT_HOST}:{self.port}"
 
     def listen(self) -> socket.socket:
-        """Raises UserError where the port is taken."""
+        """Raises UserError if the port is taken."""
         listening = bound(DEFAULT_HOST, self.port)
         self.port = int(listening.getsockname()[1])
         return listening
 
     def run(self, listening: socket.socket) -> None:
-        """Until Ctrl+C, SIGTERM or `stop`. When it returns everything was told. Raises KeyboardInterrupt."""
+        """Until Ctrl+C, SIGTERM or `stop`. When it returns everything was reported. Raises KeyboardInterrupt."""
         config = uvicorn.Config(
             Gate(self._proxy, ServerConfig(limits=_LIMITS)),
             http=with_limits(_LIMITS.header_s, _LIMITS.write_s),

@@ -75,7 +75,7 @@ class Sessions:
 
 
 def request_of(body: bytes | None) -> Mapping[str, Any]:
-    """The fields of a request; {} where they cannot be read: too long, or no JSON object."""
+    """The fields of a request; {} if they cannot be read: too long, or no JSON object."""
     try:
         value = json.loads(body) if body is not None else None
     except (ValueError, RecursionError):
@@ -84,13 +84,13 @@ def request_of(body: bytes | None) -> Mapping[str, Any]:
 
 
 def prompt_of(request: Mapping[str, Any]) -> Prompt | None:
-    """The prompt of a request; None where it cannot be compared, such as where its server has the history."""
+    """The prompt of a request; None if it cannot be compared, such as where its server has the history."""
     found = None if request.get("previous_response_id") else prompt_of_json(request)
     return found if found is not None and found.parts else None
 
 
 def session_of(request: Mapping[str, Any]) -> str:
-    """The name that a request gives its conversation, "" where it gives none."""
+    """The name that a request gives its conversation, "" if it gives none."""
     metadata = request.get("metadata")
     named: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
     found = request.get("prompt_cache_key") or named.get("session_id") or named.get("user_id") or request.get("user")

@@ -40,7 +40,7 @@ class Choice:
     logprobs: list[TokenLogprobs] = field(default_factory=list)
     stats: TurnStats = NO_STATS
     finish: str | None = None  # as the protocol calls it
-    reason: FinishReason = ""  # as the engine calls it; "" where the model ended it
+    reason: FinishReason = ""  # as the engine calls it; "" if the model ended it
     stopped_by: str = ""  # the stop string that ended it
     slot: int = -1  # its sequence
     began: bool = False
@@ -54,7 +54,7 @@ class Choice:
         return "".join(self.texts)
 
     def apply(self, event: AnswerEvent) -> None:
-        """Take an event over. Raises ApiError where the answer failed."""
+        """Take an event over. Raises ApiError if the answer failed."""
         match event:
             case TurnStarted():
                 self.began, self.prompt = True, (event.prompt_tokens, event.reused_tokens)

@@ -40,9 +40,9 @@ class _Asked:
         self.put = put
         self.n_chars = self.n_tokens = 0
 
-    def text(self, event: TextDelta, *, anew: bool) -> TextDelta:
+    def text(self, event: TextDelta, *, repeated: bool) -> TextDelta:
         """The new part of a text that comes again from its beginning, after too much was waiting to be taken."""
-        if anew:
+        if repeated:
             n, m = self.n_chars, self.n_tokens
             event = replace(event, text=event.text[n:], tokens=event.tokens[m:], logprobs=event.logprobs[m:])
         self.n_chars += len(event.text)
@@ -80,7 +80,7 @@ class HostBridge:
         return len(self._asked)
 
     def stop(self, answer: MessageId) -> None:
-        """Nobody waits for the answer any more; nothing where it has ended."""
+        """Nobody waits for the answer any more; nothing if it has ended."""
         if self._asked.pop(answer, None) is not None:
             self.host.stop(answer)
 
@@ -121,7 +121,7 @@ class HostBridge:
             self.host.submit(Watch(False, WATCHER))
 
     async def view(self, seconds: float = 5.0) -> CacheView | None:
-        """The cache as it is now; None where nobody says in that time, or there is none."""
+        """The cache as it is now; None if nobody says in that time, or there is none."""
         if self.state.context is None:
             return None
         future: asyncio.Future[CacheView] = self._loop.create_future()
@@ -167,16 +167,16 @@ class HostBridge:
     def _take(self) -> None:
         if self._closed:
             return
-        anew = False
+        repeated = False
         for event in self._subscription.take():
-            anew = anew or isinstance(event, SubscriptionDropped)
-            self._apply(event, anew=anew)
+            repeated = repeated or isinstance(event, SubscriptionDropped)
+            self._apply(event, repeated=repeated)
 
-    def _apply(self, event: Event, *, anew: bool) -> None:
-        self.state.apply(event, anew=anew)
+    def _apply(self, event: Event, *, repeated: bool) -> None:
+        self.state.apply(event, repeated=repeated)
         match event:
             case TextDelta() | TurnStarted() | PrefillProgress() | Overflowed() | TurnEnded():
-                self._tell(event, anew=anew)
+                self._tell(event, repeated=repeated)
             case CommandFailed(command=Generate() as command):
                 if (asked := self._asked.pop(command.answer, None)) is not None:
                     asked.put(event)
@@ -193,13 +193,15 @@ class HostBridge:
                     asked.put(event)
                 self._asked.clear()
 
-    def _tell(self, event: TextDelta | TurnStarted | PrefillProgress | Overflowed | TurnEnded, *, anew: bool) -> None:
+    def _tell(
+        self, event: TextDelta | TurnStarted | PrefillProgress | Overflowed | TurnEnded, *, repeated: bool
+    ) -> None:
         asked = self._asked.get(event.answer)
         if asked is None:
             return
         if isinstance(event, TurnEnded):
             del self._asked[event.answer]
-        asked.put(asked.text(event, anew=anew) if isinstance(event, TextDelta) else event)
+        asked.put(asked.text(event, repeated=repeated) if isinstance(event, TextDelta) else event)
 
     def _show(self, view: CacheView) -> None:
         while self._views:

@@ -86,7 +86,7 @@ class Chat:
     """One request. `make` it."""
 
     def __init__(self, service: Service, request: ChatRequest, http: Request) -> None:
-        """Raises ApiError where it cannot be asked."""
+        """Raises ApiError if it cannot be asked."""
         self._service, self.request, self._http = service, request, http
         n_ctx = service.n_ctx
         self._sharing = service.sharing(key_of(http))

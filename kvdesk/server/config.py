@@ -32,7 +32,7 @@ class Key:
 
     @property
     def label(self) -> str:
-        """By which requests of different keys and runs are told apart."""
+        """By which requests of different keys and runs are distinguished."""
         return " ".join(part for part in (self.name, self.run) if part)
 
 
@@ -74,7 +74,7 @@ class ServerConfig:
     reasoning_budget  most tokens of the reasoning of an answer whose request does not say; -1: no limit
     client_share   of the cells, and of the memory for saved states, that idle requests of one program may keep
     slot_folder    where `POST /slots/N` saves states of sequences, and restores them from; None: nowhere
-    embedding      file of the model that makes embeddings, with `pooling` in the place of its own; None: the one that
+    embedding      file of the model that makes embeddings, with this `pooling`; None: the one that
                    chats
     reranking      file of the model that ranks documents; None: the one that makes embeddings
     """
@@ -101,7 +101,7 @@ class ServerConfig:
         return is_loopback(self.host)
 
     def key_of(self, sent: str) -> Key | None:
-        """The key that was sent; None where there is no such key. Takes as long for a wrong one as for a right one.
+        """The key that was sent; None if there is no such key. Takes as long for a wrong one as for a right one.
         `KEY~RUN` is KEY, with a name for the requests that are scored together; where no key is needed, any KEY.
         """
         value, mark, run = sent.rpartition("~")

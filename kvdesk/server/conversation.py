@@ -76,7 +76,7 @@ class GivenAnswers:
 
     def find(self, chain: bytes, message: Message) -> GivenAnswer | None:
         """The answer that a message of a client is; the one of which it is most where its text was changed. Clients
-        that write an answer again order the fields of arguments anew, leave null ones out, escape letters, strip blanks
+        that write an answer again reorder the fields of arguments, leave out null ones, escape letters, strip blanks
         around a text, and give calls other ids: it is the same answer.
         """
         known = self._answers.get(chain, ())

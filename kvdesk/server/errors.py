@@ -28,8 +28,8 @@ _ANTHROPIC_TYPES: Mapping[int, str] = {**_TYPES, 413: "request_too_large", 503: 
 
 
 class ApiError(Exception):
-    """What a client is told instead of an answer. `param`: the field that is wrong; `code`: for programs; `more`: other
-    members of the error.
+    """What a client gets instead of an answer. `param`: the wrong field; `code`: for programs; `more`: other members of
+    the error.
     """
 
     def __init__(

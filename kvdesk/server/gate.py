@@ -1,6 +1,6 @@
 """Who may ask: the Host header, the origin of a page, the key, how often, how many at once. Before any request is read.
 
-An ASGI middleware of its own. What passes has its key in `scope["state"]["key"]`, and may leave headers of its
+kvdesk's own ASGI middleware. What passes has its key in `scope["state"]["key"]`, and may leave headers of its
 answer in `scope["state"]["headers"]`.
 """
 

@@ -1,4 +1,4 @@
-"""`POST /infill`: what stands between two texts. The prompt is llama-server's (server-common.cpp,
+"""`POST /infill`: what is between two texts. The prompt is llama-server's (server-common.cpp,
 `format_prompt_infill`): files around it, what is before and behind, each behind a token that marks it.
 """
 
@@ -86,7 +86,7 @@ def infill_prompt(
     begun: Sequence[int],
     n_batch: int,
 ) -> list[int]:
-    """The tokens. Three quarters of a batch are for the end of what is before, one for the beginning of what is behind
+    """The tokens. Three quarters of a batch are for the end of what is before, one for the beginning of what is after
     with `begun`, the beginning of the answer.
     """
     n_suffix = max(0, n_batch // 4 - 2 - len(begun))

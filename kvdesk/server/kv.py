@@ -1,5 +1,5 @@
 """`GET /kv/map` and `GET /kv/events`: the cache, and what happens to it, as another kvdesk takes it over; `GET
-/kv/score`: what it spared a client.
+/kv/score`: what it saved a client.
 
 Events are those of the host, written by `kvdesk.protocol.wire`: first what is known now (model, context, texts of
 tokens, a view, answers under way), then every event as it happens. Only for keys with the right to inspect.
@@ -36,7 +36,7 @@ async def kv_map(service: Service, http: Request) -> Response:
 
 async def kv_score(service: Service, http: Request) -> Response:
     """What the cache saved the requests of this key, and what they missed: tokens and seconds by cause. A key sent as
-    `KEY~NAME` is KEY; its requests have a score of their own.
+    `KEY~NAME` is KEY; its requests have their own score.
     """
     return JSONResponse(service.state.score(key_of(http).label).as_json())
 
@@ -61,7 +61,7 @@ async def cache_map(bridge: HostBridge) -> dict[str, Any]:
 
 
 async def event_stream(bridge: HostBridge) -> AsyncGenerator[bytes, None]:
-    """Server-sent events without end. One who reads too slowly gets `SubscriptionDropped`, and all anew."""
+    """Server-sent events without end. A reader that is too slow gets `SubscriptionDropped`, then everything again."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
 
     def on_ready() -> None:

@@ -58,7 +58,7 @@ async def complete(service: Service, http: Request) -> Response:
 
 
 class LlamaCompletion(RawCompletion):
-    """One request. `several`: the answer is a list. Raises ApiError where it cannot be asked."""
+    """One request. `several`: the answer is a list. Raises ApiError if it cannot be asked."""
 
     def __init__(
         self,

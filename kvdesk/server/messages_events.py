@@ -104,7 +104,7 @@ def _ending(answer: Answer) -> dict[str, Any]:
 
 
 def _usage(n_prompt: int, n_cached: int, n_answer: int) -> dict[str, Any]:
-    """As llama-server counts: what was read anew is `input_tokens`, though the cache keeps all of it."""
+    """As llama-server counts: newly read tokens are `input_tokens`, although the cache keeps all of them."""
     return {
         "input_tokens": n_prompt - n_cached,
         "cache_creation_input_tokens": 0,

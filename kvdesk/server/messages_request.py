@@ -62,7 +62,7 @@ def chat_of_messages(request: MessagesRequest) -> ChatRequest:
 
 
 def _messages_of(message: dict[str, Any], at: str) -> Iterator[dict[str, Any]]:
-    """One message, or several: the results of tools are messages of their own, where they stand among the texts."""
+    """One message, or several: the results of tools are their own messages, where they are among the texts."""
     role, content = message.get("role"), message.get("content")
     if role not in ("user", "assistant", "system"):
         raise wrong(f"{at}.role", "must be user, assistant or system")

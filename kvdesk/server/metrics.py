@@ -1,6 +1,6 @@
 """`GET /metrics` for Prometheus: llama-server's names where they mean the same, `kvdesk_…` for the cells.
 
-A registry of its own, so that nothing of the process is told. Counts only.
+Its own registry, so that nothing of the process is reported. Counts only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def exposition(
     *,
     inspect: bool = False,
 ) -> bytes:
-    """The text. `n_waiting`: requests without a place; `view`: None where nobody said in time how the cache is;
+    """The text. `n_waiting`: requests without a place; `view`: None if nobody said in time how the cache is;
     `memory`: what the server itself keeps. With the right to inspect also what is kept of each program's requests.
     """
     registry = CollectorRegistry(auto_describe=False)

@@ -36,7 +36,7 @@ async def completions(service: Service, http: Request) -> Response:
 
 
 class Completion(RawCompletion):
-    """One request. Raises ApiError where it cannot be asked."""
+    """One request. Raises ApiError if it cannot be asked."""
 
     def __init__(
         self, service: Service, request: CompletionRequest, http: Request, prompts: Sequence[RawPrompt]

@@ -1,4 +1,4 @@
-"""So many requests run at once, so many wait, in the order in which they came; others are told to come again."""
+"""Some requests run at once, others wait in the order in which they came; the rest are asked to come again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Places:
 
     @asynccontextmanager
     async def taken(self, n: int) -> AsyncIterator[None]:
-        """Wait for `n` places, or for as many as there are. Raises ApiError where too many wait already."""
+        """Wait for `n` places, or for as many as there are. Raises ApiError if too many wait already."""
         n = min(n, max(1, self._capacity()))
         if self._waiting or self._taken + n > max(1, self._capacity()):
             await self._wait(n)

@@ -21,7 +21,7 @@ HEADER: Final = b"x-kvdesk-prefix-cache"
 
 
 def prefix_cache(choice: Choice) -> dict[str, Any]:
-    """The object under its name; {} where the back end does not say.
+    """The object under its name; {} if the back end does not say.
 
     reused, read  tokens of the prompt that the cache had, and those that were computed
     at_token      position of the first that differs from what the cache held, -1 if none does
@@ -52,7 +52,7 @@ def reused(choice: Choice) -> Reused:
 
 
 def header(event: TurnStarted) -> tuple[bytes, bytes] | None:
-    """Such as `reused=120, read=14, cause="date", at_token=96`; None where the back end does not say."""
+    """Such as `reused=120, read=14, cause="date", at_token=96`; None if the back end does not say."""
     if event.reuse is None:
         return None
     n_read = event.prompt_tokens - event.reused_tokens

@@ -12,7 +12,7 @@ from kvdesk.server.schemas import ChatOptions, ResponseFormat, parsed
 
 class FunctionsRequest(ChatOptions):
     """`tools` are functions, flat. Others run on the side of the protocol's maker, or have another form of call: they
-    are passed over.
+    are ignored.
 
     FUNCTIONS  types of tools that are functions
     SCHEMA     the field of a tool that has the schema of its arguments

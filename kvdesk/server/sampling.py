@@ -71,7 +71,7 @@ def _same(request: Sampled, n_ctx: int) -> dict[str, Any]:
 
 
 def seeded(sampling: Sampling, choice: int) -> Sampling:
-    """Of several answers to one request each has a seed of its own, the same in each such request."""
+    """Of several answers to one request each has its own seed, the same in each such request."""
     if not choice or sampling.seed == RANDOM_SEED:
         return sampling
     return sampling.model_copy(update={"seed": (sampling.seed + choice) % RANDOM_SEED})

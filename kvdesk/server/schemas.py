@@ -1,4 +1,4 @@
-"""The requests of the protocol as values. A field that is not known is passed over, and its client is told
+"""The requests of the protocol as values. Unknown fields are ignored, and reported to the client
 (`Body.passed_over`); one without which the answer would have another form than its client reads is refused. Fields that
 are null count as absent.
 """

@@ -1,4 +1,4 @@
-"""The server: a thread of its own with uvicorn's event loop, from `start` to `close`.
+"""The server: its own thread with uvicorn's event loop, from `start` to `close`.
 
 Made by `kvdesk serve`, and by the window's switch. What it imports is loaded only then.
 """
@@ -151,7 +151,7 @@ class Server:
 
 
 def check(config: ServerConfig) -> None:
-    """Raises UserError where anybody on the network could ask."""
+    """Raises UserError if anybody on the network could ask."""
     if not config.is_loopback and not config.keys:
         raise UserError(
             tr("An address that other computers can reach needs an API key: {host}.").format(host=config.host)

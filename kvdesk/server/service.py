@@ -85,13 +85,13 @@ class Service:
 
     @property
     def model_file(self) -> Path | None:
-        """The file of the model that chats; None where it is none. Raises ApiError as `model` does."""
+        """The file of the model that chats; None if it is none. Raises ApiError as `model` does."""
         source = self.model.source
         return source.path if isinstance(source, LocalFile) else None
 
     @property
     def model(self) -> ModelInfo:
-        """The one that answers. Raises ApiError where there is none."""
+        """The one that answers. Raises ApiError if there is none."""
         state = self.state
         if state.dead:
             raise ApiError(503, "The engine has stopped. Restart kvdesk.")
@@ -121,7 +121,7 @@ class Service:
             request.state.headers = [(PASSED_OVER.encode(), ", ".join(names).encode())]
             if names not in self._logged and len(self._logged) < _MOST_LOGGED:
                 self._logged.add(names)
-                _log.info("fields of %s that are passed over: %s", request.url.path[:100], ", ".join(names))
+                _log.info("ignored fields of %s: %s", request.url.path[:100], ", ".join(names))
         return asked
 
     def client(self, request: Request, *, reuse: bool) -> Client:
@@ -174,7 +174,7 @@ def key_of(request: Request) -> Key:
 
 
 def may_inspect(request: Request) -> None:
-    """Raises ApiError where the request may not see what others asked."""
+    """Raises ApiError if the request may not see what others asked."""
     if not key_of(request).inspect:
         raise ApiError(
             403,

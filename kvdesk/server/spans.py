@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Reused:
-    """What a span has of a request's cache. at_token: the first that differs, -1 where none does or nobody knows;
+    """What a span has of a request's cache. at_token: the first that differs, -1 if none does or nobody knows;
     lost: tokens that were read again.
     """
 
@@ -76,7 +76,7 @@ class Spans:
 
 
 def spans_of(environment: Mapping[str, str] | None = None) -> Spans | None:
-    """None where the environment sets no exporter, and where the API is not installed, which is logged."""
+    """None if the environment sets no exporter, and where the API is not installed, which is logged."""
     environment = os.environ if environment is None else environment
     exporters, is_placed = environment.get(_EXPORTERS, ""), any(environment.get(name) for name in _PLACES)
     is_off = exporters == "none" or environment.get("OTEL_SDK_DISABLED", "").lower() == "true"

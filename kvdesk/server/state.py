@@ -107,8 +107,8 @@ class ServerState:
     _n_tasks: int = 0
     _by_answer: dict[MessageId, Slot] = field(default_factory=dict)
 
-    def apply(self, event: Event, *, anew: bool = False) -> None:
-        """Take an event over. `anew`: it tells again what was told, after events were lost."""
+    def apply(self, event: Event, *, repeated: bool = False) -> None:
+        """Take an event over. `repeated`: it was reported before events were lost."""
         match event:
             case TurnStarted():
                 self._start(event)
@@ -117,7 +117,7 @@ class ServerState:
                     slot.n_read = event.done
             case TextDelta():
                 if (slot := self._by_answer.get(event.answer)) is not None:
-                    slot.n_decoded = len(event.tokens) + (0 if anew else slot.n_decoded)
+                    slot.n_decoded = len(event.tokens) + (0 if repeated else slot.n_decoded)
             case TurnEnded():
                 self._end(event)
             case SpeedSample() if event.kind != "flush" and event.rc == 0:
@@ -150,7 +150,7 @@ class ServerState:
 
     @property
     def n_parallel(self) -> int:
-        """Sequences that there are: so many requests run at once."""
+        """Sequences that there are: that many requests run at once."""
         return self.context.n_seq_max if self.context is not None else 1
 
     @property

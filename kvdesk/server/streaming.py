@@ -19,7 +19,7 @@ _STREAM_HEADERS: Final = {"cache-control": "no-cache", "x-accel-buffering": "no"
 UNEXPECTED: Final = ApiError(500, "Something unexpected went wrong; the log says more.")
 DONE: Final = b"data: [DONE]\n\n"
 ALIVE: Final = b": the answer is coming\n\n"
-"""A comment of server-sent events, which clients pass over."""
+"""A comment of server-sent events, which clients ignore."""
 ALIVE_S: Final = 15.0
 """So long a stream says nothing before it says that it is alive: clients and what is between end silent ones, Node's
 fetch after 300 s."""
@@ -48,7 +48,7 @@ LINES: Final = Framing("application/x-ndjson", _line)
 
 
 async def read_body(request: Request, most: int, seconds: float) -> bytes:
-    """The body of a request. Raises ApiError where it is too long, or comes too slowly."""
+    """The body of a request. Raises ApiError if it is too long, or comes too slowly."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > most:
         raise _too_long(most)

@@ -1,4 +1,4 @@
-"""What the window and its controllers share: the state of one run, and what a person can ask for. Knows no Qt."""
+"""What the window and its controllers share: the state of one run, and what a user can ask for. Knows no Qt."""
 
 from kvdesk.session.changed import Changed
 from kvdesk.session.commands import Commands

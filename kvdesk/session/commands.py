@@ -1,4 +1,4 @@
-"""What a person can ask of the application, as typed methods: widgets call them, `kvdesk.app.commands` does them.
+"""What a user can ask of the application, as typed methods: widgets call them, `kvdesk.app.commands` does them.
 
 Every method returns at once; what comes of it is in the `Store`. This class does nothing: a window alone can be shown.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReportChoice:
-    """What a person lets into a report beside versions, settings without texts and what the model's cache can do.
+    """What a user lets into a report beside versions, settings without texts and what the model's cache can do.
 
     texts    the chat that is open, and the texts that are otherwise left out of logs, settings and journal
     folders  whole paths
@@ -44,7 +44,7 @@ class ReportChoice:
 
 
 class Commands:
-    """An empty conversation means that none is shown: one is made. What has a part of its own is asked of that part."""
+    """An empty conversation means that none is shown: one is made. A part with its own commands gets those."""
 
     def __init__(self) -> None:
         self.lab, self.models, self.hub = LabCommands(), ModelCommands(), HubCommands()
@@ -54,7 +54,7 @@ class Commands:
     # --- answers ------------------------------------------------------------------------------------------------------
 
     def send(self, conversation: ConversationId, text: str) -> None:
-        """Add a message of the person and ask for an answer; while one is written it waits in the queue."""
+        """Add a message of the user and ask for an answer; while one is written it waits in the queue."""
 
     def stop(self, conversation: ConversationId) -> None:
         """Stop the answer that is written."""
@@ -211,7 +211,7 @@ class Commands:
         """Open a model file."""
 
     def open_state(self, path: Path) -> None:
-        """Show a saved KV cache in a window of its own."""
+        """Show a saved KV cache in its own window."""
 
     def open_embedded(self) -> None:
         """Open the model that comes with kvdesk."""

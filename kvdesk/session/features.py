@@ -28,7 +28,7 @@ class LabCommands:
         """Run an experiment."""
 
     def cancel(self, why: str = "") -> None:
-        """End the one that runs. `why`: a sentence, where a person did not ask for it."""
+        """End the one that runs. `why`: a sentence, where a user did not ask for it."""
 
     def ask_results(self, experiment_id: str) -> None:
         """Ask for its past results: `LabPage.show_results`."""
@@ -50,7 +50,7 @@ class ModelCommands:
         """Mark a model as a favourite, or not."""
 
     def delete(self, path: Path) -> None:
-        """Delete the files of a model: the person has said yes."""
+        """Delete the files of a model: the user has said yes."""
 
 
 class HubCommands:
@@ -101,14 +101,14 @@ class ServerCommands:
 
 
 ToolDecision = Literal["once", "tool", "server", "deny"]
-"""Of a person about a call: allowed once, this tool for good, all tools of this server for good, not allowed."""
+"""Of a user about a call: allowed once, this tool for good, all tools of this server for good, not allowed."""
 
 
 class ToolCommands:
     """Of servers of tools, by their names."""
 
     def start(self, name: str) -> None:
-        """Start a server, or connect to it; a person is asked first where that was not allowed for good."""
+        """Start a server, or connect to it; a user is asked first where that was not allowed for good."""
 
     def stop(self, name: str) -> None:
         """End it."""

@@ -52,7 +52,7 @@ class Chosen:
 
     @property
     def conversation(self) -> ConversationId:
-        """Of the target; empty where none has it."""
+        """Of the target; empty if none has it."""
         return (self.target.conversation if self.target else None) or ConversationId("")
 
 
@@ -88,14 +88,14 @@ class OperationSpec:
 
     label, tip      the word on its button; what it does, in one sentence
     menu            its text in the menu of a conversation, "" for none
-    capability      the row of the context's capabilities that allows it; None where every context does
+    capability      the row of the context's capabilities that allows it; None if every context does
     partial         the row instead, where not the whole target is chosen
     takes_range     it affects only the chosen positions, of which there must be some
     needs_cells     the target must have cells
     needs_owner     the target must belong to a conversation
-    field           the field of the form that stands beside its button
+    field           the field of the form that is beside its button
     build           the operation, made from what is chosen
-    problem         why it makes no sense for what is chosen, in one sentence; empty where it does
+    problem         why it makes no sense for what is chosen, in one sentence; empty if it does
     """
 
     label: str
@@ -229,7 +229,7 @@ def alternative(spec: OperationSpec, target: Target | None) -> OperationSpec:
 
 
 def refusal(spec: OperationSpec, chosen: Chosen, state: State) -> str:
-    """Why the operation cannot be done, in one sentence; empty where it can."""
+    """Why the operation cannot be done, in one sentence; empty if it can."""
     if state.dead:
         return tr("The engine has stopped.")
     if missing := state.missing(Feature.CACHE_OPERATIONS):
@@ -250,7 +250,7 @@ def remark(spec: OperationSpec, chosen: Chosen, state: State) -> str:
 
 
 def call_of(spec: OperationSpec, chosen: Chosen, state: State) -> str:
-    """llama.cpp's call with its arguments; empty where the button asks for something else. A fork gets a new seq_id."""
+    """llama.cpp's call with its arguments; empty if the button asks for something else. A fork gets a new seq_id."""
     operation = spec.build(chosen, state)
     seq_id = -1 if spec.request is Request.FORK else chosen.seq_id
     return operation.call(seq_id) if operation is not None else ""
@@ -266,7 +266,7 @@ def _refusal_of_target(spec: OperationSpec, chosen: Chosen, state: State) -> str
     if target is None or spec.scope is Scope.CACHE:
         return ""
     if spec.needs_cells and not target.n_cells:
-        return tr("It is swapped out: swap it in first.") if target.swapped_bytes else tr("It holds no cells.")
+        return tr("It is swapped out: swap it in first.") if target.swapped_bytes else tr("It has no cells.")
     if spec.needs_owner and target.conversation is None:
         return tr("No conversation owns this sequence.")
     if spec.takes_range and 0 <= chosen.p1 <= max(chosen.p0, 0):

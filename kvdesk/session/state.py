@@ -29,7 +29,7 @@ from kvdesk.viewmodel.readout import cells_of_owners, totals
 class Target:
     """A sequence that can be operated on. `seq_id` is -1 for a conversation that is swapped out and has none.
 
-    n_cells, pos_max  as the last cache view has them, 0 and -1 without cells; swapped_bytes: 0 where not swapped out
+    n_cells, pos_max  as the last cache view has them, 0 and -1 without cells; swapped_bytes: 0 if not swapped out
     """
 
     seq_id: int
@@ -65,7 +65,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class ToolQuestion:
-    """A call that waits for a person: the names of server and tool, and the JSON text of the arguments."""
+    """A call that waits for a user: the names of server and tool, and the JSON text of the arguments."""
 
     server: str
     tool: str
@@ -101,9 +101,9 @@ class State:
         self.texts: dict[int, str] = {}  # of token ids that are known
         self.queues: Mapping[ConversationId, QueueState] = {}  # what the queue of each one waits for
         self.forks: Mapping[MessageId, tuple[MessageId, ...]] = {}  # shown messages with others at their place
-        self.undeletable: set[ConversationId] = set()  # of which messages were deleted that can come back
+        self.undeletable: set[ConversationId] = set()  # of which messages were deleted that can be restored
         self.messages_last = False  # messages were deleted after the last conversation that was
-        self.deleted: tuple[str, ...] = ()  # titles of the conversations that can come back, the last one at the end
+        self.deleted: tuple[str, ...] = ()  # titles of the conversations that can be restored, the last one at the end
         self.reading: Mapping[ConversationId, Mapping[int, str]] = {}  # files that are read, by number: their names
         self.encodings: Mapping[Attachment, str] = {}  # in which a file was read that can be read in another
         self.range: Range | None = None  # of positions that are selected, or chosen for an operation by hand
@@ -146,7 +146,7 @@ class State:
 
     @property
     def why_not_continued(self) -> str:
-        """Why no answer can be continued; "" where one can."""
+        """Why no answer can be continued; "" if one can."""
         if self.dead:
             return tr("The engine has stopped. Restart kvdesk.")
         return self.missing(Feature.CONTINUE) or ("" if self.can_chat else tr(NO_TOKENIZER))
@@ -157,7 +157,7 @@ class State:
         return self.turns.get(self.selected) if self.selected is not None else None
 
     def missing(self, feature: Feature) -> str:
-        """What to say where the back end does not have it; empty where it has."""
+        """What to say where the back end does not have it; empty if it has."""
         return "" if feature in self.features else tr(MISSING[feature])
 
     @property
@@ -257,7 +257,7 @@ class State:
         return (*found, *(Target(-1, name, self.title(name, -1), 0, -1, size) for name, size in gone))
 
     def target_of(self, conversation: ConversationId | None) -> Target | None:
-        """The sequence in which a conversation goes on, None where it has none and is not swapped out."""
+        """The sequence in which a conversation goes on, None if it has none and is not swapped out."""
         if conversation is None:
             return None
         seq_id = self.sequences.get(conversation, -1)
@@ -293,7 +293,7 @@ class State:
 
     def answer(self, operation: str) -> tuple[bool, str]:
         """Whether this model and context allow an operation (named as in the capability matrix), and the sentence to
-        show with it: why not, or what is lost; empty where there is nothing to say."""
+        show with it: why not, or what is lost; empty if there is nothing to say."""
         row = self.possible.get(operation)
         if row is None:
             return True, ""
@@ -301,7 +301,7 @@ class State:
 
 
 def branch_of(leases: Leases, seq_id: int) -> int:
-    """Number of the branch; 0 where the conversation has no other in the cache, or the sequence has no owner."""
+    """Number of the branch; 0 if the conversation has no other in the cache, or the sequence has no owner."""
     lease = leases.get(seq_id)
     if lease is None or sum(other.conversation == lease.conversation for other in leases.values()) < 2:
         return 0

@@ -68,7 +68,7 @@ Listener: TypeAlias = Callable[[Changed, Update | None], None]
 
 class Store(State):
     """Everything at this moment. Widgets and controllers read it and keep no copy; `apply` takes events over, the other
-    methods of the first part what the person or the application does. Each tells the listeners what it changed.
+    methods of the first part what the user or the application does. Each tells the listeners what it changed.
 
     `save` keeps each change of a setting at once; `complain` hears when that failed.
     """
@@ -105,7 +105,7 @@ class Store(State):
         return self._tell(changed, update)
 
     def notify(self, sentence: str, tone: Tone = "", file: str = "", ends: str = "") -> None:
-        """Show what came of a command: "good" goes by itself, "warning" and "danger" stay until they are dismissed.
+        """Show what came of a command: "good" goes automatically, "warning" and "danger" stay until they are dismissed.
         `file`: what was saved, whose folder can be opened; `ends`: the sentence that is no longer true.
         """
         self._tell(Changed.NOTHING, Notice(sentence, tone, file, ends))
@@ -147,7 +147,7 @@ class Store(State):
                 return Changed.NOTHING
 
     def show_conversations(self, conversations: Iterable[Conversation], selected: ConversationId | None) -> Changed:
-        """The conversations there are, and the one that is shown; None where `selected` is none of them."""
+        """The conversations there are, and the one that is shown; None if `selected` is none of them."""
         before = self.selected
         self.conversations = {one.id: one for one in conversations}
         self.selected = selected if selected in self.conversations else None
@@ -189,7 +189,7 @@ class Store(State):
         self._tell(Changed.UNSAVED)
 
     def show_served(self, address: str, n_running: int) -> None:
-        """Other programs are served there, so many requests of them now; "": none are."""
+        """Other programs are served there, that many requests of them now; "": none are."""
         self.served = Served(address, n_running)
         self._tell(Changed.SERVED)
 

@@ -161,9 +161,7 @@ class ContextSettings(Table):
         True,
         title=marked("Unified KV cache"),
         json_schema_extra=llama("kv_unified"),
-        description=marked(
-            "One buffer for all sequences, so that they can share cells; off, each has a part of its own"
-        ),
+        description=marked("One buffer for all sequences, so that they can share cells; off, each has its own part"),
     )
     swa_full: bool = Field(
         True,
@@ -208,7 +206,7 @@ class Overflow(StrEnum):
 
 
 class CachePolicy(Table):
-    """What kvdesk does with the cache by itself."""
+    """What kvdesk does with the cache automatically."""
 
     follow_load: bool = Field(
         True,
@@ -227,16 +225,16 @@ class CachePolicy(Table):
         True,
         title=marked("Save idle requests"),
         description=marked(
-            "Idle chats and requests of other programs leave the cache for memory before another prompt is read, when "
-            "the speed gained is worth it. Off: their cells stay while there is room"
+            "Before another prompt is read, idle chats and requests of other programs are saved to memory if the "
+            "speed gained is worth it. Off: their cells stay as long as there is room"
         ),
     )
     drafts: bool = Field(
         False,
         title=marked("Speculative decoding"),
         description=marked(
-            "Guess the next tokens of an answer from what the chat says already, and verify several in one batch, "
-            "where that is expected to be faster. Texts may differ by rounding"
+            "Guess the next tokens of an answer from the text of the chat, and verify several in one batch, if that "
+            "is expected to be faster. Texts may differ by rounding"
         ),
     )
     prefill_ahead: bool = Field(
@@ -272,7 +270,7 @@ class CachePolicy(Table):
         ge=0,
         le=1 << 24,
         title=marked("Disk space for saved conversations (MB)"),
-        description=marked("Used where that memory is not enough"),
+        description=marked("Used if that memory is not enough"),
     )
 
 
@@ -314,7 +312,7 @@ class KnownServer(Table):
 
 
 class ServeSettings(Table):
-    """How other programs were served last (`kvdesk.server`). The key is in a file of its own."""
+    """How other programs were served last (`kvdesk.server`). The key is in its own file."""
 
     port: int = Field(8080, ge=1, le=65535, title=marked("Port"), description=marked("Programs find kvdesk there"))
     others: bool = Field(
@@ -326,7 +324,7 @@ class ServeSettings(Table):
         True,
         title=marked("Share cached prompts between programs"),
         description=marked(
-            "Saves time. How long an answer takes to begin then tells whether somebody has asked something alike"
+            "Saves time. The time to the first token then reveals whether somebody asked something similar"
         ),
     )
     client_share: int = Field(
@@ -335,8 +333,8 @@ class ServeSettings(Table):
         le=100,
         title=marked("Largest share of one program"),
         description=marked(
-            "In percent of the cells, and of the memory for saved conversations, that its earlier requests keep; what "
-            "was used least recently goes first"
+            "In percent of the cells, and of the memory for saved conversations, that its earlier requests may keep; "
+            "the least recently used go first"
         ),
     )
     inspect: bool = Field(
@@ -364,7 +362,7 @@ class ToolServer(Table):
 
 
 class ToolGrant(Table):
-    """What a person allowed for good. bound: the server's command or address (`kvdesk.tools.servers.bound_to`), so that
+    """What a user allowed for good. bound: the server's command or address (`kvdesk.tools.servers.bound_to`), so that
     another one of the same name has it not.
     """
 
@@ -374,17 +372,21 @@ class ToolGrant(Table):
 
 
 class ToolBudget(Table):
-    """How far an answer may go with tools before a person is asked something again."""
+    """How far an answer may go with tools before a user is asked something again."""
 
     calls: int = Field(
-        20, ge=1, le=1000, title=marked("Calls for one question"), description=marked("Then it answers without tools")
+        20,
+        ge=1,
+        le=1000,
+        title=marked("Calls for one question"),
+        description=marked("After that the model answers without tools"),
     )
     tokens: int = Field(
         8000,
         ge=100,
         le=1_000_000,
         title=marked("Tokens of results for one question"),
-        description=marked("What the model reads of results before it must answer"),
+        description=marked("How much of the results the model reads before it must answer"),
     )
     seconds: int = Field(
         300,
@@ -393,13 +395,15 @@ class ToolBudget(Table):
         title=marked("Seconds of tools for one question"),
         description=marked("Waiting for you is not counted"),
     )
-    call_s: int = Field(60, ge=1, le=3600, title=marked("Seconds for one call"), description=marked("Then it is ended"))
+    call_s: int = Field(
+        60, ge=1, le=3600, title=marked("Seconds for one call"), description=marked("After that it is ended")
+    )
     result_chars: int = Field(
         16_000,
         ge=500,
         le=1_000_000,
         title=marked("Characters of a result"),
-        description=marked("What is longer is cut, which the model is told"),
+        description=marked("Longer results are cut, and the model gets a note"),
     )
 
 
@@ -413,16 +417,16 @@ class Settings(Table):
         False,
         title=marked("Safe mode"),
         description=marked(
-            "Runs the engine in a process of its own: when llama.cpp crashes, the model is loaded again and the window "
-            "stays. From the next model that is opened"
+            "Runs the engine in its own process: if llama.cpp crashes, the model is reloaded and the window stays "
+            "open. Takes effect with the next model that is opened"
         ),
     )
     token_probabilities: bool = Field(
         False,
         title=marked("Token probabilities"),
         description=marked(
-            "Keeps with each new answer how likely its tokens and their alternatives were, and colours it by surprise. "
-            "Takes 0.7 % of the time of a token (Qwen 0.5B); off, nothing"
+            "Stores with each new answer how likely its tokens and their alternatives were, and colours it by "
+            "surprise. Takes 0.7 % of the time of a token (Qwen 0.5B)"
         ),
     )
     context: ContextSettings = Field(default_factory=ContextSettings)
@@ -447,7 +451,7 @@ class Settings(Table):
     language: str = Field(
         "system",
         title="Language / 语言",  # found by whoever does not read the one that is set
-        description=marked("Of the interface; takes effect at the next start"),
+        description=marked("Language of the interface; takes effect at the next start"),
     )
     hub_endpoint: str = Field(
         "",

@@ -1,6 +1,6 @@
 """Presets: sampling, and a system prompt where one belongs to it, under a name. Import and export as JSON.
 
-The person's own are kept in `Settings.presets`; the built-in ones are made here.
+The user's own are kept in `Settings.presets`; the built-in ones are made here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Preset(Table):
 
 
 def built_in() -> tuple[Preset, ...]:
-    """Those that are always there; they cannot be changed. Names in the person's language."""
+    """Those that are always there; they cannot be changed. Names in the user's language."""
     return (
         Preset(name=tr("Default")),
         Preset(name=tr("Precise"), sampling=Sampling(temperature=0.2, top_p=0.9)),
@@ -49,7 +49,7 @@ def built_in() -> tuple[Preset, ...]:
 
 
 def with_preset(own: Iterable[Preset], preset: Preset) -> tuple[Preset, ...]:
-    """The person's presets with this one: in the place of the one with its name, else at the end.
+    """The user's presets with this one: in the place of the one with its name, else at the end.
 
     Raises UserError: the name of a built-in preset, or too many.
     """
@@ -59,22 +59,22 @@ def with_preset(own: Iterable[Preset], preset: Preset) -> tuple[Preset, ...]:
     if preset.name in {known.name for known in presets}:
         return tuple(preset if known.name == preset.name else known for known in presets)
     if len(presets) >= MOST_PRESETS:
-        raise UserError(tr("There are {n} presets already; delete one first.").format(n=MOST_PRESETS))
+        raise UserError(tr("There are already {n} presets; delete one first.").format(n=MOST_PRESETS))
     return (*presets, preset)
 
 
 def without_preset(own: Iterable[Preset], name: str) -> tuple[Preset, ...]:
-    """The person's presets without the one of this name."""
+    """The user's presets without the one of this name."""
     return tuple(preset for preset in own if preset.name != name)
 
 
 def renamed(own: Iterable[Preset], name: str, new: str) -> tuple[Preset, ...]:
-    """The person's presets, the one called `name` under another. Raises UserError: no name, or one that is taken."""
+    """The user's presets, the one called `name` under another. Raises UserError: no name, or one that is taken."""
     presets = tuple(own)
     new = checked_name(new)
     taken = {preset.name for preset in (*built_in(), *presets)} - {name}
     if new in taken:
-        raise UserError(tr("There is another preset called “{name}”.").format(name=new))
+        raise UserError(tr("There is already a preset called “{name}”.").format(name=new))
     return tuple(p.model_copy(update={"name": new}) if p.name == name else p for p in presets)
 
 
@@ -97,7 +97,7 @@ def free_name(own: Iterable[Preset], name: str) -> str:
 
 
 def exported(preset: Preset) -> str:
-    """The preset as JSON that a person can read. Only what differs from llama.cpp's defaults is written."""
+    """The preset as JSON that a user can read. Only what differs from llama.cpp's defaults is written."""
     values = preset.model_dump(mode="json", exclude_defaults=True)
     text = json.dumps({"kind": _KIND, "version": 1} | values, ensure_ascii=False, indent=2)
     return text.encode("utf-8", "replace").decode() + "\n"

@@ -188,7 +188,7 @@ class Sampling(Table):
         title=marked("Dynamic temperature range"),
         json_schema_extra=llama("dynatemp_range"),
         description=marked(
-            "The temperature moves by so much up and down, with how sure the model is; 0 keeps it fixed"
+            "How far the temperature moves up and down, depending on how certain the model is; 0 keeps it fixed"
         ),
     )
     dynatemp_exponent: float = Field(
@@ -262,7 +262,7 @@ class Sampling(Table):
         le=_MOST_WINDOW,
         title=marked("DRY allowed length"),
         json_schema_extra=llama("dry_allowed_length"),
-        description=marked("Repeated sequences up to so many tokens have no penalty"),
+        description=marked("Repeated sequences of up to this many tokens have no penalty"),
     )
     dry_penalty_last_n: int = Field(
         64,
@@ -284,8 +284,7 @@ class Sampling(Table):
         title=marked("Mirostat"),
         json_schema_extra=llama("mirostat"),
         description=marked(
-            "Chooses tokens so that each surprises as much as the target says, in the place of all samplers "
-            "but the temperature"
+            "Chooses tokens so that each is as surprising as the target; replaces all samplers except the temperature"
         ),
     )
     mirostat_tau: float = Field(

@@ -13,7 +13,7 @@ time until the window is there (pydantic/plugin/_loader.py). kvdesk has none."""
 
 
 class Table(BaseModel):
-    """Frozen values with defaults and ranges. What a file has beside them is passed over.
+    """Frozen values with defaults and ranges. What a file has beside them is ignored.
 
     What validates a table is built for its first value: most tables are only made as a part of `Settings`.
     """

@@ -46,7 +46,7 @@ def child_main(parent: Parent, argv: Sequence[str]) -> int:
     except KvdeskError as error:
         answer = Answer(sentence=str(error), detail=error.detail)
     except MemoryError:
-        answer = Answer(sentence=tr("The file needs more memory to be read than kvdesk gives it."))
+        answer = Answer(sentence=tr("Reading the file needs more memory than kvdesk allows."))
     except OSError as error:
         why = error.strerror or str(error)
         answer = Answer(sentence=tr("The file cannot be read: {why}.").format(why=why))

@@ -36,7 +36,7 @@ _GGUF: Final = b"GGUF"
 class Parts:
     """A file taken apart.
 
-    blob      as the engine gives it in memory; None where `problem` says why not
+    blob      as the engine gives it in memory; None if `problem` says why not
     whole     of a context, else of one sequence
     the rest  as in `StateFile`
     """
@@ -73,7 +73,8 @@ def take_apart(path: Path, data: memoryview) -> Parts:
     if data[0] == 0x80 or bytes(data[:1]) == b"c":
         return _pickled(data)
     raise BlobError(
-        tr("The file is no saved state of llama-server, llama.cpp, llama-cpp-python or kvdesk."), f"magic {magic:08x}"
+        tr("The file is not a saved state of llama-server, llama.cpp, llama-cpp-python or kvdesk."),
+        f"magic {magic:08x}",
     )
 
 
@@ -81,7 +82,7 @@ def _with_tokens(data: memoryview, kind: Format, version: int, n_words: int, kno
     end = _HEAD.size + 4 * n_words
     if end > len(data):
         raise BlobError(
-            tr("The file is damaged or cut off: it claims {n:,} tokens and has no room for them.").format(n=n_words)
+            tr("The file is damaged or truncated: it claims {n:,} tokens but is too short for them.").format(n=n_words)
         )
     words = np.frombuffer(data, "<i4", n_words, _HEAD.size).tolist()
     problem = ""
@@ -111,7 +112,7 @@ def _of_kvdesk(path: Path, data: memoryview) -> Parts:
     if found is None:
         return Parts("kvdesk", 0, None, blob, whole=False)
     if not found.intact or len(blob) != most:
-        problem = tr("It is not what its index says: kvdesk would not restore it.")
+        problem = tr("It does not match its index: kvdesk would not restore it.")
     made_by = {name: str(value) for name, value in found.kind.items()}
     return Parts("kvdesk", 0, found.saved.tokens, blob, whole=False, problem=problem, made_by=made_by)
 
@@ -130,6 +131,6 @@ def _pickled(data: memoryview) -> Parts:
         return Parts("pickle", 0, tuple(ids[:n].astype(int).tolist()), blob, whole=True, n_context=len(ids))
     except (PickleError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise BlobError(
-            tr("The file is a pickle, but not of llama-cpp-python's Llama.save_state. kvdesk runs no pickle."),
+            tr("The file is a pickle, but not of llama-cpp-python's Llama.save_state. kvdesk never runs a pickle."),
             str(error),
         ) from error

@@ -60,15 +60,15 @@ class State:
 class StateFile:
     """One file.
 
-    version        of the format, 0 where it has none
+    version        of the format, 0 if it has none
     tokens         ids in order; None: the file keeps none
-    architecture   "" where the file does not say
+    architecture   "" if the file does not say
     n_streams      of its attention caches; 0 without one
     caches         a tuple over streams for each attention cache: the base, then the window
     extended       its cells have the positions of M-RoPE too
     problem        why what follows the tokens cannot be read; ""
     made_by        of a saved state of kvdesk: what its index says of model, engine and types
-    n_context      tokens a Llama object had room for; 0 where the file does not say
+    n_context      tokens a Llama object had room for; 0 if the file does not say
     texts          of the tokens, where a model was given
     """
 

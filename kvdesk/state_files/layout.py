@@ -19,7 +19,7 @@ _PARTS: Final = ((1, 0, 0), (1, 1, 0), (1, 0, 1), (1, 1, 1), (0, 0, 1))
 
 def read_layout(blob: Blob, *, whole: bool) -> tuple[StateBlob, Geometry]:
     """The cells and tensors of a state, and the memory that they are of. `whole`: of a context, else of one sequence.
-    Raises BlobError where no layout fits.
+    Raises BlobError if no layout fits.
     """
     view = memoryview(blob)
     architecture, at = "", 8
@@ -48,6 +48,6 @@ def read_layout(blob: Blob, *, whole: bool) -> tuple[StateBlob, Geometry]:
         except BlobError as error:
             problems.append(f"{attention}{window}{recurrent}: {error} {error.detail}")
     raise BlobError(
-        tr("Its cells cannot be read: it is damaged or cut off, or of a kind of memory that kvdesk does not know."),
+        tr("Its cells cannot be read: it is damaged or truncated, or of a kind of memory that kvdesk does not know."),
         "\n".join(problems),
     )

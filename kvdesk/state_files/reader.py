@@ -46,7 +46,7 @@ def read_state_file(
 
 
 def _size(path: Path) -> int:
-    """Bytes; 0 where there is no file."""
+    """Bytes; 0 if there is no file."""
     try:
         return path.stat().st_size
     except (OSError, ValueError):
@@ -56,7 +56,7 @@ def _size(path: Path) -> int:
 def _sentence(reason: str, name: str, seconds: float) -> str:
     sentences = {
         "time": tr("{name} took longer than {seconds:.0f} seconds to read."),
-        "memory": tr("{name} needs more memory to be read than kvdesk gives it."),
+        "memory": tr("Reading {name} needs more memory than kvdesk allows."),
     }
     stopped = tr("{name} could not be read: the reader stopped. The file may be damaged.")
     return sentences.get(reason, stopped).format(name=name, seconds=seconds)

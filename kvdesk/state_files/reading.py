@@ -19,7 +19,7 @@ from kvdesk.values import replace
 
 
 class Opened(NamedTuple):
-    """A file with its bytes: `state` is None where its cells cannot be read."""
+    """A file with its bytes: `state` is None if its cells cannot be read."""
 
     file: StateFile
     state: StateBlob | None

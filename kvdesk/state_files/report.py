@@ -70,7 +70,7 @@ def difference_lines(difference: Difference, files: Sequence[StateFile]) -> Iter
     if difference.problem:
         yield difference.problem
     for name, (both, first, second) in zip(CACHES, difference.cells, strict=False):
-        yield tr("{cache}: {both:,} cells in both, {first:,} in the first only, {second:,} in the second only").format(
+        yield tr("{cache}: {both:,} cells in both, {first:,} only in the first, {second:,} only in the second").format(
             cache=tr(name), both=both, first=first, second=second
         )
     apart = [one for one in difference.tensors if one.n_equal < one.n_cells]
@@ -83,11 +83,11 @@ def difference_lines(difference: Difference, files: Sequence[StateFile]) -> Iter
             else tr("window {name}").format(name=f"{one.kind.upper()} {one.layer}")
         )
         if one.most is None:
-            yield "  " + tr("{where}: of another shape or type").format(where=where)
+            yield "  " + tr("{where}: another shape or type").format(where=where)
         else:
             yield (
                 "  "
-                + tr("{where}: {n:,} of {all:,} cells equal, at most {most:.4g} apart").format(
+                + tr("{where}: {n:,} of {all:,} cells are equal, the largest difference is {most:.4g}").format(
                     where=where, n=one.n_equal, all=one.n_cells, most=one.most
                 )
                 + (tr(", {relative:.2%} of its norm").format(relative=one.relative) if one.relative is not None else "")
@@ -101,7 +101,7 @@ def printable(text: str) -> str:
 
 def _token_lines(file: StateFile) -> Iterator[str]:
     if file.tokens is None:
-        yield tr("the file keeps no tokens")
+        yield tr("the file contains no tokens")
         return
     yield tr("1 token") if len(file.tokens) == 1 else tr("{n:,} tokens").format(n=len(file.tokens))
     if file.texts:

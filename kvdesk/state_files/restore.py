@@ -102,7 +102,7 @@ def _streams(n: int) -> str:
 
 def _of_model(file: StateFile, header: GgufHeader, facts: ModelFacts) -> Iterator[str]:
     if file.architecture and file.architecture != header.architecture:
-        yield tr("It is of a {architecture} model, and this one is {other}.").format(
+        yield tr("It is from a {architecture} model, and this one is {other}.").format(
             architecture=file.architecture, other=header.architecture
         )
     kind = _kind(file)
@@ -140,7 +140,7 @@ def _of_kvdesk(file: StateFile, header: GgufHeader, settings: ContextSettings) -
     if file.made_by is None:
         return
     if file.made_by.get("model_sha256") not in ("", None, fingerprint(header.path)):
-        yield tr("It is of another model file, and kvdesk restores it into that one only.")
+        yield tr("It is from another model file, and kvdesk restores it only into that one.")
     for name, value in (("type_k", settings.type_k.value), ("type_v", settings.type_v.value)):
         if (was := file.made_by.get(name)) not in (None, value):
             yield tr("{name} was {was}, and is {value} here.").format(name=name, was=was, value=value)
@@ -237,16 +237,17 @@ def _of_tokens(file: StateFile, geometry: Geometry, hyper: Hyper) -> Iterator[st
 def _notes(file: StateFile, facts: ModelFacts, geometry: Geometry) -> Iterator[str]:
     if _kind(file) != facts.kind:
         yield tr(
-            "It is of another model, with {memory}: llama.cpp takes what this model has, and passes over the rest."
+            "It is from another model, with {memory}: llama.cpp reads the parts that this model has, and ignores the "
+            "rest."
         ).format(memory=tr(_MEMORY[_kind(file)]))
     if facts.kind != "attention" and file.format in ("slot", "sequence"):
         yield tr(
-            "It is whole or nothing: the file has no checkpoints, so a request that departs before its last token is "
-            "read again from the beginning{window}."
+            "It can only be used as a whole: the file has no checkpoints, so a request that differs before its last "
+            "token is read again from the beginning{window}."
         ).format(window=tr(", or from the window") if "iswa" in facts.kind else "")
     if file.format != "kvdesk":
-        yield tr("llama.cpp compares the shape only: of which model with this shape it is, the file does not say.")
+        yield tr("llama.cpp compares only the shape: the file does not show which model of this shape made it.")
     if file.n_context and file.n_context != geometry.n_ctx:
-        yield tr("Llama.load_state also takes over its list of tokens, of {n:,}: n_ctx should be that.").format(
+        yield tr("Llama.load_state also restores its list of {n:,} tokens: n_ctx should equal that.").format(
             n=file.n_context
         )

@@ -1,6 +1,6 @@
 """Conversations that are added in small steps, between which others read and write: all of them are there, or none.
 
-Until the last step their ids stand in the table `adding`, which hides them. What a crash leaves there stays hidden, and
+Until the last step their ids are in the table `adding`, which hides them. What a crash leaves there stays hidden, and
 is removed in the same way (`Store.leftover`).
 """
 

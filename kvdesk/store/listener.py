@@ -27,7 +27,7 @@ from kvdesk.store.writer import StoreWriter
 
 
 class StoreListener:
-    """An empty conversation is kept while a person wants something of it: a draft, a title, a folder, a pin."""
+    """An empty conversation is kept while a user wants something of it: a draft, a title, a folder, a pin."""
 
     def __init__(self, writer: StoreWriter) -> None:
         self._writer = writer
@@ -57,7 +57,7 @@ class StoreListener:
                 self._kept.discard(change.conversation)
                 self._writer.delete_conversation(change.conversation)
             case BranchChanged() | ReadFailed() | QueuesChanged() | DeletionBegan():
-                pass  # what is shown, and what waits for what, begins anew with kvdesk; a deletion can be undone
+                pass  # what is shown, and what waits for what, begins again with kvdesk; a deletion can be undone
             case _:
                 assert_never(change)
 

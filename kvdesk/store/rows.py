@@ -99,7 +99,7 @@ def unpack_tokens(blob: bytes) -> tuple[int, ...] | None:
 
 def digest_of(*parts: bytes | None) -> bytes:
     """Eight bytes that tell one message's id, conversation, parent, role, text and, where it has any, attachments from
-    all others: SQLite keeps no checksum of its own.
+    all others: SQLite keeps no checksum.
     """
     digest = blake2b(digest_size=8)
     for part in parts:
@@ -125,13 +125,13 @@ def unpack_stats(text: bytes | None) -> TurnStats | None:
 
 
 def pack_queued(queued: Sequence[QueuedMessage]) -> str:
-    """A JSON array of texts, or [text, attachments] where there are any; "" where nothing is queued."""
+    """A JSON array of texts, or [text, attachments] where there are any; "" if nothing is queued."""
     texts = [[storable(q.text), _lists(q.attachments)] if q.attachments else storable(q.text) for q in queued]
     return json.dumps(texts, ensure_ascii=False) if texts else ""
 
 
 def unpack_queued(packed: str) -> tuple[QueuedMessage, ...]:
-    """What is damaged stays as it is, as one text: it was typed by a person."""
+    """What is damaged stays as it is, as one text: it was typed by a user."""
     if not packed:
         return ()
     try:
@@ -144,7 +144,7 @@ def unpack_queued(packed: str) -> tuple[QueuedMessage, ...]:
 
 @lru_cache(maxsize=4)  # a draft is written again and again while one types
 def pack_attachments(attachments: tuple[Attachment, ...]) -> str:
-    """A JSON array of [name, kind, note, n_tokens, text]; "" where there are none."""
+    """A JSON array of [name, kind, note, n_tokens, text]; "" if there are none."""
     return json.dumps(_lists(attachments), ensure_ascii=False) if attachments else ""
 
 
@@ -201,7 +201,7 @@ def unpack_sampling(text: str) -> Sampling | None:
 
 
 def pack_evicted(evicted: EvictedMessages) -> str:
-    """JSON; empty where nothing was."""
+    """JSON; empty if nothing was."""
     if evicted == NONE_EVICTED:
         return ""
     found = {"messages": sorted(evicted.messages), "parted": evicted.partial, "policy": evicted.policy}
@@ -234,7 +234,7 @@ def pack_tools(tools: Sequence[str]) -> str:
 
 
 def unpack_tools(text: str) -> tuple[str, ...]:
-    """What is damaged is none: a person switches them on again."""
+    """What is damaged is none: a user switches them on again."""
     try:
         return tuple(map(_text, _array(text))) if text else ()
     except (ValueError, RecursionError):

@@ -20,7 +20,7 @@ TABLES = ("conversation", "message")
 
 def salvage(connection: apsw.Connection, path: Path) -> str:
     """Put what `connection` can read of the database at `path` into a new file of the same version, in its place, and
-    close the connection. Returns a sentence for the person. Raises apsw.Error, with everything as it was, where even
+    close the connection. Returns a sentence for the user. Raises apsw.Error, with everything as it was, where even
     that is impossible.
     """
     version = schema.pragma(connection, "user_version")

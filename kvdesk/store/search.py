@@ -1,6 +1,6 @@
-"""Search in titles and messages: turns what a person typed into a query that cannot be malformed.
+"""Search in titles and messages: turns what a user typed into a query that cannot be malformed.
 
-Owns the quoting and the excerpt; must never know: FTS syntax typed by a person, for there is none.
+Owns the quoting and the excerpt; must never know: FTS syntax typed by a user, for there is none.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def key_file() -> Path:
 
 
 def read_key(file: Path) -> str:
-    """The key in the file, which is made where there is none. Raises OSError."""
+    """The key in the file, which is made if there is none. Raises OSError."""
     with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
         with paths.open_regular(file) as opened:
             key = opened.read(_MOST_KEY).decode("ascii").strip()

@@ -1,4 +1,4 @@
-"""The keys of servers: in the system's keyring, and where there is none in a file that only its owner can read."""
+"""The keys of servers: in the system's keyring, and if there is none in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kvdesk.whole_file import replacing
 
 SERVICE: Final = "kvdesk"
 PATIENCE_S: Final = 20.0
-"""So long a keyring may take: it may ask the person for its own password."""
+"""So long a keyring may take: it may ask the user for its own password."""
 _log = logging.getLogger(__name__)
 
 
@@ -34,7 +34,7 @@ class ServerKeys:
             self._known[url] = key
 
     def get(self, url: str) -> str:
-        """The key of the server at an address, "" where none is known."""
+        """The key of the server at an address, "" if none is known."""
         with self._lock:
             if url in self._known:
                 return self._known[url]
@@ -64,7 +64,7 @@ class ServerKeys:
         )
 
     def _of_keyring(self, ask: Callable[..., object]) -> str | None:
-        """What the keyring says; None where there is none, it fails, or does not answer in time."""
+        """What the keyring says; None if there is none, it fails, or does not answer in time."""
         said: list[object] = []
 
         def work() -> None:
@@ -72,7 +72,7 @@ class ServerKeys:
                 import keyring
 
                 said.append(ask(keyring.get_keyring()))
-            except Exception as error:  # noqa: BLE001 - every keyring has errors of its own; no key in their texts
+            except Exception as error:  # noqa: BLE001 - every keyring has its own errors; no key in their texts
                 _log.info("the keyring: %s", type(error).__name__)
 
         thread = threading.Thread(target=work, name="kvdesk-keyring", daemon=True)

@@ -47,7 +47,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.remark = ""  # what the person should know about the file, a sentence
+        self.remark = ""  # what the user should know about the file, a sentence
         self._numbers: dict[MessageId, int] = {}  # of deleted messages, until they are put again
         with _plain_errors(path):
             _look_first(path)
@@ -157,7 +157,7 @@ class Store:
             self._connection.execute("DELETE FROM conversation WHERE id = ?", (conversation,))
 
     def delete_messages(self, messages: Iterable[MessageId]) -> None:
-        """Single messages; nothing happens for one that is not there. Put again, they stand at their old place."""
+        """Single messages; nothing happens for one that is not there. Put again, they are at their old place."""
         with _plain_errors(self._path):
             for message in messages:
                 sql = "DELETE FROM message WHERE id = ? RETURNING number"
@@ -244,7 +244,7 @@ def _look_first(path: Path) -> None:
 
 @contextmanager
 def _plain_errors(path: Path) -> Iterator[None]:
-    """What apsw raises, as one sentence for a person; the technical part goes into `detail`."""
+    """What apsw raises, as one sentence for a user; the technical part goes into `detail`."""
     try:
         yield
     except apsw.Error as error:

@@ -65,13 +65,13 @@ class Unsaved:
 
     @property
     def sentence(self) -> str:
-        """For a person; empty when everything is saved."""
+        """For a user; empty when everything is saved."""
         if not self:
             return ""
         if self.n_messages + self.n_deletions == 1:
-            said = tr("{what} is not saved yet. {why} kvdesk tries again by itself.")
+            said = tr("{what} is not saved yet. {why} kvdesk retries automatically.")
         else:
-            said = tr("{what} are not saved yet. {why} kvdesk tries again by itself.")
+            said = tr("{what} are not saved yet. {why} kvdesk retries automatically.")
         return said.format(what=self.what, why=self.why)
 
     @property
@@ -89,8 +89,8 @@ _Item = Conversation | Message | _Delete | _DeleteMessages | _Ask | _Close
 class StoreWriter:
     """Starts its thread at once. `opened` says whether the database could be opened; without it, nothing is kept.
 
-    Both are called on the writer's thread: `on_error` with each StoreError nobody else is told, `on_unsaved` whenever
-    what waits for the disk changes.
+    Both are called on the writer's thread: `on_error` with each StoreError that nobody else gets, `on_unsaved`
+    whenever what waits for the disk changes.
     """
 
     def __init__(

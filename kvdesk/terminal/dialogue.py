@@ -93,7 +93,7 @@ class Dialogue:
 
     @property
     def question(self) -> Message | None:
-        """The person's last message."""
+        """The user's last message."""
         return next((message for message in reversed(self.messages) if message.role == "user"), None)
 
     @property
@@ -121,7 +121,7 @@ class Dialogue:
         return self._answered(self.service.answer_of(self.chat))
 
     def view(self) -> CacheView:
-        """The cells as they are now. Raises UserError where the engine died."""
+        """The cells as they are now. Raises UserError if the engine died."""
         self.store.view = None
         self._host.submit(Watch(True, _WATCHER))
         self._wait(lambda: self.store.view is not None)

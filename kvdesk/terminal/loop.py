@@ -1,4 +1,4 @@
-"""A person's chat in a terminal, from the first message to the last."""
+"""A user's chat in a terminal, from the first message to the last."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def status(dialogue: Dialogue) -> str:
 
 
 def converse(dialogue: Dialogue, screen: Screen) -> None:
-    """Until the person leaves. A line that begins with a slash is a command; nothing else is."""
+    """Until the user leaves. A line that begins with a slash is a command; nothing else is."""
     while True:
         try:
             typed = screen.ask()

@@ -69,7 +69,7 @@ class Screen:
         self._history.append_string(text)
 
     def ask(self, text: str = "") -> str:
-        """What a person types; it begins with `text`. Raises EOFError (Ctrl+D), KeyboardInterrupt (Ctrl+C)."""
+        """What a user types; it begins with `text`. Raises EOFError (Ctrl+D), KeyboardInterrupt (Ctrl+C)."""
         return self._session.prompt(_PROMPT, default=text)
 
     def write(self, text: str) -> None:

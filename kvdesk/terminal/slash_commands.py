@@ -35,7 +35,7 @@ class SlashCommand:
 
 
 class Leave(Exception):
-    """The person leaves the chat."""
+    """The user leaves the chat."""
 
 
 def run(typed: str, dialogue: Dialogue, screen: Screen) -> TurnEnded | None:
@@ -43,7 +43,7 @@ def run(typed: str, dialogue: Dialogue, screen: Screen) -> TurnEnded | None:
     name, _, argument = typed.strip().partition(" ")
     found = next((command for command in COMMANDS if command.name == name), None)
     if found is None:
-        raise UserError(tr("{name} is no command. /help lists them.").format(name=name))
+        raise UserError(tr("{name} is not a command. /help lists the commands.").format(name=name))
     return found.run(dialogue, screen, argument.strip())
 
 
@@ -51,7 +51,7 @@ def _why(dialogue: Dialogue, screen: Screen, _argument: str) -> None:
     stats = next((message.stats for message in reversed(dialogue.messages) if message.stats is not None), None)
     if stats is None:
         raise UserError(tr("There is no answer yet."))
-    screen.say(reasons(stats) or tr("Nothing is known of this answer."))
+    screen.say(reasons(stats) or tr("Nothing is known about this answer."))
 
 
 def _map(dialogue: Dialogue, screen: Screen, _argument: str) -> None:
@@ -89,7 +89,7 @@ def _think(dialogue: Dialogue, screen: Screen, argument: str) -> None:
 
 def _save(dialogue: Dialogue, screen: Screen, argument: str) -> None:
     if not argument:
-        raise UserError(tr("/save needs the name of a file."))
+        raise UserError(tr("/save needs a file name."))
     path = Path(argument).expanduser()
     form = export.format_named(path)
     messages = dialogue.service.all_messages(dialogue.chat) or ()
@@ -103,7 +103,7 @@ def _help(_dialogue: Dialogue, screen: Screen, _argument: str) -> None:
     width = max(len(command.usage) for command in COMMANDS)
     for command in COMMANDS:
         screen.say(f"{command.usage:{width}}  {tr(command.meaning)}")
-    screen.say(tr("Alt+Enter begins a new line, and so does \\ at the end of one. Ctrl+C stops an answer."))
+    screen.say(tr("Alt+Enter begins a new line, and so does \\ at the end of a line. Ctrl+C stops an answer."))
 
 
 def _quit(_dialogue: Dialogue, _screen: Screen, _argument: str) -> None:

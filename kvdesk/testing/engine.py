@@ -37,7 +37,7 @@ def replayed(requests: Sequence[Asked], model: Path | None, n_ctx: int) -> tuple
     """The file of the model, and one turn for each request. Raises UserError."""
     file = model or paths.embedded_model()
     if file is None:
-        raise ModelFileError(tr("The embedded model is not installed; give the GGUF file of another."))
+        raise ModelFileError(tr("The embedded model is not installed; give the GGUF file of another model."))
     with closing(HeadlessEngine()) as headless:
         headless.do(LoadModel(LocalFile(file.absolute()), ContextSettings(n_ctx=n_ctx)))
         turns: list[Turn] = []
@@ -68,7 +68,7 @@ def _turn(
 
 
 def _text(prompt: Tokenized, at: int) -> str:
-    """The token and those behind it."""
+    """The token and those after it."""
     return repr(b"".join(prompt.pieces[at : at + _QUOTE]).decode("utf-8", "replace"))
 
 

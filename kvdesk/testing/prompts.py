@@ -29,7 +29,7 @@ _NO_PROMPT: Final = frozenset({"id", "status", "annotations", "cache_control"})
 @dataclass(frozen=True, slots=True)
 class Part:
     """A message: who says it, and its fields with their texts by path ("messages[0].content"). The first part of a
-    request is no message: it has what stands before all of them, such as tools.
+    request is no message: it has what precedes all of them, such as tools.
     """
 
     role: str

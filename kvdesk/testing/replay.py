@@ -24,8 +24,8 @@ USUAL_SHARE: Final = 0.95
 class Turn:
     """One request, in tokens.
 
-    reusable  so many of its prompt a cache could have: 0 of the first turn
-    at        the first that differs from the turn before, -1 where none does; held, now: the texts from there on
+    reusable  that many of its prompt a cache could have: 0 of the first turn
+    at        the first that differs from the turn before, -1 if none does; held, now: the texts from there on
     """
 
     n_prompt: int
@@ -67,17 +67,17 @@ class Replay:
         return sum(turn.n_read for turn in self.turns)
 
     def assert_reused(self, turn: int, at_least: float = USUAL_SHARE) -> None:
-        """turn: its number, from 2. Raises CacheMiss; UserError where the number is of no such turn."""
+        """turn: its number, from 2. Raises CacheMiss; UserError if the number is of no such turn."""
         __tracebackhide__ = True  # pytest shows the line of the test
         if not 2 <= turn <= len(self.turns):
-            sentence = tr("There is no turn {turn} to ask: the first has nothing to reuse, the last is {last}.")
+            sentence = tr("There is no turn {turn}: the first has nothing to reuse, and the last is {last}.")
             raise UserError(sentence.format(turn=turn, last=len(self.turns)))
         found = self.turns[turn - 1]
         if found.share < at_least:
             raise CacheMiss(self._sentences(turn, found, at_least))
 
     def assert_budget(self, name: str) -> None:
-        """The budget of that name. Raises CacheMiss; UserError where the file or the budget cannot be read."""
+        """The budget of that name. Raises CacheMiss; UserError if the file or the budget cannot be read."""
         __tracebackhide__ = True
         budget = budget_of(self.budgets, name)
         for number in range(2, len(self.turns) + 1):
@@ -101,12 +101,12 @@ class Replay:
                 tr("  turn {n}: {text}").format(n=number, text=turn.now),
             ]
         else:
-            lines.append(tr("No token differs from the turn before: this model's cache could not give them back."))
+            lines.append(tr("No token differs from the previous turn: this model's cache could not reuse them."))
         return "\n".join(lines)
 
 
 def budget_of(file: Path, name: str) -> Budget:
-    """Raises UserError where the file, or the budget in it, is missing or invalid."""
+    """Raises UserError if the file, or the budget in it, is missing or invalid."""
     try:
         found = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

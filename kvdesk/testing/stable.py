@@ -56,7 +56,7 @@ def assert_prefix_stable(requests: Sequence[Request]) -> None:
     """The requests of one conversation, in order. Raises CacheMiss; UserError for what cannot be compared."""
     __tracebackhide__ = True  # pytest shows the line of the test
     if len(requests) < 2:
-        raise UserError(tr("One request has nothing to be compared with: give all requests of a conversation."))
+        raise UserError(tr("A single request cannot be compared: give all requests of a conversation."))
     asked = [asked_of(request, number) for number, request in enumerate(requests, start=1)]
     for number, (one, two) in enumerate(pairwise(requests), start=1):
         if _is_same_object(one, two):
@@ -75,7 +75,7 @@ def _is_same_object(one: Request, two: Request) -> bool:
 
 
 def first_difference(before: Asked, after: Asked) -> Difference | None:
-    """None where one prompt begins with the other. Raises UserError for token ids beside texts."""
+    """None if one prompt begins with the other. Raises UserError for token ids beside texts."""
     if bool(before.tokens) != bool(after.tokens):
         raise UserError(tr("Token ids and texts cannot be compared."))
     if before.tokens:
@@ -135,7 +135,7 @@ def _sentences(found: Difference, before: Asked, after: Asked, number: int) -> s
 
 
 def quoted(text: str, at: int) -> str:
-    """What is around a character, on one line; "" where the text has nothing there and nothing before."""
+    """What is around a character, on one line; "" if the text has nothing there and nothing before."""
     part = text[max(0, at - _BEFORE) : at + _AFTER]
     left, right = "…" if at > _BEFORE else "", "…" if at + _AFTER < len(text) else ""
     return f"{left}{part!r}{right}" if part else ""

@@ -30,7 +30,7 @@ def _size(text: str) -> int:
 
 
 def shortened(attachments: Sequence[Attachment], n_characters: int) -> tuple[Attachment, ...]:
-    """The attachments, of which so many characters as the model reads them are kept: the last ones give way first."""
+    """The attachments, of which that many characters as the model reads them are kept: the last ones give way first."""
     kept: list[Attachment] = []
     for attachment in attachments:
         whole = attachment_as_read(attachment)

@@ -27,8 +27,8 @@ class BlockColour(StrEnum):
         """One line for the legend."""
         return {
             BlockColour.AGE: tr("When it was first stored: old to new"),
-            BlockColour.TIER: tr("Where it lies: {tiers}"),
-            BlockColour.SHARED: tr("How many prompts go on from it: none, one, several"),
+            BlockColour.TIER: tr("Where it is: {tiers}"),
+            BlockColour.SHARED: tr("How many prompts continue from it: none, one, several"),
             BlockColour.USED: tr("How many requests of this window had it in their prompt: none to most"),
         }[self]
 
@@ -40,12 +40,12 @@ def numbers(view: BlockMapView) -> list[tuple[str, str, str]]:
         (
             tr("Blocks"),
             f"{len(blocks.blocks):,}",
-            tr("Whole blocks that the server's events told of and that are still there"),
+            tr("Whole blocks that the server's events reported and that still exist"),
         ),
         (
             tr("Tokens"),
             f"{blocks.n_tokens:,}",
-            tr("Tokens in these blocks; the last, unfinished block of a prompt is not told"),
+            tr("Tokens in these blocks; the last, unfinished block of a prompt is not reported"),
         ),
         (
             tr("Forks"),
@@ -74,7 +74,7 @@ def heard(view: BlockMapView) -> str:
     """Since when it is known, and what is not."""
     blocks = view.blocks
     if blocks.n_messages == 0:
-        nothing = tr("Nothing was heard so far at {address}. The server tells of its blocks when they change.")
+        nothing = tr("Nothing has arrived so far at {address}. The server reports its blocks when they change.")
         return nothing.format(address=view.address)
     said = [
         tr("Known since message {n:,}; {heard:,} messages heard.").format(n=blocks.first_seq, heard=blocks.n_messages)
@@ -84,7 +84,7 @@ def heard(view: BlockMapView) -> str:
     if blocks.n_restarts:
         said.append(tr("The server was started again {n} times meanwhile.").format(n=blocks.n_restarts))
     if blocks.n_forgotten:
-        said.append(tr("{n:,} old blocks are not shown any more.").format(n=blocks.n_forgotten))
+        said.append(tr("{n:,} old blocks are no longer shown.").format(n=blocks.n_forgotten))
     return " ".join(said)
 
 
@@ -97,14 +97,14 @@ def describe(blocks: BlockMap, index: int) -> str:
         tr("Block {hash}, {n} tokens, on {tiers}").format(hash=block.key[1][:16], n=n, tiers=", ".join(block.tiers)),
         tr("Begins a prompt")
         if parent == -1
-        else tr("What stands before it is not known")
+        else tr("What precedes it is not known")
         if parent == -2
         else tr("Tokens {first:,} to {last:,} of its prompts").format(first=depth * n, last=depth * n + n - 1),
         tr("{n} prompts go on from it").format(n=children) if children else tr("No whole block follows"),
         tr("Stored {age} ago").format(age=_age(block.stored_s)),
     ]
     if block.n_stored > 1:
-        lines.append(tr("Told {n} times").format(n=block.n_stored))
+        lines.append(tr("Reported {n} times").format(n=block.n_stored))
     if block.n_used:
         lines.append(tr("In {n} requests of this window").format(n=block.n_used))
     if block.key[0]:

@@ -27,7 +27,7 @@ SHARED: Final = marked("Shared cells")
 class CellMetric:
     """One number of a stream.
 
-    export      its name in exported tables, "" where it is the same
+    export      its name in exported tables, "" if it is the same
     unit        of what `read` returns
     definition  shown on hover
     of          computes it: an int where it counts something, a share of 1 where the unit is "%"

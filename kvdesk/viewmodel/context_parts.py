@@ -48,7 +48,7 @@ def parts_of_preview(preview: TurnPreview) -> ContextParts:
 
 
 class DraftEstimate:
-    """Tokens of a draft between two counts: so many a character as the last one that was counted had."""
+    """Tokens of a draft between two counts: that many a character as the last one that was counted had."""
 
     def __init__(self) -> None:
         self._per_character = 0.25  # as English prose has with most vocabularies
@@ -60,7 +60,7 @@ class DraftEstimate:
             self._per_character = preview.n_draft / n_characters
 
     def parts(self, use: ContextUse, n_attached: int, n_typed: int) -> ContextParts:
-        """Of a conversation with a draft of so many characters that are attached and typed."""
+        """Of a conversation with a draft of that many characters that are attached and typed."""
         found = parts_of_use(use)
         if not (n_attached or n_typed):
             return found

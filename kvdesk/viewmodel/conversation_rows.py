@@ -15,7 +15,7 @@ from kvdesk.values import dataclass
 class Row:
     """A conversation, or the head of a folder: then `conversation` is None.
 
-    folder      its name; of a conversation only where it stands below the head of its folder
+    folder      its name; of a conversation only where it is below the head of its folder
     n           how many conversations are in the folder; is_open: whether they are listed
     """
 

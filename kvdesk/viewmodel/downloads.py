@@ -22,7 +22,7 @@ READING_TOK_S: Final = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A model file that can be downloaded. model: None where the hub is to be asked for it first. chinese: whether it
+    """A model file that can be downloaded. model: None if the hub is to be asked for it first. chinese: whether it
     is known to speak Chinese well.
     """
 
@@ -40,7 +40,7 @@ class Offer:
         return self.size_bytes + BESIDE_WEIGHTS <= machine.available
 
     def tok_s(self, machine: Machine) -> float:
-        """Tokens a second that it should write; 0.0 where the machine was not measured."""
+        """Tokens a second that it should write; 0.0 if the machine was not measured."""
         if not machine.bytes_s or not self.size_bytes:
             return 0.0
         return 1 / (self.size_bytes / machine.bytes_s + USUAL_LAYERS * machine.layer_s)
@@ -68,7 +68,7 @@ def recommended_offers(models: tuple[Recommended, ...]) -> tuple[Offer, ...]:
 
 
 def best_offer(offers: Iterable[Offer], machine: Machine, *, chinese: bool = False) -> Offer | None:
-    """The largest that fits and writes as fast as one reads (`READING_TOK_S`), else the fastest that fits. None where
+    """The largest that fits and writes as fast as one reads (`READING_TOK_S`), else the fastest that fits. None if
     none fits. `chinese`: only those that speak it.
     """
     fitting = [offer for offer in offers if offer.fits(machine) and (offer.chinese or not chinese)]
@@ -89,7 +89,7 @@ def columns() -> tuple[tuple[str, str], ...]:
     """Captions and what they mean."""
     return (
         (tr("Model"), tr("Repository, and the files in it")),
-        (tr("Type"), tr("Quantization, as the file's name says")),
+        (tr("Type"), tr("Quantization, from the file name")),
         (tr("Size"), tr("Of all files of the model")),
         (tr("Fits here"), tr("Whether the file and 0.5 GB for a context fit into the memory that is free now")),
         (tr("Speed here"), tr("Tokens a second that it should write, if a token reads the whole file")),

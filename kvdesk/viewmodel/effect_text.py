@@ -40,7 +40,7 @@ def figures(comparison: Comparison) -> tuple[Figure, ...]:
         sides.append((f"{used:,}", f"{highest:,}", holes, f"{sum(m.n_shared for m in metrics):,}"))
     (used_b, high_b, holes_b, shared_b), (used_a, high_a, holes_a, shared_a) = sides
     return (
-        Figure(USED, used_b, used_a, tr("Cells that at least one sequence holds")),
+        Figure(USED, used_b, used_a, tr("Cells that belong to at least one sequence")),
         Figure(HIGH_WATER, high_b, high_a, tr("H, the high-water mark: index of the last non-empty cell + 1")),
         Figure(
             READ,
@@ -49,7 +49,7 @@ def figures(comparison: Comparison) -> tuple[Figure, ...]:
             tr("n_kv: the cells that attention reads for the next token"),
         ),
         Figure(GAPS, holes_b, holes_a, tr("Share of free cells below H, which attention still reads")),
-        Figure(SHARED, shared_b, shared_a, tr("Cells that more than one sequence holds")),
+        Figure(SHARED, shared_b, shared_a, tr("Cells that belong to more than one sequence")),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a text stands in the messages of one chat: what its find bar counts and goes through."""
+"""Where a text is in the messages of one chat: the matches that its find bar counts and steps through."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Finder:
         self._folded: dict[MessageId, tuple[Message, tuple[str, ...], str]] = {}
 
     def hits(self, messages: Iterable[Message], text: str) -> tuple[Hit, ...]:
-        """The places where a text stands, from the first message to the last, at most `MOST`."""
+        """The places where a text is, from the first message to the last, at most `MOST`."""
         typed = _folded(text)
         wanted = {"assistant": _folded(_seen(text))}
         found: list[Hit] = []
@@ -60,14 +60,14 @@ class Finder:
 
 
 def nearest(found: Sequence[Hit], messages: Sequence[Message], first: MessageId | None) -> int:
-    """The first hit in this message or behind it, else the first of all; -1 where nothing was found."""
+    """The first hit in this message or behind it, else the first of all; -1 if nothing was found."""
     names = [message.id for message in messages]
     behind = set(names[names.index(first) :]) if first in names else set(names)
     return next((number for number, hit in enumerate(found) if hit.message in behind), 0 if found else -1)
 
 
 def _folded(text: str) -> str:
-    """As `folding.places` looks for it; empty where nothing is left of it."""
+    """As `folding.places` looks for it; empty if nothing is left of it."""
     return next(iter(folding.fold_words((text,))), "")
 
 

@@ -21,7 +21,7 @@ class Match:
 
 
 def match(wanted: str, text: str) -> Match | None:
-    """Match every word of `wanted`, in any order: it stands in `text`, or its letters begin words there or follow one
+    """Match every word of `wanted`, in any order: it is in `text`, or its letters begin words there or follow one
     another, in their order ("newc": New chat). None: no match.
 
     Compared as `folding` does. Nothing wanted matches everything.

@@ -30,7 +30,7 @@ RESULT = "result.json"
 @dataclass(frozen=True, slots=True)
 class Question:
     """An experiment as far as one chooses it. supposed: what the question comes from, a sentence; stages: what x 0, 1,
-    … of its samples are called, () where they are numbers.
+    … of its samples are called, () if they are numbers.
     """
 
     id: str
@@ -54,7 +54,7 @@ class ModelChoice(NamedTuple):
 class Needs:
     """What a run takes, known before it starts. memory_bytes: at most; read, written: tokens.
 
-    seconds  at the speed of the last run on this model, None where there was none
+    seconds  at the speed of the last run on this model, None if there was none
     why_not  "" or, in a sentence, why it cannot run
     """
 
@@ -68,9 +68,9 @@ class Needs:
         if self.why_not:
             return self.why_not
         return tr(
-            "Takes at most {memory_bytes} of memory and one processor core (more where threads are the "
-            "question), in a process of its own. It reads about {read} tokens and writes {written}: {time}. "
-            "Conversations go on, but an answer that is written meanwhile disturbs the timings."
+            "Takes at most {memory_bytes} of memory and one processor core (more if the question is about threads), "
+            "in its own process. It reads about {read} tokens and writes {written}: {time}. Conversations continue, "
+            "but an answer written meanwhile disturbs the timings."
         ).format(
             memory_bytes=megabytes(self.memory_bytes),
             read=f"{self.read:,.0f}",
@@ -81,7 +81,7 @@ class Needs:
     @property
     def _time(self) -> str:
         if self.seconds is None:
-            return tr("how long that takes is measured when it starts")
+            return tr("the time is measured when it starts")
         return tr("about {duration} at the speed of the last run on this model").format(duration=duration(self.seconds))
 
 
@@ -218,7 +218,7 @@ def result_names(results: Sequence[PastResult], parameters: Sequence[Parameter] 
 
 
 def _chosen(record: Record, parameters: Sequence[Parameter]) -> dict[str, str]:
-    """What a person has chosen for a run."""
+    """What a user has chosen for a run."""
     request = record.request
     titles = {parameter.key: tr(parameter.title) for parameter in parameters}
     chosen = {

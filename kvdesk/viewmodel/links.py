@@ -29,7 +29,7 @@ class CellRun:
 
 @dataclass(frozen=True, slots=True)
 class TextRange:
-    """Characters `[start, end)` of a message. `exact` is False where only the whole message is known to be meant."""
+    """Characters `[start, end)` of a message. `exact` is False if only the whole message is known to be meant."""
 
     message: MessageId
     start: int
@@ -59,7 +59,7 @@ def positions_of_text(span: MessageSpan, start: int, end: int) -> tuple[int, int
 
 
 def text_of_positions(span: MessageSpan, positions: NDArray[np.int32]) -> TextRange | None:
-    """The characters between the first and the last of these positions in the message; None where it has none of them.
+    """The characters between the first and the last of these positions in the message; None if it has none of them.
 
     Template text around the message's own is no character: its positions alone give an empty range.
     """

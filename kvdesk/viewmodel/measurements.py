@@ -126,7 +126,7 @@ class Measurements:
         self._load_s: float | None = None
         self.revision += 1
 
-    # --- what is told -------------------------------------------------------------------------------------------------
+    # --- what is reported ---------------------------------------------------------------------------------------------
 
     def add_speed(self, sample: SpeedSample) -> None:
         """One llama_decode. Only those that computed tokens count as speed."""
@@ -165,7 +165,7 @@ class Measurements:
         return self._n_running > 0
 
     def end_prefill(self) -> None:
-        """A prompt has been read: its speed is a reading of its own."""
+        """A prompt has been read: its speed is one reading."""
         self.prefill.finish()
         self.revision += 1
 

@@ -20,7 +20,7 @@ MAX_STREAMS: Final = 3
 
 
 class Value(NamedTuple):
-    """A number as it is written, and its unit, "" where it has none. A number that is not known is a dash."""
+    """A number as it is written, and its unit, "" if it has none. A number that is not known is a dash."""
 
     text: str = "–"
     unit: str = ""
@@ -43,7 +43,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A table that can be folded away. `columns` () where there is only one and it needs no name."""
+    """A table that can be folded away. `columns` () if there is only one and it needs no name."""
 
     title: str
     columns: tuple[Column, ...]
@@ -52,7 +52,7 @@ class Group:
 
 
 _SEQUENCE: Final[tuple[tuple[str, str, str], ...]] = (
-    (marked("cells"), "n_cells", marked("Cells that hold the sequence")),
+    (marked("cells"), "n_cells", marked("Cells of the sequence")),
     (
         marked("scatter"),
         "scatter",
@@ -205,7 +205,7 @@ def _sequences(snapshot: CacheSnapshot | None, titles: Mapping[int, str]) -> Gro
                 )
             )
     columns = tuple(Column(tr(name), tr(definition)) for name, _, definition in _SEQUENCE)
-    return Group(tr("Sequences"), columns, tuple(rows), tr("No sequence holds a cell yet."))
+    return Group(tr("Sequences"), columns, tuple(rows), tr("No sequence has a cell yet."))
 
 
 def _sequence_values(found: SequenceMetrics) -> Sequence[Value]:
@@ -242,8 +242,8 @@ def _speed(measured: Measurements) -> Group:
         Row(
             tr("prefill, last request"),
             tr(
-                "(prompt tokens - reused tokens) / wall time of prefill, K-shift included; a dash where fewer "
-                "than {few_tokens} tokens were read"
+                "(prompt tokens - reused tokens) / wall time of prefill, K-shift included; a dash if fewer than "
+                "{few_tokens} tokens were read"
             ).format(few_tokens=FEW_TOKENS),
             (number(turn.reading_tok_s if turn else None, tr("tok/s")),),
         ),
@@ -274,7 +274,7 @@ def _latency(measured: Measurements) -> Group:
     return Group(
         tr("Inter-token latency"),
         tuple(
-            Column(f"P{p}", tr("{p} of 100 gaps are at most so long, by nearest rank").format(p=p))
+            Column(f"P{p}", tr("{p} of 100 gaps are at most this long, by nearest rank").format(p=p))
             for p in (50, 95, 99)
         ),
         (

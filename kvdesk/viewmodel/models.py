@@ -70,14 +70,14 @@ def columns() -> tuple[tuple[str, str], ...]:
         (tr("Trained for"), tr("Tokens of context it was trained for")),
         (tr("Fits here"), tr("The largest context for which there is free memory now, and the type of K and V")),
         (tr("Speed here"), tr("Tokens a second it writes: measured when it ran last, or expected (≈)")),
-        (tr("Licence"), tr("As the file says")),
+        (tr("Licence"), tr("According to the file")),
         (tr("Last used"), tr("When it was opened last")),
         (tr("Found in"), tr("The application that downloaded it")),
     )
 
 
 def row_of(facts: ModelFacts, fit: Fit | None, used: UsedModel | None, machine: Machine) -> ModelRow:
-    """fit: None where the file cannot be opened; used: None before it was opened or chosen."""
+    """fit: None if the file cannot be opened; used: None before it was opened or chosen."""
     fits = fit is not None and fit.fits
     cells = (
         Cell(facts.title, facts.title.lower(), facts.problem or _names(facts)),
@@ -109,7 +109,7 @@ def in_order(rows: Iterable[ModelRow], used: Iterable[UsedModel] = ()) -> tuple[
 
 
 def measured_layer_s(facts: Iterable[ModelFacts], used: Mapping[str, UsedModel], bytes_s: float) -> float | None:
-    """What a layer cost in the model that ran last of those that were measured; None where none was. `used`: by path,
+    """What a layer cost in the model that ran last of those that were measured; None if none was. `used`: by path,
     the last used first.
     """
     there = {str(model.found.path): model for model in facts}

@@ -70,7 +70,7 @@ def request_index(seq_id: int) -> int:
 @lru_cache(maxsize=256)
 def branch_colour(index: int, ground: str, ink: str, dark: bool) -> str:
     """The colour of a branch as #rrggbb: the conversation's own, or that with `ground` or `ink` in it, so that branches
-    differ by lightness alone and are told apart in grey. Each next branch is as far from those before as can be.
+    differ by lightness alone and are distinguished in grey. Each next branch is as far from those before as can be.
     """
     colour = conversation_colour(index, dark)
     shade = index // N_COLOURS % N_BRANCH_SHADES

@@ -26,7 +26,7 @@ PATTERN_TIMES: Final = 16
 PATTERN_CHARACTERS: Final = 1200
 """Of code, tables and ruled lines."""
 _KEY: Final = 32
-"""Characters at the end that are looked for: where they stand before, a piece may end."""
+"""Characters at the end that are looked for: where they are before, a piece may end."""
 _ORDINAL: Final = re.compile(r"^([ \t]*)\d+([.):])(?=\s)", re.MULTILINE)
 _FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _WORDS: Final = re.compile(r"[^\W\d_]")
@@ -35,7 +35,7 @@ _WIDE: Final = r"[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]"
 
 
 def repeated(text: str) -> str:
-    """The piece that the end of a text repeats, as it stands there; "" where there is none."""
+    """The piece that the end of a text repeats, as it is there; "" if there is none."""
     tail = text[-WINDOW:].rstrip()
     plain = _ORDINAL.sub(r"\1\2", tail)
     piece = _period(plain, LEAST_TIMES, WIDE_CHARACTERS) or _period(plain, LONG_TIMES, LONG_TIMES * LONG_PIECE)
@@ -51,7 +51,7 @@ def repeated(text: str) -> str:
 
 
 def _period(text: str, times: int, characters: int) -> str:
-    """The shortest piece that the end repeats so often over so many characters."""
+    """The shortest piece that the end repeats so often over that many characters."""
     key = text[-_KEY:]
     end = len(text)
     while key and (at := text.rfind(key, 0, end - 1)) >= 0:

@@ -72,7 +72,7 @@ class RequestRow:
     def explanation(self) -> str:
         """Why so much of it was, and how the answer ended where that needs a word."""
         if not self.why:
-            return tr("The request is being answered: why so much was in the cache is said when it has ended.")
+            return tr("The request is being answered. When it has ended, you see why so much was in the cache.")
         return " ".join(part for part in (self.why, self.note) if part)
 
 
@@ -146,7 +146,7 @@ class RequestLog:
 
 
 def _asked(event: TurnStarted) -> str:
-    """Such as "Messages, 12 tools, reasoning"; "" where it is not known."""
+    """Such as "Messages, 12 tools, reasoning"; "" if it is not known."""
     if (asked := event.asked) is None:
         return ""
     n = asked.n_tools

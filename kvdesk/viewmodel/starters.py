@@ -38,7 +38,7 @@ def common_prefix(a, b):
 
 @dataclass(frozen=True, slots=True)
 class Starter:
-    """A card of the empty chat. `questions`: what it asks one after the other; `material` stands below the first."""
+    """A card of the empty chat. `questions`: what it asks one after the other; `material` is below the first."""
 
     name: str
     title: str
@@ -80,7 +80,7 @@ STARTERS: Final = (
 
 
 def compared(first: TurnStats, second: TurnStats) -> str:
-    """How soon two answers began, and why; "" where nobody measured it."""
+    """How soon two answers began, and why; "" if nobody measured it."""
     if not first.ttft_ms or not second.ttft_ms:
         return ""
     text = tr(

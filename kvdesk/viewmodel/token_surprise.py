@@ -48,7 +48,7 @@ def shown(prob: TokenProb) -> str:
 def words(one: TokenLogprobs) -> str:
     """A token of an answer in a sentence: its probability, its rank and its surprise."""
     if not one.rank:
-        return tr("How likely this was is not known: it was written while probabilities were not kept.")
+        return tr("Its probability is not known: it was written while probabilities were not stored.")
     bits = -one.chosen.logprob / log(2)
     sentence = tr("“{token}”: {percent}, the likeliest token here; surprise {bits} bits")
     if one.rank > 1:
@@ -65,7 +65,7 @@ def tip(one: TokenLogprobs, n: int = 3) -> str:
 
 
 def candidates(one: TokenLogprobs) -> Sequence[TokenProb]:
-    """What could stand there, the likeliest first; the token that was chosen is among them."""
+    """What could be there, the likeliest first, including the chosen token."""
     if any(other.token == one.chosen.token for other in one.top) or not one.rank:
         return one.top
     return (*one.top, one.chosen)

@@ -56,7 +56,7 @@ def begun(rig: Rig, lab: LabPage, qtbot: QtBot) -> psutil.Process:
 def test_it_runs_to_a_result_that_is_kept(
     rig: Rig, lab: LabPage, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "how long that takes is measured when it starts" in lab.setup.needs
+    assert "the time is measured when it starts" in lab.setup.needs
     begun(rig, lab, qtbot)
     qtbot.waitUntil(lambda: controller(rig).run is None, timeout=TIMEOUT_MS)
     qtbot.waitUntil(lambda: lab.past.view.count() == 1, timeout=TIMEOUT_MS)
@@ -75,7 +75,7 @@ def test_it_runs_to_a_result_that_is_kept(
     assert [Path(file) for file in opened] == [kept.folder / "report.html"]
     (kept.folder / "report.html").unlink()
     lab.result.findChildren(QPushButton)[0].click()
-    assert lab.banner.sentence.startswith("The report is not there any more")
+    assert lab.banner.sentence.startswith("The report no longer exists")
     trash: list[Path] = []
 
     def moved(folder: Path) -> bool:

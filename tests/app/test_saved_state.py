@@ -68,7 +68,7 @@ def test_a_slot_file_is_shown_with_its_verdict_and_compared(qtbot: QtBot, folder
     drop(window, folder / "other.bin")
     qtbot.waitUntil(lambda: "tokens: 50 in common" in window.view.difference.text(), timeout=30_000)
     drop(window, folder / "none.bin")
-    qtbot.waitUntil(lambda: "no saved state" in window.strip.text, timeout=30_000)
+    qtbot.waitUntil(lambda: "not a saved state" in window.strip.text, timeout=30_000)
     assert window.question.other == folder / "other.bin"
     assert not window.grab().isNull()
 
@@ -80,7 +80,7 @@ def test_the_main_window_opens_one_that_is_dropped(rig: Rig, qtbot: QtBot, folde
     qtbot.addWidget(opened)
     assert "80 tokens" in opened.view.about.text()
     rig.window.commands.open_state(folder / "none.bin")
-    qtbot.waitUntil(lambda: "no saved state" in rig.window.chat.banner.sentence, timeout=30_000)
+    qtbot.waitUntil(lambda: "not a saved state" in rig.window.chat.banner.sentence, timeout=30_000)
     opened.close()
     rig.window.commands.open_state(folder / "other.bin")
     qtbot.waitUntil(lambda: rig.controller.states.opened not in ([], [opened]), timeout=30_000)
@@ -90,5 +90,5 @@ def test_the_main_window_opens_one_that_is_dropped(rig: Rig, qtbot: QtBot, folde
 
 
 def test_for_no_state_there_is_no_window(folder: Path) -> None:
-    with pytest.raises(UserError, match="no saved state"):
+    with pytest.raises(UserError, match="not a saved state"):
         open_state.main([str(folder / "none.bin")])

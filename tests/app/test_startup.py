@@ -49,14 +49,14 @@ def test_a_pipe_or_a_folder_in_place_of_the_mark_neither_blocks_nor_raises(tmp_p
 def test_a_remembered_path_that_is_too_long_is_gone(tmp_path: Path) -> None:
     model, sentence = choose_model(None, "x" * 5000, LoadMarker(tmp_path / "loading", None))
     assert model is None
-    assert "no longer where it was" in sentence
+    assert "no longer there" in sentence
 
 
 def test_a_model_that_is_gone(tmp_path: Path) -> None:
     embedded = tmp_path / "embedded.gguf"
     model, sentence = choose_model(None, str(tmp_path / "gone.gguf"), LoadMarker(tmp_path / "loading", embedded))
     assert model == embedded
-    assert "gone.gguf is no longer where it was" in sentence
+    assert "gone.gguf is no longer there" in sentence
 
 
 def test_nothing_to_open(tmp_path: Path) -> None:

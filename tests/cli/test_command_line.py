@@ -40,10 +40,10 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         (["none.gguf"], "There is no file none.gguf."),
         (["none/model"], "There is no file none/model."),
         (["."], ". is a folder; kvdesk opens a GGUF file."),
-        (["--wibble"], "kvdesk: unrecognized arguments: --wibble. `kvdesk --help` lists what there is."),
+        (["--wibble"], "kvdesk: unrecognized arguments: --wibble. `kvdesk --help` shows the usage."),
         (
             ["selftest", "x"],
-            "kvdesk selftest: unrecognized arguments: x. `kvdesk selftest --help` lists what there is.",
+            "kvdesk selftest: unrecognized arguments: x. `kvdesk selftest --help` shows the usage.",
         ),
     ],
 )

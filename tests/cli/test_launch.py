@@ -74,7 +74,7 @@ def test_an_agent_runs_on_a_server_of_its_own_and_is_scored(
     assert "AIDER_OPENAI_API_KEY=…" in err
     assert "sk-kvdesk" not in err
     assert "AIDER_MAP_REFRESH=files: the map of the repository" in err
-    assert "Without these variables in this run: PERSON_API_KEY" in err
+    assert "Removed variables in this run: PERSON_API_KEY" in err
     assert "% reused; 1 miss: date or time in the system prompt (1)\n" in err
     assert " prompt tokens in 3 requests, " in err
     assert not key_file().exists(), "the key of a run is not kept"
@@ -112,7 +112,7 @@ def test_an_agent_that_asks_elsewhere_is_told_of(
         assert main(["launch", "codex", "--url", server.url]) == 0
     finally:
         server.close()
-    assert "kvdesk: No request came.\n  Codex asked another server" in capfd.readouterr().err
+    assert "kvdesk: No request came.\n  Codex used another server" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_an_agent_that_asks_elsewhere_is_told_of(
     [
         pytest.param(
             ["claude"],
-            "Claude Code is not installed, or not in PATH. To get it: npm install -g @anthropic-ai/claude-code",
+            "Claude Code is not installed, or not in PATH. To install it: npm install -g @anthropic-ai/claude-code",
             id="not installed",
         ),
         pytest.param(
             ["aider", "--url", "http://127.0.0.1:9"],
-            "There is no kvdesk at http://127.0.0.1:9 that opens with this key.",
+            "There is no kvdesk at http://127.0.0.1:9 that accepts this key.",
             id="no server",
         ),
     ],
@@ -142,7 +142,7 @@ def test_a_batch_file_gets_no_argument_that_cmd_would_run() -> None:
     launch._check_for_cmd(["claude", "a & b"])
     launch._check_for_cmd(["claude.CMD", "--model", "a b"])
     for argument in ("a & calc", '"', "%PATH%", "a\nb"):
-        with pytest.raises(UserError, match="Windows gives another meaning"):
+        with pytest.raises(UserError, match="special meaning on Windows"):
             launch._check_for_cmd(["C:\\npm\\claude.CMD", argument])
 
 

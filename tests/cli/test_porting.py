@@ -54,7 +54,7 @@ def _stored() -> dict[str, object]:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["export"], "kvdesk export: FILE is missing. `kvdesk export --help` lists what there is."),
+        (["export"], "kvdesk export: FILE is missing. `kvdesk export --help` shows the usage."),
         (["export", "x.json"], "There are no chats yet."),
         (["import", "none.json"], "none.json cannot be read: No such file or directory."),
     ],

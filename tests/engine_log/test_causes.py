@@ -120,7 +120,7 @@ def test_text_around_the_difference_names_it_too() -> None:
     assert cause("billing-header: cch= | 12", "billing-header: cch= | 34")[0] is Cause.ATTRIBUTION
     edited, sentence = cause("It is 12 | :05 on 2026-11-25", "It is 12 | :09 on 2026-11-26")
     assert edited is Cause.EDITED
-    assert sentence.startswith("The slot held “:05 on 2026-11-25”, the prompt has “:09 on 2026-11-26” (token 200).")
+    assert sentence.startswith("The slot has “:05 on 2026-11-25”, the prompt has “:09 on 2026-11-26” (token 200).")
     assert "date or the time" in sentence
 
 
@@ -137,7 +137,7 @@ def test_notes_say_what_else_happened() -> None:
     for part in (
         "40 tokens",
         "2 checkpoints were made (10 MiB)",
-        "1 checkpoints behind",
+        "1 checkpoints after",
         "3 old",
         "1 saved",
         "smaller",
@@ -145,7 +145,7 @@ def test_notes_say_what_else_happened() -> None:
         assert part in text
     assert explained(truncated=True, cancelled=True).notes == (
         "The context was full: the answer was cut off.",
-        "The client went away.",
+        "The client disconnected.",
     )
 
 

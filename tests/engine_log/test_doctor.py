@@ -92,7 +92,7 @@ def test_text_says_cause_cost_and_cure(capsys: pytest.CaptureFixture[str]) -> No
     assert "ok " not in out
     assert "MISS  line 16 · slot 0, task 42 · 1,000 tokens · 0 reused · 1,000 read (4.00 s) · recurrent state" in out
     assert "Read again: 500 tokens, 2.00 s" in out
-    assert "none of its 1 checkpoints lies before the first difference (token 500)" in out
+    assert "none of its 1 checkpoints is before the first difference (token 500)" in out
     assert "→ --ctx-checkpoints N" in out
     assert "2 requests, 1,900 tokens in prompts, 0% reused. 1 miss: 500 tokens read again, 2.0 s." in out
 
@@ -106,7 +106,7 @@ def test_a_log_on_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch
 
 def test_what_is_no_log_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Dear diary,\n")
-    with pytest.raises(UserError, match="shows no request"):
+    with pytest.raises(UserError, match="contains no request"):
         main([str(tmp_path / "a.txt")])
     with pytest.raises(UserError, match="cannot be read"):
         main([str(tmp_path / "none")])

@@ -87,7 +87,7 @@ def test_watch_sets_what_is_needed_and_passes_the_rest_on(
     assert watch.main(arguments) == 3
     out, err = capfd.readouterr()
     assert "Level 3: each cell." in out
-    assert "holds prompts; only you can read it" in out
+    assert "contains prompts; only you can read it" in out
     assert "low similarity" in out
     assert "[000" in out
     assert "cells: 3 " in err

@@ -173,7 +173,7 @@ def test_nobody_answers_is_said_at_once() -> None:
 def test_a_wrong_hash_leaves_nothing(server: HubServer, tmp_path: Path) -> None:
     server.claimed[FILE] = "0" * 64
     one = Download(server, tmp_path)
-    with pytest.raises(HubError, match="does not have the SHA-256 that the hub gives, and was deleted"):
+    with pytest.raises(HubError, match="does not match the SHA-256 of the hub, and was deleted"):
         one.run()
     assert not one.part.exists()
     assert not one.final.exists()
@@ -279,7 +279,7 @@ def test_the_token_goes_to_the_hub_and_not_to_its_cdn(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     server.token = "hf_private"
-    with pytest.raises(HubError, match="accept them there, and enter your token"):
+    with pytest.raises(HubError, match="Accept them there, then enter your token"):
         Download(server, tmp_path)
     one = Download(server, tmp_path, token="hf_private")
     one.run()

@@ -110,7 +110,7 @@ def test_cancelled_leaves_nothing(rig: Rig, server: HubServer, tmp_path: Path) -
 def test_a_failure_is_a_sentence_and_can_be_resumed(rig: Rig, server: HubServer) -> None:
     server.claimed["m1.gguf"] = "0" * 64
     rig.add("m1/r")
-    assert "does not have the SHA-256" in rig.wait_for(KEYS[0], State.FAILED).remark
+    assert "does not match the SHA-256" in rig.wait_for(KEYS[0], State.FAILED).remark
     server.claimed.clear()
     rig.add("m1/r")
     rig.wait_for(KEYS[0], State.DONE)

@@ -161,7 +161,7 @@ def test_the_servers_own_numbers_count() -> None:
         exchange(CHAT, chat([said("system", f"It is 14:03. {SYSTEM}"), ASKED]), Usage(120, 0)),
         exchange(CHAT, chat([said("system", f"It is 14:04. {SYSTEM}"), ASKED]), Usage(120, 8, 5, 56.0)),
     )
-    assert "It follows no earlier request." in first.line
+    assert "It continues no earlier request." in first.line
     assert first.stats.miss == ""
     stats = found.stats
     assert (stats.prompt_tokens, stats.reused_tokens, stats.prefilled_tokens) == (120, 8, 112)

@@ -96,7 +96,7 @@ def test_names_are_kept_apart() -> None:
     assert presets.without_preset(own, MINE.name) == ()
     with pytest.raises(UserError, match="built-in"):
         presets.with_preset(own, Preset(name="Default"))
-    with pytest.raises(UserError, match="another preset"):
+    with pytest.raises(UserError, match="already a preset"):
         presets.renamed(own, MINE.name, "Precise")
     with pytest.raises(UserError, match="1 to 60 characters"):
         presets.renamed(own, MINE.name, "x" * 61)

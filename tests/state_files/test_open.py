@@ -91,7 +91,7 @@ def test_a_pickle_of_each_protocol(
     if protocol == pickle.HIGHEST_PROTOCOL:
         found = opened(capsys, path, "--model", models["attention"], "--n-ctx", 512)
         assert found["fit"]["fits"] is True
-        assert "n_ctx should be that" in " ".join(found["fit"]["notes"])
+        assert "n_ctx should equal that" in " ".join(found["fit"]["notes"])
 
 
 class _Evil:
@@ -119,10 +119,10 @@ def test_no_pickle_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(PickleError):
             read_llama_state(memoryview(data))
         (tmp_path / "evil.pkl").write_bytes(data.ljust(16))
-        with pytest.raises(BlobError, match=r"no saved state|kvdesk runs no pickle"):
+        with pytest.raises(BlobError, match=r"not a saved state|kvdesk never runs a pickle"):
             open_file(tmp_path / "evil.pkl")
     (tmp_path / "evil.pkl").write_bytes(pickled(np.zeros((3, 4), order="F"), pickle.HIGHEST_PROTOCOL))
-    with pytest.raises(BlobError, match="kvdesk runs no pickle"):
+    with pytest.raises(BlobError, match="kvdesk never runs a pickle"):
         open_file(tmp_path / "evil.pkl")
     assert [path.name for path in tmp_path.iterdir()] == ["evil.pkl"]
 
@@ -145,7 +145,7 @@ def test_a_saved_state_of_kvdesk(models: dict[str, Path], tmp_path: Path, capsys
         assert main(["open", "--text", str(path), "--model", str(model), *map(str, changes)]) == 1
         assert reason in capsys.readouterr().out
     path.write_bytes(bytes(path.read_bytes()[:-1]) + b"?")
-    assert "not what its index says" in open_file(path).file.problem
+    assert "does not match its index" in open_file(path).file.problem
     alone = tmp_path / path.name
     alone.write_bytes(bytes(blob))
     assert (open_file(alone).file.tokens, open_file(alone).file.caches[0][0].n_cells) == (None, len(TOKENS))
@@ -239,7 +239,7 @@ def test_a_difference(models: dict[str, Path], tmp_path: Path, capsys: pytest.Ca
     assert main(["open", "--text", str(files[0]), str(files[1])]) == 0
     text = capsys.readouterr().out
     assert "50 in common" in text
-    assert f"cache: {len(TOKENS)} cells in both, 0 in the first only, 1 in the second only" in text
+    assert f"cache: {len(TOKENS)} cells in both, 0 only in the first, 1 only in the second" in text
     assert main(["open", "--text", str(files[0]), str(files[3])]) == 0
     assert "K, V and states are equal in the cells of both" in capsys.readouterr().out
 
@@ -258,7 +258,7 @@ def test_what_is_no_saved_state_is_a_sentence(
         (tiny, "too short"),
         (empty, "empty"),
         (models["iswa"], "is a model"),
-        (Path(__file__), "no saved state"),
+        (Path(__file__), "not a saved state"),
     ):
         assert main(["open", "--text", str(path)]) == 2
         error = capsys.readouterr().err

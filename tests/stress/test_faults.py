@@ -159,7 +159,7 @@ def hung(row: Row, app: App, qtbot: QtBot, hang_s: float) -> None:
     assert ended.state == "complete", ended
     qtbot.waitUntil(lambda: "The engine answers again." in said, timeout=5_000)
     beat.stop()
-    assert any("has not answered" in text for text in said), said
+    assert any("has not responded" in text for text in said), said
     assert app.parts.window.chat.composer.text == "typed meanwhile"
     longest_ms = 1000 * max(b - a for a, b in pairwise(beats[1:]))
     row.say(f"hang: the window's longest pause {longest_ms:.0f} ms")

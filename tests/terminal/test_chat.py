@@ -114,7 +114,7 @@ def test_lines_and_commands_are_typed(begin: Callable[..., Dialogue], tmp_path: 
     used = re.search(r"(\d+) of 512 cells used", shown)
     assert used is not None
     assert int(used[1]) > 0
-    assert "/nothing is no command." in shown
+    assert "/nothing is not a command." in shown
     assert all(command.usage in shown for command in slash_commands.COMMANDS)
     assert len(json.loads(file.read_text("utf-8"))["conversations"][0]["messages"]) == 5
 
@@ -125,7 +125,7 @@ def test_before_the_first_question_a_command_says_so(begin: Callable[..., Dialog
     assert "Nothing was asked yet." in shown or "There is no answer yet." in shown
 
 
-@pytest.mark.parametrize(("argument", "said"), [("", "needs the name of a file"), ("chat.exe", "must end in one of")])
+@pytest.mark.parametrize(("argument", "said"), [("", "needs a file name"), ("chat.exe", "must end in one of")])
 def test_a_file_that_cannot_be_is_refused(begin: Callable[..., Dialogue], argument: str, said: str) -> None:
     _, shown = typed(begin, f"hi\r/save {argument}\r{CTRL_D}")
     assert said in shown

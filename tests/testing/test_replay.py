@@ -48,13 +48,13 @@ def test_a_miss_names_the_first_token_that_differs(replay: Replay) -> None:
         "  turn 1: 'noon'\n"
         "  turn 2: 'one'"
     )
-    with pytest.raises(CacheMiss, match="No token differs from the turn before"):
+    with pytest.raises(CacheMiss, match="No token differs from the previous turn"):
         replay.assert_reused(3, at_least=1)
 
 
 @pytest.mark.parametrize("turn", [0, 1, 4])
 def test_only_turns_that_can_reuse_are_asked(replay: Replay, turn: int) -> None:
-    with pytest.raises(UserError, match=rf"There is no turn {turn} to ask: .* the last is 3\."):
+    with pytest.raises(UserError, match=rf"There is no turn {turn}: .* the last is 3\."):
         replay.assert_reused(turn)
 
 

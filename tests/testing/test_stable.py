@@ -164,7 +164,7 @@ def test_a_later_request_is_named_by_its_number() -> None:
 @pytest.mark.parametrize(
     ("requests", "sentence"),
     [
-        ([FIRST], "One request has nothing to be compared with"),
+        ([FIRST], "A single request cannot be compared"),
         ([FIRST, {**FIRST, "model": "m"}], "Requests 1 and 2 are the same object: keep a copy"),
         ([FIRST["messages"], FIRST["messages"]], "Requests 1 and 2 are the same object: keep a copy"),
         ([[1, 2], "a text"], "Token ids and texts cannot be compared."),

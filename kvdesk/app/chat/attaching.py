@@ -1,4 +1,4 @@
-"""Files that a person attaches: read beside the window, a few at once, and given to the conversation.
+"""Files that a user attaches: read beside the window, a few at once, and given to the conversation.
 
 Owns the work that waits for the processes that read. What cannot be read is one sentence over the message box.
 """

@@ -1,4 +1,4 @@
-"""The conversations in the window: what a person asks of them, and what is shown of what has changed.
+"""The conversations in the window: what a user asks of them, and what is shown of what has changed.
 
 What conversations are and do is in `kvdesk.conversations.service`. Must never know: models, contexts and the cache.
 """
@@ -82,7 +82,7 @@ class Chats(QObject):
         self.select(self.service.unused() or self.service.create())
 
     def fork(self, conversation: ConversationId, last: MessageId | None) -> ConversationId | None:
-        """Select a new conversation with copies of the messages up to `last` (None: all). None where there are none."""
+        """Select a new conversation with copies of the messages up to `last` (None: all). None if there are none."""
         new = self.service.fork(conversation, last)
         if new is not None:
             self.select(new)

@@ -1,5 +1,5 @@
 """Downloads behind their part of the page of models. The hub is asked beside the window's thread, and only
-once the person has opened that part.
+once the user has opened that part.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class ModelDownloads(QObject, HubCommands):
             models = hub.models(offer.repo)
             model = next((model for model in models if model.files[0].name == offer.file), None)
             if model is None:
-                raise UserError(tr("{repo} has no {file} any more.").format(repo=offer.repo, file=offer.file))
+                raise UserError(tr("{repo} no longer has {file}.").format(repo=offer.repo, file=offer.file))
 
             def add() -> None:
                 part.show_found()

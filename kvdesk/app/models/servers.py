@@ -1,6 +1,6 @@
 """Servers for the window: their section of the settings, tests of what is there, keys, and the list of known ones.
 
-Keys and tests do not hold the window up: a keyring may ask the person for a password, and a server may be slow.
+Keys and tests do not hold the window up: a keyring may ask the user for a password, and a server may be slow.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Help, reports of problems, and files that a person saves of what happened."""
+"""Help, reports of problems, and files that a user saves of what happened."""

@@ -1,4 +1,4 @@
-"""Answers what a person asks about kvdesk itself: versions and licences, and a report of a problem."""
+"""Answers what a user asks about kvdesk itself: versions and licences, and a report of a problem."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class HelpDesk(QObject):
         return [text for text in texts if text]
 
     def _chat(self) -> str:
-        """The chat that is shown, as Markdown; empty where none is."""
+        """The chat that is shown, as Markdown; empty if none is."""
         from kvdesk.conversations.markdown_file import as_markdown
 
         selected, service = self._session.selected, self._chats.service

@@ -46,12 +46,12 @@ class ReportSources:
     """Everything a report is made of.
 
     versions   names and versions
-    model      the open model, None where none is
+    model      the open model, None if none is
     possible   what can be done to the cache
     log_dir    folder of the log files; `engine_log`: lines of the window's log
-    journal    None where there is none, or where it is not wanted
+    journal    None if there is none, or where it is not wanted
     private    texts of chats and settings that are in memory: a line with one of them is left out
-    chat       the chat that is open, as Markdown; "" where it is not wanted
+    chat       the chat that is open, as Markdown; "" if it is not wanted
     """
 
     settings: Settings
@@ -66,7 +66,7 @@ class ReportSources:
 
 
 def write_report(path: Path, sources: ReportSources, choice: ReportChoice) -> None:
-    """Write the zip file; one that was there is replaced at the end. Raises UserError where it cannot be written."""
+    """Write the zip file; one that was there is replaced at the end. Raises UserError if it cannot be written."""
     try:
         with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, lines in contents(sources, choice):
@@ -126,7 +126,7 @@ def _logs(sources: ReportSources, choice: ReportChoice) -> Iterator[tuple[str, I
 
 
 def _end_of(file: Path) -> str:
-    """The last lines of a log file; empty where it cannot be read."""
+    """The last lines of a log file; empty if it cannot be read."""
     try:
         with file.open("rb") as log:
             size = log.seek(0, 2)

@@ -17,7 +17,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 LEFT_OUT: Final = "(left out)"
-_KEPT_TEXTS: Final = frozenset({"language"})  # settings that are free texts for the program, not for a person
+_KEPT_TEXTS: Final = frozenset({"language"})  # settings that are free texts for the program, not for a user
 _SHORTEST: Final = 6  # characters of a text that is looked for as it is
 _LOGGED: Final = re.compile(r"\d{4}-\d\d-\d\d [\d:,]+ [A-Z]+ [\w.]+: ")
 _FRAME: Final = re.compile(r'\s*(?:\| *)*File ".*", line \d+(?: in | in \w+|, in .*)?$')
@@ -33,7 +33,7 @@ def without_quotes(text: str) -> str:
 
 
 def without_folders(text: str) -> str:
-    """Of every path only the name of the file, and no name of the person whose computer this is."""
+    """Of every path only the name of the file, and no name of the user whose computer this is."""
     text = _FOLDERS.sub("…/", text)
     for name in {getpass.getuser(), Path.home().name}:
         if len(name) > 1:
@@ -42,7 +42,7 @@ def without_folders(text: str) -> str:
 
 
 def without_lines(text: str, private: Iterable[str]) -> str:
-    """Lines in which a line of one of the `private` texts stands are left out. Very short ones are not looked for."""
+    """Lines that contain a line of one of the `private` texts are left out. Very short ones are not looked for."""
     wanted = {line.strip() for one in private for line in one.splitlines()}
     found = [line for line in wanted if len(line) >= _SHORTEST and line in text]
     if not found:

@@ -15,7 +15,7 @@ from kvdesk.viewmodel.lab import PastResult
 
 
 class ExperimentRun:
-    """`work` does it, on a thread of its own, which calls `told` when there is something to take, once until
+    """`work` does it, on its own thread, which calls `told` when there is something to take, once until
     it is taken.
 
     kept     the result and its folder, once Finished was taken
@@ -39,7 +39,7 @@ class ExperimentRun:
         return self._process.pid if self._process is not None else None
 
     def take(self) -> list[ExperimentEvent]:
-        """What was told since the last call; the last of all is Finished or Failed."""
+        """What was reported since the last call; the last of all is Finished or Failed."""
         with self._lock:
             events, self._events = self._events, []
         return events

@@ -70,7 +70,7 @@ class Laboratory(QObject, LabCommands):
             self._show_models()
 
     def cancel(self, why: str = "") -> None:
-        """End the experiment that runs, if one does. `why`: a sentence, where it was not asked for."""
+        """End the running experiment, if there is one. `why`: a sentence, if the user did not end it."""
         if self._run is not None:
             self._why = why
             self._run.cancel()
@@ -110,7 +110,7 @@ class Laboratory(QObject, LabCommands):
     def open_report(self, past: PastResult) -> None:
         file = past.folder / REPORT
         if not file.is_file():
-            self._complain(tr("The report is not there any more: {file}").format(file=file))
+            self._complain(tr("The report no longer exists: {file}").format(file=file))
         elif not QDesktopServices.openUrl(QUrl.fromLocalFile(str(file))):
             self._complain(tr("No program opens it; the report is {file}").format(file=file))
 

@@ -96,7 +96,7 @@ class Serving(QObject, ServeCommands):
         self._background.run(partial(self._start, chosen, self._key()), self._on_started, self._on_not_started)
 
     def _start(self, chosen: ServeSettings, key: str) -> Server:
-        """On a thread of its own."""
+        """On its own thread."""
         from kvdesk.server.config import Key, ServerConfig
         from kvdesk.server.server import Server
 

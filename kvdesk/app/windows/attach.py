@@ -58,7 +58,7 @@ class AttachWindow(QWidget):
         self.setWindowIcon(application_icon())
         self._log = log
         theme, store, commands = Theme(app, self), Store(), JournalCommands(self._export, self._show_recording)
-        said = tr("{name}  ·  as printed by its engine, not verified  ·  this log may hold prompts")
+        said = tr("{name}  ·  as printed by its engine, not verified  ·  this log may contain prompts")
         self.about = ElidedLabel(said.format(name=log.name))
         self.numbers = ElidedLabel(n_lines=2)
         for line in (self.about, self.numbers):
@@ -69,7 +69,7 @@ class AttachWindow(QWidget):
         self.requests.setReadOnly(True)
         self.requests.setMaximumBlockCount(MOST_LINES)
         self.requests.setAccessibleName(tr("Requests, explained"))
-        self.requests.setPlaceholderText(tr("Requests are listed here as they end."))
+        self.requests.setPlaceholderText(tr("Requests appear here as they end."))
         self.strip = ActivityStrip(theme, store, commands)
         self._saver = JournalSaver(self, store.notify)
         both = QSplitter(Qt.Orientation.Vertical)
@@ -137,7 +137,7 @@ class AttachWindow(QWidget):
 
 
 def open_window(log: Log) -> AttachWindow:
-    """Raises UserError, before anything is read, where there is no display."""
+    """Raises UserError, before anything is read, if there is no display."""
     if not has_display():
         raise UserError(tr("There is no display to show the log on; --text shows it in the terminal."))
     return AttachWindow(qt_application(), log)

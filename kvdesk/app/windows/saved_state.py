@@ -1,4 +1,4 @@
-"""A saved KV cache in a window of its own. Files are read in a child process, beside the window."""
+"""A saved KV cache in its own window. Files are read in a child process, beside the window."""
 
 from __future__ import annotations
 

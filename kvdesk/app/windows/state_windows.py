@@ -1,4 +1,4 @@
-"""Saved KV caches that are opened or dropped in the main window: each gets a window of its own."""
+"""Saved KV caches that are opened or dropped in the main window: each gets its own window."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def has_good_ids(conversation: Conversation) -> bool:
 
 
 def renamed(conversation: Conversation) -> Conversation:
-    """The same with new ids for itself and its messages, wherever they stand."""
+    """The same with new ids for itself and its messages, wherever they are."""
     ids: dict[str, str] = {message.id: new_message_id() for message in conversation.messages}
     new = _with_ids(replace(conversation, messages=()), Conversation, {conversation.id: new_conversation_id()} | ids)
     assert isinstance(new, Conversation)

@@ -23,7 +23,7 @@ MODEL_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node. `text` is None where nothing is shown."""
+    """One node. `text` is None if nothing is shown."""
 
     parent: str | None
     role: Role = "user"
@@ -57,7 +57,7 @@ class Facts:
 
 def conversation_of(facts: Facts, nodes: Mapping[str, Node], current: str | None) -> Conversation:
     """The conversation with its messages; `current` is the node that was shown last. Siblings stay in the order of
-    `nodes`. Raises Malformed where nodes follow one another in a circle.
+    `nodes`. Raises Malformed if nodes follow one another in a circle.
     """
     order = list(_in_order(nodes))
     if len(order) < len(nodes):

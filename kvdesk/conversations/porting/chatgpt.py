@@ -30,7 +30,7 @@ from kvdesk.values import replace
 
 SECOND_MS: Final = 1000.0
 _CITATION: Final = re.compile("\ue200[^\ue200\ue201]*\ue201")
-"""References to web pages, which only ChatGPT's page resolves, stand between two characters of private use."""
+"""References to web pages, which only ChatGPT's page resolves, are between two characters of private use."""
 _CANVAS: Final = frozenset(("canmore.create_textdoc", "canmore.update_textdoc"))
 """Calls of the tool that writes a text beside the chat."""
 _TOOL_RESULTS: Final = frozenset((
@@ -74,7 +74,7 @@ def convert(value: Mapping[str, Any], _file: str) -> tuple[Conversation, LeftOut
 
 
 def _instructions(message: Mapping[str, Any]) -> str:
-    """What the person told ChatGPT about all conversations ("custom instructions"), if that is what the message is."""
+    """What the user told ChatGPT about all conversations ("custom instructions"), if that is what the message is."""
     content, metadata = obj(message.get("content")), obj(message.get("metadata"))
     told = obj(metadata.get("user_context_message_data"))
     texts = (

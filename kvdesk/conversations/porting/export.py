@@ -42,12 +42,12 @@ EXPORT_FORMATS: Final = (JSON, MARKDOWN, HTML)
 
 
 def format_of(path: Path) -> ExportFormat | None:
-    """The format that the ending of a file names; None where it names none."""
+    """The format that the ending of a file names; None if it names none."""
     return next((form for form in EXPORT_FORMATS if path.name.lower().endswith(form.ending)), None)
 
 
 def format_named(path: Path) -> ExportFormat:
-    """The same. Raises UserError where the ending names none."""
+    """The same. Raises UserError if the ending names none."""
     form = format_of(path)
     if form is None:
         endings = ", ".join(known.ending for known in EXPORT_FORMATS)

@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]
 """Hears how many bytes of JSON were read, and how many there are. May raise to end the reading."""
 
 _MOST_DAMAGED_FIRST: Final = 1_000
-"""Values that are no chats, before the first chat: a file that begins with so many is no export."""
+"""Values that are no chats, before the first chat: a file that begins with that many is no export."""
 _LARGEST_DIRECTORY: Final = 64 << 20
 _OF_ALL: Final = r"conversations(-\d+)?\.json"
 """The name of ChatGPT's file of all chats, or of a part of it."""
@@ -205,7 +205,7 @@ def _members(file: BinaryIO, progress: Progress) -> Iterator[_Source]:
 
 
 def _check_directory(file: BinaryIO) -> None:
-    """A list of files that would fill the memory by itself is not read. Raises Malformed."""
+    """A list of files that alone would fill the memory is not read. Raises Malformed."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _ENDS))
     tail = file.read(_ENDS)

@@ -1,7 +1,7 @@
 """Jan's messages: `threads/*/messages.jsonl` in its data folder, or a ZIP of several.
 
 Read from the program's own source (`core/src/types/message/messageEntity.ts`): each line is a message of a thread.
-Title and instructions stand in another file, `thread.json`, which is not read.
+Title and instructions are in another file, `thread.json`, which is not read.
 """
 
 from __future__ import annotations

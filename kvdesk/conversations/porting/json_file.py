@@ -35,7 +35,7 @@ from kvdesk.values import replace
 
 FORMAT: Final = "kvdesk conversations"
 VERSION: Final = 1
-"""Of the meaning of what is there. Fields that are added do not change it: readers pass over what they do not know."""
+"""Of the meaning of what is there. Fields that are added do not change it: readers ignore what they do not know."""
 _MOST_COLOURS: Final = 1 << 15
 _MOST_TOKEN_IDS: Final = 1 << 31
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -76,7 +76,7 @@ def check_header(header: Mapping[str, Any]) -> bool:
         return False
     version = header.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise Malformed(tr("This file says that kvdesk wrote it, but not in which version of the format."))
+        raise Malformed(tr("This file claims to be written by kvdesk, but has no version of the format."))
     if version > VERSION:
         sentence = tr("This file was written by a newer kvdesk (format {found}, this one knows {known}).")
         raise Malformed(sentence.format(found=version, known=VERSION))
@@ -155,7 +155,7 @@ def checked(conversation: Conversation) -> Conversation:
 
 def _checked_message(message: Message, known: Mapping[MessageId, object], title: str) -> Message:
     if any(not 0 <= token < _MOST_TOKEN_IDS for token in message.tokens):
-        raise Malformed(tr("The chat “{title}” has token ids that are none.").format(title=short(title)))
+        raise Malformed(tr("The chat “{title}” has invalid token ids.").format(title=short(title)))
     numbers = () if message.stats is None else (getattr(message.stats, name) for name in message.stats.__slots__)
     stats_hold = all(abs(number) < 1 << 53 for number in numbers if isinstance(number, int | float))
     return replace(

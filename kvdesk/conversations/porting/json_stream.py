@@ -14,7 +14,7 @@ from kvdesk.values import dataclass
 
 CHUNK: Final = 4 << 20
 _BLANK: Final = re.compile("[ \t\n\r\ufeff]*")
-"""A mark of the byte order also stands where files were put together."""
+"""A byte order mark also appears where files were joined."""
 _SHORTEST_START: Final = 4
 """Bytes that tell the encoding (`json.detect_encoding`)."""
 _NEAR_THE_END: Final = 16
@@ -44,7 +44,7 @@ class Value:
 
 
 def json_values(stream: Readable, streamed: str = "conversations") -> Iterator[Value]:
-    """The elements of every array that stands alone or is the member `streamed` of an object, and every other object.
+    """The elements of every array that is alone or is the member `streamed` of an object, and every other object.
 
     Several of them may follow one another, as in JSON lines. Raises Malformed.
     """

@@ -28,7 +28,7 @@ def matches(value: Any) -> bool:
 
 
 def convert(value: Mapping[str, Any], file: str) -> tuple[Conversation, LeftOut]:
-    """One file. It has no id of its own: its name and the time it was made tell it from others. Raises Malformed."""
+    """One file. It has no id: its name and the time it was made identify it. Raises Malformed."""
     left_out: LeftOut = Counter()
     last_model = text_in(obj(value.get("lastUsedModel")).get("identifier"))
     prompt = _system_prompt(value)
@@ -68,7 +68,7 @@ def convert(value: Mapping[str, Any], file: str) -> tuple[Conversation, LeftOut]
 
 
 def _system_prompt(value: Mapping[str, Any]) -> str:
-    """That of this chat where it has settings of its own, else the older field of the conversation."""
+    """That of this chat where it has its own settings, else the older field of the conversation."""
     for field in items(obj(value.get("perChatPredictionConfig")).get("fields")):
         if obj(field).get("key") == _PROMPT and text_in(obj(field).get("value")).strip():
             return text_in(obj(field).get("value"))

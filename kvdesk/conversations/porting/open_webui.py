@@ -30,7 +30,7 @@ _SECOND_MS: Final = 1000.0
 _DETAILS: Final = re.compile(
     r"<details\b(?P<attributes>[^>]*)>\s*(?:<summary>.*?</summary>)?(?P<body>.*?)(?:</details>\s*|\Z)", re.DOTALL
 )
-"""Reasoning and calls of tools stand in the text of an answer, as HTML."""
+"""Reasoning and calls of tools are in the text of an answer, as HTML."""
 _KIND: Final = re.compile(r"""\btype=["'](\w+)["']""")
 
 

@@ -37,7 +37,7 @@ def child_main(parent: Parent, argv: Sequence[str]) -> int:
         parent.send_value(["error", str(error), error.detail])
         return 2
     except MemoryError:
-        parent.send_value(["error", tr("This file needs more memory to be read than kvdesk gives it."), ""])
+        parent.send_value(["error", tr("Reading this file needs more memory than kvdesk allows."), ""])
         return 2
     except Exception as error:  # noqa: BLE001 - the process's edge: told to whoever waits
         parent.send_value(["error", unexpected(error), repr(error)])

@@ -42,7 +42,7 @@ class ReaderProcess(Child):
             raise UserError(sentence.format(why=error.strerror or error)) from error
 
     def found(self) -> Iterator[Progress | Found]:
-        """What is in the file, as it comes. Raises UserError where it is refused, or the child was ended."""
+        """What is in the file, as it comes. Raises UserError if it is refused, or the child was ended."""
         begun: Found | None = None
         messages: list[Message] = []
         for kind, *told in self.values():

@@ -16,7 +16,7 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of one file. Times are Unix time in milliseconds, 0 where none is known.
+    """Counts of one file. Times are Unix time in milliseconds, 0 if none is known.
 
     n_known     conversations that are there already, or twice in the file
     n_branches  ends of branches: a conversation without branches has one
@@ -70,7 +70,7 @@ def _branches(conversation: Conversation) -> int:
 
 
 def rows(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """The summary as names and values for a person."""
+    """The summary as names and values for a user."""
     described = " · ".join(summary.formats)
     if not summary.is_verified:
         described += " " + tr("(unverified: its program publishes no description of this format)")
@@ -107,7 +107,7 @@ def left_out_words(left_out: LeftOut) -> str:
 
 
 def kind_names() -> dict[Kind, str]:
-    """Each kind in the person's language."""
+    """Each kind in the user's language."""
     return {
         "pictures": tr("pictures"),
         "sound": tr("sound and video"),

@@ -120,7 +120,7 @@ def _time_in(text: str, unit_ms: float) -> int:
 
 
 def title_in(value: Any) -> str:
-    """A title on one line; "" where there is none."""
+    """A title on one line; "" if there is none."""
     return cut(" ".join(text_in(value).split()), LONGEST_TITLE, "")
 
 

@@ -15,7 +15,7 @@ def stop(now: Situation, why: str = "") -> OverflowPlan:
 
 
 def why_not_moved(can: Abilities) -> str:
-    """Why the tokens behind a removed part cannot move down; "" where they can."""
+    """Why the tokens after a removed part cannot move down; "" if they can."""
     if not can.can_remove_part:
         return tr(can.why_not_remove)
     return "" if can.can_shift else tr(can.why_not_shift)
@@ -70,7 +70,7 @@ def moved_sentence(full: str, n_messages: int, n_tokens: int, n_before: int, *, 
 
 
 def recomputed_sentence(full: str, n_messages: int, n_tokens: int, n_read: int) -> str:
-    """What is said when messages are evicted and the `n_read` tokens behind them are computed again."""
+    """What is said when messages are evicted and the `n_read` tokens after them are computed again."""
     return tr(
         "{full} was full: {removed}, and {n_read:,} tokens are computed again, so that the answer is exact."
     ).format(full=full, removed=_removed(_messages(n_messages), n_messages, n_tokens), n_read=n_read)

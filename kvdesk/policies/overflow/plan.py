@@ -65,7 +65,7 @@ class Situation:
 
     @property
     def wanted(self) -> int:
-        """Tokens that are evicted where so many can be."""
+        """Tokens that are evicted where that many can be."""
         return max(self.missing, self.n_ctx_seq // RESERVE)
 
     @property
@@ -79,10 +79,10 @@ class OverflowPlan:
     """What is evicted: the tokens `removed` of the prompt, [start, end); (0, 0) for none.
 
     policy       that is carried out; STOP where nothing can be evicted
-    sentence     tells it to the person
+    sentence     tells it to the user
     evicted      indices of the messages: neighbours, in order
     cuts_answer  the beginning of the answer in the making is evicted too
-    why          of a stop: the sentence that says why nothing can be evicted, "" where nothing was to be
+    why          of a stop: the sentence that says why nothing can be evicted, "" if nothing was to be
     """
 
     policy: Overflow
@@ -101,7 +101,7 @@ class OverflowPlan:
 class OverflowPolicy:
     """One of the policies, as it is declared: once, in the module of its name.
 
-    label, description  shown by `tr`; on the button in the header the last word of the label stands alone
+    label, description  shown by `tr`; on the button in the header the last word of the label is alone
     requires            operations on the cache without which it stops (rows of the capability matrix)
     plan                what is evicted in a situation in which tokens are missing
     evicts              False: the answer ends instead

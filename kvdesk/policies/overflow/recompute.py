@@ -1,4 +1,4 @@
-"""The oldest messages are evicted and all behind them is prefilled again: exact, slow. Pure."""
+"""The oldest messages are evicted and all after them is prefilled again: exact, slow. Pure."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def _moved(
 
 
 def _after_the_sinks(now: Situation, missing: int) -> tuple[int, ...]:
-    """The oldest messages with tokens behind the first `n_sinks`, as few as free `missing` tokens; () when even all but
+    """The oldest messages with tokens after the first `n_sinks`, as few as free `missing` tokens; () when even all but
     the last do not.
     """
     found: list[int] = []

@@ -15,7 +15,7 @@ def _plan(now: Situation, _can: Abilities) -> OverflowPlan:
 POLICY = OverflowPolicy(
     Overflow.STOP,
     marked("Stop"),
-    marked("The answer ends and says that the context is full. Nothing is removed."),
+    marked("The answer ends and reports that the context is full. Nothing is removed."),
     _plan,
     evicts=False,
 )

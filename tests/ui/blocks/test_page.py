@@ -52,7 +52,7 @@ def test_numbers_and_what_is_known(page: BlocksPage) -> None:
     page.take(view(n_missed=3))
     assert "3 were missed" in page.said
     page.take(BlockMapView(address="tcp://h:5557"))
-    assert "Nothing was heard so far at tcp://h:5557" in page.said
+    assert "Nothing has arrived so far at tcp://h:5557" in page.said
     assert "From cache" not in page.numbers
 
 

@@ -255,7 +255,7 @@ def test_blanks_of_a_token_can_be_seen() -> None:
 def test_what_is_not_the_likeliest_and_what_was_not_kept_are_said() -> None:
     rare = replace(one(0.01, "x"), rank=1234)
     assert words(rare) == "“x”: 1 %, number 1,234 of the likeliest; surprise 6.6 bits"
-    assert words(unknown(1, "x")[0]).startswith("How likely this was is not known")
+    assert words(unknown(1, "x")[0]).startswith("Its probability is not known")
     assert exp(rare.chosen.logprob) == pytest.approx(0.01, rel=1e-6)
 
 

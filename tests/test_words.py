@@ -1,0 +1,40 @@
+"""Texts, docstrings and comments of the code have no words that a native engineer would not write."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.places import ROOT
+from tests.words import FOREIGN
+
+ROOMS: Final = (
+    "agents.py", "app", "attachments", "blocks", "children", "cli", "codec.py", "conversations", "dev", "engine_log",
+    "errors.py", "grammar", "host", "library", "notebook", "policies", "protocol", "proxy", "reasoning.py", "server",
+    "session", "settings", "state_files", "store", "terminal", "testing", "viewmodel",
+)  # fmt: skip
+"""Of kvdesk, and what was read so far: the others follow."""
+
+
+def _files() -> Iterator[Path]:
+    for room in ROOMS:
+        path = ROOT / "kvdesk" / room
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def _written(file: Path) -> Iterator[tuple[int, str]]:
+    """Comments, and lines of strings, with the numbers of their lines."""
+    source = file.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING):
+            yield from enumerate(token.string.splitlines(), token.start[0])
+
+
+@pytest.mark.parametrize("file", list(_files()), ids=lambda file: str(file.relative_to(ROOT / "kvdesk")))
+def test_code_is_written_as_one_speaks(file: Path) -> None:
+    assert [f"{line}: {found[0]}" for line, text in _written(file) for found in FOREIGN.finditer(text)] == []
