@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx2 as httpx
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
@@ -150,7 +150,12 @@ def test_a_page_to_sign_in_is_opened_only_when_a_person_says_so(
     tools: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, yes: bool
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toString()) is None)
+
+    def open_url(url: QUrl) -> bool:
+        opened.append(url.toString())
+        return True
+
+    monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
     with serving() as server:
         tools.window.commands.tools.add(server, {})
         tools.window.commands.tools.start("test")
