@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kvdesk.cache.journal.recording import Recording
+from kvdesk.cache.snapshot import SequenceSpan
 from kvdesk.chat import Attachment, Conversation, ConversationId, MessageId, TurnStats
 from kvdesk.conversations.changes import QueueState
 from kvdesk.errors import NO_TOKENIZER
@@ -19,7 +20,7 @@ from kvdesk.session.changed import Range, Served
 from kvdesk.tools.servers import ServerState, Tool
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field
-from kvdesk.viewmodel.attention import Looking, Spot
+from kvdesk.viewmodel.attention import Looking
 from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.palette import branch_index, request_index
 from kvdesk.viewmodel.readout import cells_of_owners, totals
@@ -264,17 +265,22 @@ class State:
         return next((t for t in self.targets() if (t.conversation, t.seq_id) == (conversation, seq_id)), None)
 
     @property
-    def spot(self) -> Spot | None:
-        """The token that is looked from: the last one of the shown conversation unless another was chosen. None where
-        its sequence has no cells.
+    def spot_span(self) -> SequenceSpan | None:
+        """The sequence of the token that is looked from: that of the shown conversation unless another was chosen. None
+        where it has no cells.
         """
-        if self.view is None:
-            return None
         own = self.sequences.get(self.selected, -1) if self.selected is not None else -1
-        spot = self.attention.spot or Spot(own)
-        return (
-            spot if any(span.seq_id == spot.seq_id and span.n_cells for span in self.view.snapshot.sequences) else None
-        )
+        seq_id = own if self.attention.spot is None else self.attention.spot.seq_id
+        spans = self.view.snapshot.sequences if self.view is not None else ()
+        return next((span for span in spans if span.seq_id == seq_id and span.n_cells), None)
+
+    @property
+    def spot_pos(self) -> int:
+        """The position of that token: the last one unless another was chosen. -1 where there is none."""
+        span, spot = self.spot_span, self.attention.spot
+        if span is None:
+            return -1
+        return span.pos_max if spot is None or spot.pos < 0 else min(spot.pos, span.pos_max)
 
     def spans_in(self, seq_id: int) -> MessageSpans | None:
         """The messages of a sequence, as far as they are known."""

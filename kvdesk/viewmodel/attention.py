@@ -361,36 +361,6 @@ def position_at(span: MessageSpan, character: int) -> int | None:
     return span.text_p0 + i if i < len(span.char_ends) else None
 
 
-class Heads:
-    """The weights of every head, for the small pictures, and what is said of each."""
-
-    def __init__(self, attended: Attended, texts: Mapping[int, str]) -> None:
-        self._attended, self._texts = attended, texts
-        self.parts = attended.layers
-        self.layers = tuple(layer.layer for layer in attended.layers)
-        self.n_heads = max((layer.n_heads for layer in attended.layers), default=0)
-        self.n_tokens = 1 if attended.queries.each else len(attended.pos)
-        """That a row of them stands for."""
-
-    def words(self, row: int, head: int) -> str:
-        """Of one head: what it looked at most."""
-        part = self.parts[row]
-        where = tr("Layer {layer}, head {head}").format(layer=part.layer, head=head)
-        if head >= part.n_heads:
-            return tr("{where}: this layer has {n} heads").format(where=where, n=part.n_heads)
-        got = part.weights[head].sum(axis=0)
-        if not got.size or not got.any():
-            return tr("{where}: none of the cells").format(where=where)
-        column = int(got.argmax())
-        columns = self._attended.columns
-        return tr("{where}: most on {word}, position {pos} ({percent})").format(
-            where=where,
-            word=token_words(int(columns.token[column]), self._texts),
-            pos=f"{int(columns.pos[column]):,}",
-            percent=percent(float(got[column]) / len(self._attended.pos)),
-        )
-
-
 def _rounded_up(value: float) -> float:
     """The next of 1, 2 and 5 times a power of ten."""
     power = 10.0 ** floor(log10(value))

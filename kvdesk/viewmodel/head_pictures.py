@@ -2,11 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.protocol.attention import Attended
+from kvdesk.translation import tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.attention import Heads, steps_of
+from kvdesk.viewmodel.attention import percent, steps_of, token_words
+
+
+class Heads:
+    """The weights of every head, for the small pictures, and what is said of each."""
+
+    def __init__(self, attended: Attended, texts: Mapping[int, str]) -> None:
+        self._attended, self._texts = attended, texts
+        self.parts = attended.layers
+        self.layers = tuple(layer.layer for layer in attended.layers)
+        self.n_heads = max((layer.n_heads for layer in attended.layers), default=0)
+        self.n_tokens = 1 if attended.queries.each else len(attended.pos)
+        """That a row of them stands for."""
+
+    def words(self, row: int, head: int) -> str:
+        """Of one head: what it looked at most."""
+        part = self.parts[row]
+        where = tr("Layer {layer}, head {head}").format(layer=part.layer, head=head)
+        if head >= part.n_heads:
+            return tr("{where}: this layer has {n} heads").format(where=where, n=part.n_heads)
+        got = part.weights[head].sum(axis=0)
+        if not got.size or not got.any():
+            return tr("{where}: none of the cells").format(where=where)
+        column = int(got.argmax())
+        columns = self._attended.columns
+        return tr("{where}: most on {word}, position {pos} ({percent})").format(
+            where=where,
+            word=token_words(int(columns.token[column]), self._texts),
+            pos=f"{int(columns.pos[column]):,}",
+            percent=percent(float(got[column]) / len(self._attended.pos)),
+        )
 
 
 @dataclass(frozen=True, slots=True)

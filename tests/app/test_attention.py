@@ -51,8 +51,8 @@ def test_what_the_last_token_and_the_answer_looked_at(
     assert words.tints
     assert len(page.heads._heads.layers) == store.model.n_layer if page.heads._heads and store.model else False
 
-    page.scope.setCurrentIndex(page.scope.findData(Scope.ANSWER))
-    page.scope.activated.emit(page.scope.currentIndex())
+    page.choices.scope.setCurrentIndex(page.choices.scope.findData(Scope.ANSWER))
+    page.choices.scope.activated.emit(page.choices.scope.currentIndex())
     app.wait(page.compute.isEnabled)
     page.compute.click()
     app.wait(lambda: store.attention.shown is not shown)

@@ -12,7 +12,6 @@ from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.values import replace
 from kvdesk.viewmodel.attention import (
     Choice,
-    Heads,
     Looking,
     Scope,
     Shown,
@@ -25,7 +24,7 @@ from kvdesk.viewmodel.attention import (
     steps_of,
     words_of,
 )
-from kvdesk.viewmodel.head_pictures import Tiles, picture
+from kvdesk.viewmodel.head_pictures import Heads, Tiles, picture
 from tests.ui.attended import IS, LAYERS, N_COLUMNS, N_HEADS, SEA, SINK, SPECIAL, attended
 from tests.ui.samples import ONE, Run, cache_view
 

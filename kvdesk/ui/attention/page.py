@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from kvdesk.cache.attention_weights import How
 from kvdesk.protocol.attention import Attend, AttentionPreview, PreviewAttention, Queries
 from kvdesk.protocol.cache import CacheView
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
-from kvdesk.translation import marked, tr
+from kvdesk.translation import tr
+from kvdesk.ui.attention.choices import LookChoices
 from kvdesk.ui.attention.head_grid import HeadGrid
+from kvdesk.ui.attention.spot_row import SpotRow, token_at
 from kvdesk.ui.attention.table import AttendedTable
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
@@ -24,14 +24,14 @@ from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, label, push_button, set_tone
-from kvdesk.ui.widgets.flow import Flow
+from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.values import replace
 from kvdesk.viewmodel import attention
-from kvdesk.viewmodel.attention import Heads, Scope, Shown, Spot
+from kvdesk.viewmodel.attention import Shown, Spot
+from kvdesk.viewmodel.head_pictures import Heads
 from kvdesk.viewmodel.links import cells_of_positions, range_of_cells
 from kvdesk.viewmodel.readout import megabytes, seconds
 
@@ -39,10 +39,6 @@ _MAP_SHARE: Final = 0.2  # of the height of the pane
 _ASK_MS: Final = 300
 _AT_ONCE_S: Final = 1.0
 _MARGIN_PX: Final = 12
-_HOW: Final[tuple[tuple[str, How, str], ...]] = (
-    (marked("Mean"), "mean", marked("The mean of these layers and heads")),
-    (marked("Max"), "max", marked("The maximum that any of these heads gave")),
-)
 
 
 class AttentionPage(QWidget):
@@ -82,36 +78,7 @@ class AttentionPage(QWidget):
         self._show()
 
     def _make_controls(self) -> None:
-        theme = self._theme
-        before = IconButton(theme, "chevron-left", tr("Look from the token before"))
-        after = IconButton(theme, "chevron-right", tr("Look from the next token"))
-        before.clicked.connect(partial(self._step, -1))
-        after.clicked.connect(partial(self._step, 1))
-        self._steps = before, after
-        self._spot = ElidedLabel()
-        self._spot.setProperty("weight", "strong")
-        self.last = push_button(
-            tr("Last"), scale="small", tip=tr("Look from the last token of this chat"), clicked=self._look_from_last
-        )
-        self.last.setAccessibleName(tr("Look from the last token"))
-        self.selected = push_button(
-            tr("Selected"),
-            scale="small",
-            tip=tr("Look from the word or the cell that is selected; a click on a word does so too"),
-            clicked=self._look_from_selected,
-        )
-        self.selected.setAccessibleName(tr("Look from what is selected"))
-        self.scope = _choice(tr("Whose attention"))
-        for scope in Scope:
-            self.scope.addItem(tr(scope.value), scope)
-            self.scope.setItemData(self.scope.count() - 1, scope.meaning, Qt.ItemDataRole.ToolTipRole)
-        self.layer, self.head = _choice(tr("Layer")), _choice(tr("Head"))
-        self.how = _choice(tr("How layers and heads are combined"))
-        for name, how, meaning in _HOW:
-            self.how.addItem(tr(name), how)
-            self.how.setItemData(self.how.count() - 1, tr(meaning), Qt.ItemDataRole.ToolTipRole)
-        for choice in (self.scope, self.layer, self.head, self.how):
-            choice.activated.connect(self._on_chosen)
+        self.spot_row, self.choices = SpotRow(self._kit), LookChoices(self._store)
         self._price = label("", scale="small", wrap=True)
         self.compute = push_button(tr("Compute"), scale="small", primary=True, clicked=self._compute)
         self.follow = QCheckBox(tr("At once"))
@@ -123,10 +90,7 @@ class AttentionPage(QWidget):
 
     def _lay_out(self) -> None:
         margins = (0, 0, _MARGIN_PX, 0)
-        spot = boxes.row(*self._steps, (self._spot, 1), self.last, self.selected, margins=margins, spacing=4)
-        flow = Flow((4, 4))
-        flow.show_parts((self.scope, self.layer, self.head, self.how))
-        choices = boxes.row((flow, 1), margins=margins)
+        rows = [boxes.row((part, 1), margins=margins) for part in (self.spot_row, self.choices)]
         buttons = boxes.column(boxes.row(self.follow, self.compute, spacing=8), boxes.Stretch(1), spacing=0)
         price = boxes.row((self._price, 1), buttons, margins=margins, spacing=8)
         content = QWidget()
@@ -139,7 +103,7 @@ class AttentionPage(QWidget):
         scroll.setAccessibleName(tr("What was looked at"))
         scroll.setWidget(content)
         below = boxes.column(self._legend, self._about, margins=margins, spacing=2)
-        boxes.column(spot, choices, price, self.map, below, (scroll, 1), on=self, margins=0, spacing=8)
+        boxes.column(*rows, price, self.map, below, (scroll, 1), on=self, margins=0, spacing=8)
 
     @property
     def status(self) -> str:
@@ -159,7 +123,7 @@ class AttentionPage(QWidget):
     @property
     def spot(self) -> str:
         """The token that is looked from, in words."""
-        return self._spot.full_text
+        return self.spot_row.words
 
     def set_room(self, height: int) -> None:
         """The height of the whole pane."""
@@ -195,20 +159,16 @@ class AttentionPage(QWidget):
 
     def _wanted(self) -> Queries | None:
         """What would be computed."""
-        store, spot = self._store, self._store.spot
-        if spot is None or store.view is None:
+        store, span = self._store, self._store.spot_span
+        if span is None:
             return None
-        span = next(span for span in store.view.snapshot.sequences if span.seq_id == spot.seq_id)
-        return attention.queries_of(spot, store.attention.scope, store.spans_in(spot.seq_id), span.pos_max)
+        spans = store.spans_in(int(span.seq_id))
+        return attention.queries_of(Spot(int(span.seq_id), store.spot_pos), store.attention.scope, spans, span.pos_max)
 
     def _show(self) -> None:
         looking, wanted = self._store.attention, self._wanted()
-        self._spot.setText(self._spot_words())
-        for button in self._steps:
-            button.setEnabled(wanted is not None)
-        self.last.setEnabled(looking.spot is not None)
-        self.selected.setEnabled(self._selected_spot() is not None)
-        self._show_choices()
+        self.spot_row.show_spot()
+        self.choices.show_choice()
         self._show_price(wanted)
         if looking.shown is not self._drawn:
             self._show_results(looking.shown)
@@ -286,7 +246,9 @@ class AttentionPage(QWidget):
         pos = int(shown.attended.pos[-1])
         column = shown.column_of(pos)
         token = int(shown.attended.columns.token[column]) if column is not None else -1
-        spot = attention.token_words(token, self._store.texts) if token >= 0 else self._token_at(shown.seq_id, pos)
+        spot = (
+            attention.token_words(token, self._store.texts) if token >= 0 else token_at(self._store, shown.seq_id, pos)
+        )
         where = tr("all layers") if choice.layer is None else tr("layer {layer}").format(layer=choice.layer)
         heads = tr("all heads") if choice.head is None else tr("head {head}").format(head=choice.head)
         if shown.n_tokens == 1:
@@ -294,25 +256,6 @@ class AttentionPage(QWidget):
         else:
             title = tr("What {n} tokens up to {token} looked at: {layers}, {heads}.")
         return title.format(token=spot, n=f"{shown.n_tokens:,}", layers=where, heads=heads)
-
-    def _show_choices(self) -> None:
-        looking = self._store.attention
-        parts = looking.shown.attended.layers if looking.shown is not None else ()
-        choice = looking.choice
-        n_heads = max((part.n_heads for part in parts if choice.layer in (None, part.layer)), default=0)
-        _fill(self.layer, tr("All layers"), tr("Layer {n}"), [part.layer for part in parts])
-        _fill(self.head, tr("All heads"), tr("Head {n}"), list(range(n_heads)))
-        self.layer.setEnabled(bool(parts))
-        self.head.setEnabled(bool(parts))
-        self.how.setEnabled(choice.layer is None or choice.head is None)
-        for box, value in (
-            (self.scope, looking.scope),
-            (self.layer, choice.layer),
-            (self.head, choice.head),
-            (self.how, choice.how),
-        ):
-            box.setCurrentIndex(max(box.findData(value), 0))
-            box.setToolTip(box.currentData(Qt.ItemDataRole.ToolTipRole) or "")
 
     def _show_results(self, shown: Shown | None) -> None:
         is_new = shown is not None and (self._drawn is None or self._drawn.attended is not shown.attended)
@@ -337,28 +280,6 @@ class AttentionPage(QWidget):
         if shown is not None and shown.seq_id == chosen.seq_id:
             self.table.show_range(chosen.p0, chosen.p1)
         self.map.show_selection(cells_of_positions(store.view.snapshot, *chosen))
-
-    # --- words --------------------------------------------------------------------------------------------------------
-
-    def _token_at(self, seq_id: int, pos: int) -> str:
-        """The token at a position of a sequence, in quotes."""
-        view = self._store.view
-        runs = cells_of_positions(view.snapshot, seq_id, pos, pos + 1) if view is not None else ()
-        if view is None or not runs:
-            return tr("position {pos}").format(pos=f"{pos:,}")
-        run = runs[0]
-        token = int(view.snapshot.maps[run.cache].streams[run.stream].token[run.cells[0]])
-        return attention.token_words(token, self._store.texts)
-
-    def _spot_words(self) -> str:
-        store, spot = self._store, self._store.spot
-        if spot is None or store.view is None:
-            return ""
-        span = next(span for span in store.view.snapshot.sequences if span.seq_id == spot.seq_id)
-        pos = span.pos_max if spot.pos < 0 else spot.pos
-        words = f"{self._token_at(spot.seq_id, pos)}  ·  " + tr("position {pos}").format(pos=f"{pos:,}")
-        own = store.sequences.get(store.selected, -1) if store.selected is not None else -1
-        return words if spot.seq_id == own else f"{words}  ·  {store.title_in(store.leases, spot.seq_id)}"
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
@@ -390,39 +311,6 @@ class AttentionPage(QWidget):
         if not is_known and price.seconds is not None and price.seconds < _AT_ONCE_S:
             self._compute()
 
-    @Slot()
-    def _look_from_last(self) -> None:
-        self._store.look(self._store.attention.looked_from(None))
-
-    def _selected_spot(self) -> Spot | None:
-        """The last token of what is selected, where it is one of some sequence."""
-        chosen, view = self._store.range, self._store.view
-        if chosen is None or view is None or chosen.p1 <= 0:
-            return None
-        spot = Spot(chosen.seq_id, chosen.p1 - 1)
-        return spot if cells_of_positions(view.snapshot, spot.seq_id, spot.pos, spot.pos + 1) else None
-
-    @Slot()
-    def _look_from_selected(self) -> None:
-        if (spot := self._selected_spot()) is not None:
-            self._store.look(self._store.attention.looked_from(spot))
-
-    def _step(self, by: int, _checked: bool = False) -> None:
-        """To the token before or after."""
-        store, spot = self._store, self._store.spot
-        if spot is None or store.view is None:
-            return
-        span = next(span for span in store.view.snapshot.sequences if span.seq_id == spot.seq_id)
-        now = span.pos_max if spot.pos < 0 else spot.pos
-        store.look(store.attention.looked_from(Spot(spot.seq_id, min(max(now + by, span.pos_min), span.pos_max))))
-        announce(self, self.spot)
-
-    @Slot()
-    def _on_chosen(self) -> None:
-        looking = self._store.attention.of_scope(Scope(self.scope.currentData()))
-        choice = attention.Choice(self.layer.currentData(), self.head.currentData(), self.how.currentData())
-        self._store.look(looking.of_choice(choice))
-
     @Slot(int, int)
     def _on_head_chosen(self, layer: int, head: int) -> None:
         """That head alone; all of them again where it was chosen already."""
@@ -448,8 +336,7 @@ class AttentionPage(QWidget):
         if found is None:
             super().keyPressEvent(event)
         else:
-            self._store.look(self._store.attention.looked_from(Spot(found[0], found[1])))
-            announce(self, self.spot)
+            self.spot_row.look_from(Spot(found[0], found[1]))
 
     @Slot(int)
     def _on_row_chosen(self, pos: int) -> None:
@@ -463,25 +350,10 @@ class AttentionPage(QWidget):
 
     def _range_of(self, cache: int, stream: int, first: int, last: int) -> tuple[int, int, int] | None:
         """Sequence and positions of these cells; None where they have none."""
-        view, spot = self._store.view, self._store.spot
+        view, span = self._store.view, self._store.spot_span
         if view is None or cache < 0:
             return None
-        return range_of_cells(view.snapshot, cache, stream, first, last, spot.seq_id if spot is not None else -1)
-
-
-def _choice(name: str) -> Choice:
-    choice = Choice(name=name, scale="small")
-    choice.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)
-    return choice
-
-
-def _fill(box: Choice, every: str, one: str, numbers: list[int]) -> None:
-    """All, and each by its number."""
-    if [box.itemData(i) for i in range(box.count())] != [None, *numbers]:
-        box.clear()
-        box.addItem(every, None)
-        for n in numbers:
-            box.addItem(one.format(n=n), n)
+        return range_of_cells(view.snapshot, cache, stream, first, last, int(span.seq_id) if span is not None else -1)
 
 
 def _took(shown: Shown) -> str:

@@ -30,7 +30,8 @@ from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.shell.slices import SLICES
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.attention import Choice, Heads, Scope, Spot
+from kvdesk.viewmodel.attention import Choice, Scope, Spot
+from kvdesk.viewmodel.head_pictures import Heads
 from tests.ui import recording
 from tests.ui.attended import IS, N_HEADS, SEA, SINK, SPECIAL, attended, price
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view, message, show_messages
@@ -135,13 +136,13 @@ def test_layers_and_heads_are_chosen_without_another_computation(looking: MainWi
     shown.heads.chosen.emit(*SPECIAL)
     assert looking.store.attention.choice == Choice(*SPECIAL)
     assert [shown.table.text(0, i) for i in (0, 3)] == ["“␣is”", "0.6000"]
-    assert (shown.layer.currentText(), shown.head.currentText()) == ("Layer 3", "Head 2")
-    assert not shown.how.isEnabled(), "one head is not combined with others"
+    assert (shown.choices.layer.currentText(), shown.choices.head.currentText()) == ("Layer 3", "Head 2")
+    assert not shown.choices.how.isEnabled(), "one head is not combined with others"
     assert shown.title.endswith("layer 3, head 2.")
     shown.heads.chosen.emit(*SPECIAL)
     assert looking.store.attention.choice == Choice(), "once more shows all again"
-    shown.how.setCurrentIndex(1)
-    shown.how.activated.emit(1)
+    shown.choices.how.setCurrentIndex(1)
+    shown.choices.how.activated.emit(1)
     assert shown.table.text(0, 3) == "0.6000"
     assert sent == []
 
@@ -153,23 +154,23 @@ def test_a_click_on_a_word_looks_from_it_and_keys_go_on(looking: MainWindow, qtb
     at = view.cursorRect(cursor).center() + QPoint(3, 0)
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
     assert page(looking).spot == "“sea”  ·  position 13"
-    before, after = page(looking)._steps
+    before, after = page(looking).spot_row.steps
     qtbot.keyClick(after, Qt.Key.Key_Space)
     assert page(looking).spot.endswith("position 14")
     qtbot.keyClick(before, Qt.Key.Key_Space)
     qtbot.keyClick(before, Qt.Key.Key_Space)
     assert page(looking).spot.endswith("position 12")
-    qtbot.keyClick(page(looking).last, Qt.Key.Key_Space)
+    qtbot.keyClick(page(looking).spot_row.last, Qt.Key.Key_Space)
     assert page(looking).spot.endswith("position 179")
 
 
 def test_the_cell_that_is_selected_can_be_looked_from(looking: MainWindow, qtbot: QtBot) -> None:
-    assert not page(looking).selected.isEnabled()
+    assert not page(looking).spot_row.selected.isEnabled()
     looking.inspector.cell_map.cells_selected.emit(0, 0, SEA, SEA + 1)
-    qtbot.keyClick(page(looking).selected, Qt.Key.Key_Space)
+    qtbot.keyClick(page(looking).spot_row.selected, Qt.Key.Key_Space)
     assert page(looking).spot == "“sea”  ·  position 13"
     looking.inspector.cell_map.cells_selected.emit(0, 0, 210, 211)
-    page(looking).selected.click()
+    page(looking).spot_row.selected.click()
     assert page(looking).spot == "token 210  ·  position 42  ·  Caches", "of another chat"
 
 
@@ -229,7 +230,7 @@ def test_the_table_is_copied(looking: MainWindow, qtbot: QtBot) -> None:
 def test_other_tokens_have_another_price(looking: MainWindow, record: Record) -> None:
     compute(looking)
     sent = record(looking.commands.submit)
-    scope = page(looking).scope
+    scope = page(looking).choices.scope
     scope.setCurrentIndex(scope.findData(Scope.ANSWER))
     scope.activated.emit(scope.currentIndex())
     assert page(looking).status == "What it costs is being asked for…"
