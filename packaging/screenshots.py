@@ -25,7 +25,7 @@ SIZE = "1280x800"
 CHATS = ("continued", "attachment", "compared", "branches", "arranged", "deleted", "found", "import")
 SERVERS = ("serving", "connect")
 HELP = ("palette", "shortcuts", "log", "about", "report", "tour")
-STATES = ("two-conversations", "by-hand", "compacted", "graphs", "timeline", "by-position")
+STATES = ("two-conversations", "by-hand", "compacted", "graphs", "timeline", "by-position", "attention")
 PICTURES = {
     # name in docs/images: (theme, step of the tour)
     "loaded": ("light", "loaded"),
@@ -68,6 +68,7 @@ VIEWS = {
     **dict.fromkeys(("by-hand", "compacted"), (*EVERY, *MAP, "kvdesk/ui/operations")),
     "graphs": (*EVERY, "kvdesk/ui/graphs"),
     "timeline": (*EVERY, *MAP, "kvdesk/ui/timeline"),
+    "attention": (*EVERY, *MAP, "kvdesk/ui/attention"),
     "compared": (*EVERY, *MAP, "kvdesk/ui/messages"),
     "attachment": (*EVERY, *MAP, "kvdesk/ui/composer"),
     "formulas": (*EVERY, *MAP, "kvdesk/ui/markdown"),

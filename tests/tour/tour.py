@@ -24,10 +24,12 @@ from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoaded, TurnE
 from kvdesk.protocol.logprobs import unpack
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Compact, HandOperation, Operate, RemoveRange, Undo
+from kvdesk.ui.attention.page import AttentionPage
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
+from kvdesk.viewmodel.attention import Spot
 from kvdesk.viewmodel.token_surprise import level_of
 from tests.tour import sample_answer
 from tests.tour.serving_steps import Condition, serving
@@ -84,6 +86,7 @@ class Tour(QObject):
         yield from self._turn(first, "Who lives in it?")
         self._expect(self._last()["reused_tokens"] > 0, "the second turn reused nothing")
         yield from self._picture("second-turn")
+        yield from self._attention()
 
         self._say("What another system prompt costs is counted before it is applied")
         yield from self._parameters("You are a lighthouse keeper. Be brief.")
@@ -281,6 +284,22 @@ class Tour(QObject):
         stats = self._ended[view.widgets[-1].message.id].stats
         self._expect(stats.prefilled_tokens == 1, f"{stats.prefilled_tokens} tokens were read for another token")
         self._window.store.settings.change(token_probabilities=False)
+
+    def _attention(self) -> Iterator[Condition]:
+        """What a word of the answer looked at."""
+        self._say("What did a word look at? Its cells, its words and every head, for a price that is said before")
+        window, store = self._window, self._window.store
+        window.shown_settings.show_page("Attention")
+        page = window.inspector._page(AttentionPage)
+        spans = store.spans[self._selected()]
+        span = spans.spans[-1]
+        store.look(store.attention.looked_from(Spot(spans.seq_id, span.text_p0 + len(span.char_ends) // 2)))
+        yield page.compute.isEnabled
+        page.compute.click()
+        yield lambda: store.attention.shown is not None
+        page.table.selectRow(1)
+        yield from self._picture("attention")
+        window.inspector.show_tab("Cache")
 
     def _sample(self, conversation: ConversationId) -> Iterator[Condition]:
         """Show an answer that no small model would give. It is not stored."""
