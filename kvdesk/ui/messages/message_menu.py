@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
@@ -14,6 +15,9 @@ from kvdesk.ui.markdown.plain_text import plain_text
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.operations.menus import fill_message_menu
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.viewmodel.attention import Scope, Spot
+
+_ATTENTION: Final = "view.attention"
 
 
 def message_menu(parent: QWidget, kit: Kit, widget: MessageWidget | None, *, is_last: bool) -> QMenu | None:
@@ -79,10 +83,27 @@ def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool)
     if widget.can_show_tokens:
         tokens = menu.addAction(tr("Look at its tokens"), partial(widget.show_token, 0))
         tokens.setToolTip(tr("How likely each was, what else was likely, and going on with another one"))
+    _add_attention(menu, kit, message)
     pin = menu.addAction(tr("Pin") if not message.pinned else tr("Unpin"))
     pin.triggered.connect(lambda: commands.pin_message(message.conversation, message.id, pinned=not message.pinned))
     pin.setToolTip(tr("Pinned messages are listed over the chat. A pin does not keep a message in the context."))
     pin.setEnabled(message.state != "streaming")
+
+
+def _add_attention(menu: QMenu, kit: Kit, message: Message) -> None:
+    """Where it is known in which cells it is, and the window can show what they looked at."""
+    spans, span = kit.store.spans.get(message.conversation), kit.store.span_of(message.conversation, message.id)
+    if _ATTENTION not in kit.actions or spans is None or span is None:
+        return
+
+    def look() -> None:
+        kit.actions.run(_ATTENTION)
+        spot = Spot(spans.seq_id, span.p1 - 1)
+        kit.store.look(kit.store.attention.looked_from(spot).of_scope(Scope.ANSWER))
+
+    menu.addAction(tr("What it looked at"), look).setToolTip(
+        tr("The cells and words that got the attention of its tokens")
+    )
 
 
 def _add_deletions(menu: QMenu, kit: Kit, message: Message) -> None:

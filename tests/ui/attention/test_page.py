@@ -164,6 +164,16 @@ def test_a_click_on_a_word_looks_from_it_and_keys_go_on(looking: MainWindow, qtb
     assert page(looking).spot.endswith("position 179")
 
 
+def test_the_menu_of_a_message_leads_there(looking: MainWindow) -> None:
+    looking.inspector.show_tab("Cache")
+    menu = looking.chat.view.menu(ANSWER)
+    assert menu is not None
+    (line,) = [line for line in menu.actions() if line.text() == "What it looked at"]
+    line.trigger()
+    assert looking.inspector.tab == "Attention"
+    assert ask_price(looking) == Queries(0, 8, 20)
+
+
 def test_the_cell_that_is_selected_can_be_looked_from(looking: MainWindow, qtbot: QtBot) -> None:
     assert not page(looking).spot_row.selected.isEnabled()
     looking.inspector.cell_map.cells_selected.emit(0, 0, SEA, SEA + 1)
