@@ -280,7 +280,7 @@ class State:
         span, spot = self.spot_span, self.attention.spot
         if span is None:
             return -1
-        return span.pos_max if spot is None or spot.pos < 0 else min(spot.pos, span.pos_max)
+        return span.pos_max if spot is None else min(spot.pos, span.pos_max)
 
     def spans_in(self, seq_id: int) -> MessageSpans | None:
         """The messages of a sequence, as far as they are known."""

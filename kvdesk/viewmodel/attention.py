@@ -50,10 +50,10 @@ _MEANINGS: Final = {
 
 
 class Spot(NamedTuple):
-    """The token that is looked from; `pos` -1: the last one of the sequence, whichever that is."""
+    """The token that is looked from: its sequence and position."""
 
     seq_id: int
-    pos: int = -1
+    pos: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,13 @@ class Looking:
         return self if scope is self.scope else replace(self, scope=scope, price=None, problem="")
 
     def of_choice(self, choice: Choice) -> Looking:
-        """Other layers or heads are wanted, which the result has already."""
+        """Other layers or heads are wanted. The result has all of them; what it does not have is not chosen."""
         if choice == self.choice:
             return self
-        shown = Shown(self.shown.attended, choice) if self.shown is not None else None
-        return replace(self, choice=choice, shown=shown)
+        if self.shown is None:
+            return replace(self, choice=choice)
+        choice = _possible(choice, self.shown.attended)
+        return replace(self, choice=choice, shown=Shown(self.shown.attended, choice))
 
     def watched(self, *, is_open: bool) -> Looking:
         """Somebody looks at it, or nobody."""
@@ -112,14 +114,12 @@ class Looking:
         """It is computed from now on, as the next number."""
         return replace(self, number=self.number + 1, running=True, problem="")
 
-    def priced(self, price: AttentionPreview | None) -> Looking:
+    def priced(self, price: AttentionPreview) -> Looking:
         """What it would cost."""
         return replace(self, price=price)
 
     def answered(self, attended: Attended) -> Looking:
-        """A result; of what is not wanted any more nothing is shown. A layer or head that it does not have is not
-        chosen any more.
-        """
+        """A result; of what is not wanted any more nothing is shown."""
         if attended.number != self.number:
             return self
         choice = _possible(self.choice, attended)
@@ -236,19 +236,13 @@ class Shown:
     def is_stale(self, snapshot: CacheSnapshot) -> bool:
         """Whether some cell that was looked at holds something else now, or nothing."""
         columns = self.attended.columns
-        for cache, cells in enumerate(columns.cells):
+        for cache in self.caches:
             if cache >= len(snapshot.maps) or columns.stream >= len(snapshot.maps[cache].streams):
                 return True
-            n_known = int((cells >= 0).sum())
-            if (
-                cache in self.caches
-                and len(self.cells_in(cache, columns.stream, self._map(snapshot, cache))[0]) < n_known
-            ):
+            stream = snapshot.maps[cache].streams[columns.stream]
+            if len(self.cells_in(cache, columns.stream, stream)[0]) < int((columns.cells[cache] >= 0).sum()):
                 return True
         return False
-
-    def _map(self, snapshot: CacheSnapshot, cache: int) -> StreamMap:
-        return snapshot.maps[cache].streams[self.attended.columns.stream]
 
 
 def holds(
@@ -272,7 +266,7 @@ def steps_of(weights: NDArray[np.float32], most: float, n_steps: int) -> NDArray
 
 def queries_of(spot: Spot, scope: Scope, spans: MessageSpans | None, pos_max: int) -> Queries:
     """What is asked for. `spans`: the messages of the sequence; `pos_max`: its last position."""
-    pos = pos_max if spot.pos < 0 else min(spot.pos, pos_max)
+    pos = min(spot.pos, pos_max)
     if scope is Scope.LAST:
         return Queries(spot.seq_id, max(pos - N_LAST + 1, 0), pos + 1, each=True)
     found = span_at(spans, pos) if spans is not None and scope is Scope.ANSWER else None

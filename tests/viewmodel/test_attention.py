@@ -74,10 +74,10 @@ def test_tokens_of_a_message_are_added_up() -> None:
 
 def test_what_is_asked_for() -> None:
     spans = MessageSpans(ONE, 0, (MessageSpan(MessageId("q"), 0, 8, 3, ()), ANSWER))
-    assert queries_of(Spot(0), Scope.TOKEN, spans, 25) == Queries(0, 25, 26)
+    assert queries_of(Spot(0, 25), Scope.TOKEN, spans, 25) == Queries(0, 25, 26)
     assert queries_of(Spot(0, 9), Scope.TOKEN, spans, 25) == Queries(0, 9, 10)
     assert queries_of(Spot(0, 9), Scope.LAST, spans, 25) == Queries(0, 2, 10, each=True)
-    assert queries_of(Spot(0), Scope.LAST, spans, 25) == Queries(0, 18, 26, each=True)
+    assert queries_of(Spot(0, 25), Scope.LAST, spans, 25) == Queries(0, 18, 26, each=True)
     assert queries_of(Spot(0, 9), Scope.ANSWER, spans, 25) == Queries(0, 8, 20)
     assert queries_of(Spot(0, 9), Scope.ANSWER, spans, 15) == Queries(0, 8, 16), "as far as it is written"
     assert queries_of(Spot(0, 23), Scope.ANSWER, spans, 25) == Queries(0, 23, 24), "of no known message"
@@ -179,5 +179,17 @@ def test_only_what_is_wanted_is_shown() -> None:
 
 
 def test_a_layer_or_head_that_the_result_has_not_is_not_chosen() -> None:
-    looking = Looking().of_choice(Choice(1, 9)).begun()
-    assert looking.answered(attended(ONE_TOKEN, number=1)).choice == Choice()
+    looking = Looking().of_choice(Choice(1, 9)).begun().answered(attended(ONE_TOKEN, number=1))
+    assert looking.choice == Choice()
+    assert looking.of_choice(Choice(3, N_HEADS)).choice == Choice(3)
+    assert looking.shown is not None
+    other = looking.shown.attended
+    few = replace(other.layers[0], weights=other.layers[0].weights[:2], elsewhere=other.layers[0].elsewhere[:2])
+    looking = looking.begun().answered(replace(other, number=2, layers=(few, other.layers[1])))
+    assert looking.of_choice(Choice(3, 5)).choice == Choice(3, 5)
+    assert looking.of_choice(Choice(3, 5)).of_choice(Choice(0, 5)).choice == Choice(0), "layer 0 has two heads"
+    heads = Heads(replace(other, layers=(few, other.layers[1])), TEXTS)
+    assert (picture(heads, Tiles(N_HEADS, 2, 4, 3), 48)[:3, 10:] == 48).all(), (
+        "of heads that it has not nothing is drawn"
+    )
+    assert heads.words(0, 5) == "Layer 0, head 5: this layer has 2 heads"

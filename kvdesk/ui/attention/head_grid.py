@@ -75,6 +75,11 @@ class HeadGrid(QWidget):
         """Layer and head of the picture that is looked at."""
         return self._named(self._at)
 
+    @property
+    def cursor(self) -> QRect | None:
+        """Where that picture is; None where none is looked at."""
+        return self.box_of(*self._at) if self._at is not None else None
+
     def show_heads(self, heads: Heads | None) -> None:
         """Draw these; None: none are known."""
         self._heads = heads

@@ -66,7 +66,7 @@ class AttentionPage(QWidget):
         self.table.chosen.connect(self._on_row_chosen)
         self.heads = HeadGrid(kit.theme)
         self.heads.chosen.connect(self._on_head_chosen)
-        self.heads.described.connect(self._about.setText)
+        self.heads.described.connect(self._on_head_described)
         self._title = label("", weight="strong", scale="small", wrap=True)
         hint = tr(
             "Click a word of the chat or select a cell, then compute: map, words and table show what it looked at."
@@ -99,7 +99,7 @@ class AttentionPage(QWidget):
         self.fold = Collapsible(self._theme, tr("Heads and layers"), self.heads, opened=True)
         boxes.column(self.table, self.fold, on=self._results, margins=0, spacing=8)
         boxes.column(self._hint, self._title, self._results, boxes.Stretch(1), on=content, margins=margins, spacing=8)
-        scroll = ScrollColumn()
+        scroll = self._scroll = ScrollColumn()
         scroll.setAccessibleName(tr("What was looked at"))
         scroll.setWidget(content)
         below = boxes.column(self._legend, self._about, margins=margins, spacing=2)
@@ -310,6 +310,15 @@ class AttentionPage(QWidget):
         is_known = looking.shown is not None and looking.shown.attended.queries == wanted and not self._is_stale
         if not is_known and price.seconds is not None and price.seconds < _AT_ONCE_S:
             self._compute()
+
+    @Slot(str)
+    def _on_head_described(self, words: str) -> None:
+        """What the keyboard is at is in sight."""
+        self._about.setText(words)
+        box = self.heads.cursor if self.heads.hasFocus() else None
+        if box is not None and (inside := self._scroll.widget()) is not None:
+            at = self.heads.mapTo(inside, box.center())
+            self._scroll.ensureVisible(at.x(), at.y(), 0, 2 * box.height())
 
     @Slot(int, int)
     def _on_head_chosen(self, layer: int, head: int) -> None:

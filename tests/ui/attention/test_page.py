@@ -27,11 +27,14 @@ from kvdesk.ui.attention.legend import AttentionLegend
 from kvdesk.ui.attention.page import AttentionPage
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.messages.attention_words import sink_colour, spot_colour, word_colours
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.shell.slices import SLICES
+from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attention import Choice, Scope, Spot
 from kvdesk.viewmodel.head_pictures import Heads
+from kvdesk.viewmodel.palette import contrast
 from tests.ui import recording
 from tests.ui.attended import IS, N_HEADS, SEA, SINK, SPECIAL, attended, price
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view, message, show_messages
@@ -317,6 +320,7 @@ def test_another_chat_has_its_own(looking: MainWindow) -> None:
 def test_the_heads_by_keys(looking: MainWindow, qtbot: QtBot, said: list[tuple[str, bool]]) -> None:
     compute(looking)
     heads = page(looking).heads
+    QApplication.processEvents()  # laid out
     heads.setFocus(Qt.FocusReason.TabFocusReason)
     assert heads.at == (0, 0)
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
@@ -331,6 +335,8 @@ def test_the_heads_by_keys(looking: MainWindow, qtbot: QtBot, said: list[tuple[s
     assert heads.at == (3, N_HEADS - 1)
     qtbot.keyClick(heads, Qt.Key.Key_Return)
     assert looking.store.attention.choice == Choice(3, N_HEADS - 1)
+    assert heads.cursor is not None
+    assert heads.visibleRegion().contains(heads.cursor), "what the keyboard is at is in sight"
 
 
 def test_the_heads_by_the_pointer(looking: MainWindow, qtbot: QtBot) -> None:
@@ -357,6 +363,12 @@ def test_the_map_of_the_cache_has_it_as_one_more_colour(looking: MainWindow) -> 
     assert legend.startswith("Coloured by attention: attention ≤ 0.02 % 20 %, sink, not looked at")
     cells._set_at((0, SEA))
     assert "20 % of the attention" in looking.inspector.cache.readout
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT], ids=["dark", "light"])
+def test_words_can_be_read_on_their_colours(colours: Colours) -> None:
+    behind = [*word_colours(colours)[1:], sink_colour(colours), spot_colour(colours)]
+    assert min(contrast(colours.text, one) for one in behind) >= 4.5
 
 
 def test_a_build_without_it_has_nothing_of_it(qapp: QApplication, qtbot: QtBot, fresh: None) -> None:  # noqa: ARG001
