@@ -37,6 +37,7 @@ COMMANDS = {
     "proxy": marked("why requests to another server miss its cache, by comparing them on their way"),
     "record": marked("records what happens to a cache to one file: of a kvdesk that serves, or from a log"),
     "replay": marked("a journal of a cache, operation by operation, without a model"),
+    "xray": marked("what a model looks at while it reads a text, head by head"),
     "capabilities": marked("which operations the cache of a model allows, and why not"),
 }
 CHILDREN = {

@@ -25,6 +25,7 @@ PLACES: Final = {
     "tests/cache/test_blob.py": INTEGRATION,
     "tests/cache/test_breakages.py": MATRIX,
     "tests/cache/test_compaction.py": INTEGRATION,
+    "tests/cache/test_excerpt.py": INTEGRATION,
     "tests/cache/test_spread.py": INTEGRATION,
     "tests/cli": INTEGRATION,
     "tests/dev": MATRIX,

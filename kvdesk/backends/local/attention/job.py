@@ -11,20 +11,19 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.backends.local.attention.collected import Collected, columns_of
 from kvdesk.backends.local.attention.plan import AttentionPlan, Run
 from kvdesk.backends.local.attention.price import planned
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
-from kvdesk.backends.local.llama.attention_reader import HeadWeights
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.second_context import SecondContext
 from kvdesk.backends.local.llama.state import room
 from kvdesk.backends.local.scheduler.jobs import Readings
-from kvdesk.cache.attention_weights import LayerAttention
 from kvdesk.cache.excerpt import excerpt
 from kvdesk.errors import EngineError
 from kvdesk.library.gguf_header import GgufHeader
-from kvdesk.library.hyper import Hyper, read_hyper
+from kvdesk.library.hyper import read_hyper
 from kvdesk.protocol.attention import Attend, Attended
 from kvdesk.protocol.chat import Working
 from kvdesk.translation import tr
@@ -52,7 +51,7 @@ def attend(context: Context, cache: Cache, header: GgufHeader, command: Attend, 
                 start = time.perf_counter()
                 found = second.attend(part.tokens, part.p0, summed=not command.queries.each)
                 decode_s += time.perf_counter() - start
-                weights.add(found, part, _columns(second, plan, copied, run.p0))
+                weights.add(found, part, columns_of(second, plan, copied, run.p0))
         n_bytes = second.n_bytes + 2 * (0 if blob is None else len(blob)) + how.answer_bytes
     finally:
         second.close()
@@ -92,62 +91,9 @@ def _load(
     ]
 
 
-def _columns(
-    second: SecondContext, plan: AttentionPlan, copied: list[NDArray[np.int64]], p0: int
-) -> list[NDArray[np.int64]]:
-    """The column that each cell of the second context is, by cache, after a decode; -1: none. `copied`: of those in
-    front of position `p0`, [] where they were read again.
-    """
-    found = []
-    for cache, pos in enumerate(second.positions()):
-        columns = plan.column_at(pos)
-        if copied:
-            n = len(copied[cache])
-            columns[:n] = np.where((pos[:n] >= 0) & (pos[:n] < p0), copied[cache], columns[:n])
-        columns[pos < 0] = -1
-        found.append(columns)
-    return found
-
-
 def _read_before(second: SecondContext, plan: AttentionPlan, emit: Emit) -> Readings:
     n, step = len(plan.before), second.n_batch
     for first in range(0, n, step):
         emit(Working(tr("Attention: reading the text again"), first, n))
         yield None
         second.read(plan.before[first : first + step], plan.start + first)
-
-
-class Collected:
-    """The weights of a plan's rows and columns, filled decode by decode."""
-
-    def __init__(self, plan: AttentionPlan, hyper: Hyper) -> None:
-        self._plan = plan
-        self._windows = [layer.has_window for layer in hyper.layers]
-        self._layers: dict[int, LayerAttention] = {}
-        self._n_done = 0
-
-    def add(self, found: dict[int, HeadWeights], part: Run, columns: list[NDArray[np.int64]]) -> None:
-        """Of the tokens `part`. `columns`: by cache, what each cell of the context is."""
-        each, n = self._plan.queries.each, len(part.tokens)
-        rows = slice(self._n_done, self._n_done + n) if each else slice(0, 1)
-        for layer, (weights, sink) in sorted(found.items()):
-            known = self._of(layer, len(weights))
-            column = columns[known.cache][: weights.shape[-1]]
-            weights = weights[..., : len(column)]  # the cells behind are empty
-            shown = column >= 0
-            known.weights[:, rows, column[shown]] += weights[..., shown]
-            known.elsewhere[:, rows] += sink + weights[..., ~shown].sum(axis=-1)
-        self._n_done += n
-
-    def layers(self) -> tuple[LayerAttention, ...]:
-        """All that was added, by layer."""
-        return tuple(self._layers[layer] for layer in sorted(self._layers))
-
-    def _of(self, layer: int, n_heads: int) -> LayerAttention:
-        if layer not in self._layers:
-            plan = self._plan
-            window = len(plan.columns.cells) > 1 and layer < len(self._windows) and self._windows[layer]
-            shape = n_heads, plan.n_rows, len(plan.columns.pos)
-            zeros = np.zeros(shape, np.float32), np.zeros(shape[:2], np.float32)
-            self._layers[layer] = LayerAttention(layer, int(window), *zeros)
-        return self._layers[layer]

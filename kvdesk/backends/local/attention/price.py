@@ -45,10 +45,12 @@ def planned(context: Context, cache: Cache, header: GgufHeader, queries: Queries
     if not possible.allowed:
         raise UserError(possible.why)
     plan = plan_attention(cache.snapshot(), context.traits.geometry, queries)
-    return plan, _reading(context, header, plan)
+    now = context.settings.model_copy(update={"n_threads": context.n_threads})
+    return plan, reading(now, header, plan)
 
 
-def _reading(context: Context, header: GgufHeader, plan: AttentionPlan) -> Reading:
+def reading(settings: ContextSettings, header: GgufHeader, plan: AttentionPlan) -> Reading:
+    """How a plan is done beside a context with these settings. Raises UserError and ContextError as `planned` does."""
     heads = [layer.n_head for layer in read_hyper(header).layers]
     row = _F32 * len(plan.columns.pos)
     answer, layer = sum(heads) * plan.n_rows * row, max(heads) * plan.n_rows * row
@@ -62,9 +64,9 @@ def _reading(context: Context, header: GgufHeader, plan: AttentionPlan) -> Readi
     fitting = max(1, min(_MOST_TOKENS, _LAYER_BYTES // (max(heads) * _F32 * max(plan.n_cells, 1))))
     n_tokens = min(fitting, max(len(run.tokens) for run in plan.runs))
     n_batch = max(n_tokens, TILE if plan.before else 1)
-    settings = second_settings(context.settings, plan.n_cells, n_batch, context.n_threads)
-    needed = check_fits(header, settings, loaded=True)
-    return Reading(settings, n_tokens, needed.context, answer)
+    second = second_settings(settings, plan.n_cells, n_batch)
+    needed = check_fits(header, second, loaded=True)
+    return Reading(second, n_tokens, needed.context, answer)
 
 
 def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAttention) -> AttentionPreview:

@@ -22,7 +22,7 @@ from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 
 
-def second_settings(settings: ContextSettings, n_cells: int, n_batch: int, n_threads: int) -> ContextSettings:
+def second_settings(settings: ContextSettings, n_cells: int, n_batch: int) -> ContextSettings:
     """Of a context for one sequence of so many cells, beside one with `settings`."""
     return settings.model_copy(
         update={
@@ -30,7 +30,6 @@ def second_settings(settings: ContextSettings, n_cells: int, n_batch: int, n_thr
             "n_seq_max": 1,
             "n_batch": n_batch,
             "n_ubatch": n_batch,
-            "n_threads": n_threads,
             "exact": False,
             "kv_unified": True,
             "swa_full": True,
@@ -48,6 +47,7 @@ class SecondContext:
         self._reader = AttentionReader()
         self._context = Context(model, settings, cb_eval=self._reader.callback)
         self.n_batch = self._context.n_batch
+        self.traits = self._context.traits
 
     @property
     def n_bytes(self) -> int:

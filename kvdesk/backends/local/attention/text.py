@@ -1,0 +1,57 @@
+"""What the tokens of a text look at, without a cache that holds it: it is read in a context of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kvdesk.backends.local.attention.collected import Collected, columns_of
+from kvdesk.backends.local.attention.plan import AttentionPlan, Run
+from kvdesk.backends.local.attention.price import reading
+from kvdesk.backends.local.llama.capabilities import capabilities
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.backends.local.llama.second_context import SecondContext
+from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
+from kvdesk.errors import UserError
+from kvdesk.library.gguf_header import GgufHeader
+from kvdesk.library.hyper import read_hyper
+from kvdesk.protocol.attention import Queries
+from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
+
+
+def read_text(
+    model: Model, header: GgufHeader, settings: ContextSettings, tokens: Sequence[int], n_last: int
+) -> tuple[AttentionColumns, tuple[LayerAttention, ...]]:
+    """The attention of the last `n_last` tokens of a text, a row each, and the cells of the context that read it.
+
+    Raises UserError where the model has no attention that can be read, or the answer would be too large; ContextError.
+    """
+    plan = _plan(tokens, n_last)
+    how = reading(settings, header, plan)
+    second, weights = SecondContext(model, how.settings), Collected(plan, read_hyper(header))
+    try:
+        possible = capabilities(second.traits)["attention"]
+        if not possible.allowed:
+            raise UserError(possible.why)
+        for first in range(0, len(plan.before), second.n_batch):
+            second.read(plan.before[first : first + second.n_batch], first)
+        (run,) = plan.runs
+        for first in range(0, len(run.tokens), how.n_tokens):
+            part = Run(run.p0 + first, run.tokens[first : first + how.n_tokens])
+            weights.add(second.attend(part.tokens, part.p0, summed=False), part, columns_of(second, plan, [], run.p0))
+        return plan.columns, weights.layers()
+    finally:
+        second.close()
+
+
+def _plan(tokens: Sequence[int], n_last: int) -> AttentionPlan:
+    n = len(tokens)
+    if not n:
+        raise UserError(tr("The text has no token."))
+    cells = np.arange(n, dtype=np.int32)
+    columns = AttentionColumns(cells, np.array(tokens, np.int32), (cells, cells), 0, np.ones((n, 1), np.uint64))
+    p0 = max(0, n - n_last)
+    queries = Queries(0, p0=p0, each=True)
+    return AttentionPlan(queries, (Run(p0, list(tokens[p0:])),), columns, (), False, list(tokens[:p0]), 0)

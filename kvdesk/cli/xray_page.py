@@ -1,0 +1,128 @@
+"""The page and the picture of `kvdesk xray`: a small square for each head, its rows the tokens that look."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.attention_weights import LayerAttention, top
+from kvdesk.errors import UserError
+from kvdesk.experiments.report import STYLE
+from kvdesk.translation import installed, tr
+from kvdesk.values import dataclass
+
+_GAP: Final = 3
+_LEAST: Final = 48
+"""Pixels of the side of a square at least."""
+_NONE, _MOST = np.array((16, 24, 40), np.float32), np.array((255, 214, 102), np.float32)
+"""The colours of no weight and of the most of a row."""
+_BETWEEN: Final = 128
+"""The grey between squares, which is seen on a light and on a dark page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is said of all heads together.
+
+    texts   of the tokens, by position
+    n_rows  tokens that look: the last ones
+    shares  of all that they look at, what each token gets: the mean over heads
+    sinks   tokens that many heads look at whatever the text says
+    """
+
+    model: str
+    texts: list[str]
+    n_rows: int
+    n_heads: int
+    shares: list[float]
+    sinks: list[int]
+
+    @property
+    def title(self) -> str:
+        return tr("{model}: what {n_rows:,} of {n:,} tokens look at, the mean of {n_heads:,} heads").format(
+            model=self.model, n_rows=self.n_rows, n=len(self.texts), n_heads=self.n_heads
+        )
+
+    def mark(self, i: int) -> str:
+        return f"  [{tr('sink')}]" if i in self.sinks else ""
+
+
+def write(folder: Path, seen: Seen, layers: Sequence[LayerAttention], n: int) -> tuple[Path, Path]:
+    """xray.html and xray.png in `folder`, which is made. Raises UserError."""
+    page, picture = folder / "xray.html", folder / "xray.png"
+    strips = [strip(layer.weights) for layer in layers]
+    width = max(one.shape[1] for one in strips)
+    padded = [np.pad(one, ((0, 0), (0, width - one.shape[1]), (0, 0)), constant_values=_BETWEEN) for one in strips]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        picture.write_bytes(png(np.concatenate(padded)))
+        page.write_text(_page(seen, layers, strips, n), "utf-8")
+    except OSError as error:
+        raise UserError(
+            tr("{folder} cannot be written: {why}.").format(folder=folder, why=error.strerror or error)
+        ) from error
+    return page, picture
+
+
+def strip(weights: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """The heads of a layer side by side, shape (height, width, 3). The root of a weight is shown, so that small ones
+    differ from none; the brightest column of each row is what it looks at most.
+    """
+    n_heads, n_rows, n_columns = weights.shape
+    scale = max(1, -(-_LEAST // max(n_rows, n_columns)))
+    brightest = np.maximum(weights.max(axis=2, keepdims=True), 1e-9)
+    bright = np.sqrt(weights / brightest)[..., None]
+    tiles = np.rint(_NONE + bright * (_MOST - _NONE)).astype(np.uint8)
+    tiles = tiles.repeat(scale, axis=1).repeat(scale, axis=2)
+    tiles = np.pad(tiles, ((0, 0), (0, _GAP), (0, _GAP), (0, 0)), constant_values=_BETWEEN)
+    height, width = tiles.shape[1:3]
+    return np.ascontiguousarray(tiles.transpose(1, 0, 2, 3)).reshape(height, n_heads * width, 3)
+
+
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """A picture of shape (height, width, 3) as PNG."""
+    from PySide6.QtCore import QBuffer, QIODevice
+    from PySide6.QtGui import QImage
+
+    height, width, _ = pixels.shape
+    image = QImage(pixels.tobytes(), width, height, 3 * width, QImage.Format.Format_RGB888)
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    image.save(buffer, "PNG")
+    return bytes(buffer.data().data())
+
+
+def _page(seen: Seen, layers: Sequence[LayerAttention], strips: Sequence[NDArray[np.uint8]], n: int) -> str:
+    rows = "".join(
+        f"<tr><td>{i:,}</td><td>{seen.shares[i]:.1%}</td><td><code>{escape(repr(seen.texts[i]))}</code>"
+        f"{escape(seen.mark(i))}</td></tr>"
+        for i in top(np.array(seen.shares, np.float32), n)
+    )
+    heads = "".join(f"<th>{escape(head)}</th>" for head in (tr("position"), tr("share"), tr("token")))
+    explained = tr(
+        "One square for each head. A row is a token that looks, the last one below; a column is a token that is looked "
+        "at, the first one on the left. The brightest of each row is what it looks at most."
+    )
+    pictures = "".join(
+        f"<h2>{escape(tr('Layer {number}').format(number=layer.layer))}</h2>"
+        f'<div class="scroll"><img alt="{escape(tr("%n heads", layer.n_heads))}" '
+        f'src="data:image/png;base64,{b64encode(png(pixels)).decode()}"></div>'
+        for layer, pixels in zip(layers, strips, strict=True)
+    )
+    title, language = escape(seen.title), installed().replace("_", "-")
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    return f"""<!doctype html>
+<html lang="{language}"><head>{head}<style>{STYLE}</style></head>
+<body>
+<h1>{title}</h1>
+<table><tr>{heads}</tr>{rows}</table>
+<p>{escape(explained)}</p>
+{pictures}
+</body></html>
+"""
