@@ -28,6 +28,22 @@ _CONTROLS: Final = {
 """Control characters as pictures of them: an answer must not command the terminal."""
 
 
+_IN_ASCII: Final = {
+    "›": ">",
+    "·": "-",
+    "…": "...",
+    "–": "-",
+    "−": "-",
+    "≥": ">=",
+    "“": '"',
+    "”": '"',
+    "’": "'",
+    "█": "#",
+}
+"""What kvdesk itself writes and a code page may lack."""
+_BLOCKS: Final = "█▀▄"
+
+
 class Screen:
     """Owns the terminal. `keys` and `output`: others than the terminal's own, for tests.
 
@@ -50,15 +66,19 @@ class Screen:
             completer=WordCompleter(list(names), sentence=True),
             complete_while_typing=False,
             prompt_continuation="  ",
-            bottom_toolbar=lambda: self._status(),  # noqa: PLW0108 - another one later
+            bottom_toolbar=lambda: self._fitting(self._status()),
             input=keys,
             output=self._output,
         )
         self._wrapping = Wrapping()
 
     @property
-    def has_colours(self) -> bool:
-        return self._output.get_default_color_depth() is not ColorDepth.DEPTH_1_BIT
+    def draws_blocks(self) -> bool:
+        """Whether it has colours, and blocks that are one column wide: code pages of more bytes draw them in two."""
+        if self._output.get_default_color_depth() is ColorDepth.DEPTH_1_BIT:
+            return False
+        encoding = self._output.encoding()
+        return self._has(_BLOCKS) and ("utf" in encoding.lower() or len(_BLOCKS.encode(encoding)) == len(_BLOCKS))
 
     def show_below(self, status: Callable[[], str]) -> None:
         """One line below what is typed, from now on."""
@@ -70,24 +90,37 @@ class Screen:
 
     def ask(self, text: str = "") -> str:
         """What a user types; it begins with `text`. Raises EOFError (Ctrl+D), KeyboardInterrupt (Ctrl+C)."""
-        return self._session.prompt(_PROMPT, default=text)
+        return self._session.prompt(self._fitting(_PROMPT), default=text)
 
     def write(self, text: str) -> None:
         """A piece of an answer."""
-        self._output.write(self._wrapping.feed(text.translate(_CONTROLS), self._width))
+        self._output.write(self._wrapping.feed(self._fitting(text.translate(_CONTROLS)), self._width))
         self._output.flush()
 
     def say(self, text: str, style: str = "") -> None:
         """Lines of kvdesk's own, below what is written already."""
         whole = Wrapping()
-        self.say_fragments([(style, whole.feed(text.translate(_CONTROLS), self._width) + whole.end(self._width))])
+        shown = whole.feed(self._fitting(text.translate(_CONTROLS)), self._width)
+        self.say_fragments([(style, shown + whole.end(self._width))])
 
     def say_fragments(self, line: Fragments) -> None:
         """One line in styles, below what is written already. It is not wrapped."""
         self._output.write(self._wrapping.end(self._width))
         if self._wrapping.column:
             self.write("\n")
-        print_formatted_text(FormattedText(line), output=self._output)
+        shown = FormattedText([(style, self._fitting(text)) for style, text in line])
+        print_formatted_text(shown, output=self._output)
+
+    def _fitting(self, text: str) -> str:
+        """With other characters for those that the terminal's code page lacks."""
+        return text if self._has(text) else "".join(c if self._has(c) else _IN_ASCII.get(c, "?") for c in text)
+
+    def _has(self, text: str) -> bool:
+        try:
+            text.encode(self._output.encoding())
+        except (UnicodeEncodeError, LookupError):
+            return False
+        return True
 
     @property
     def _width(self) -> int:

@@ -55,7 +55,7 @@ def _why(dialogue: Dialogue, screen: Screen, _argument: str) -> None:
 
 
 def _map(dialogue: Dialogue, screen: Screen, _argument: str) -> None:
-    for line in cell_blocks.lines(dialogue.store, dialogue.view(), coloured=screen.has_colours):
+    for line in cell_blocks.lines(dialogue.store, dialogue.view(), coloured=screen.draws_blocks):
         screen.say_fragments(line)
 
 

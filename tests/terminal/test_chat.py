@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.plain_text import PlainTextOutput
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from kvdesk.errors import UserError
 from kvdesk.headless import running
@@ -85,6 +87,26 @@ def test_an_edit_is_a_branch_beside_the_question(begin: Callable[..., Dialogue])
     assert len(dialogue.messages) == 2
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp437", "cp850", "cp1252", "cp932", "cp936", "ascii"])
+def test_a_chat_in_each_code_page(begin: Callable[..., Dialogue], encoding: str) -> None:
+    out = io.BytesIO()
+    stream = io.TextIOWrapper(out, encoding, newline="")
+    output = Vt100_Output(stream, lambda: Size(40, 100), default_color_depth=ColorDepth.DEPTH_24_BIT)
+    with create_pipe_input() as pipe:
+        pipe.send_text(f"Grüße an “你好” 😀.\r/map\r/why\r/help\r/nothing\r{CTRL_D}")
+        screen = Screen(keys=pipe, output=output)
+        dialogue = begin(screen.write)
+        converse(dialogue, screen)
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue().decode(encoding))
+    assert dialogue.messages[0].text == "Grüße an “你好” 😀.", "the model gets what was typed"
+    assert ("▀" in shown or "█" in shown) == (encoding in ("utf-8", "cp437", "cp850"))
+    assert "cells a sign" in shown or screen.draws_blocks
+    assert "/nothing is no command." in shown
+    own = shown[shown.index("/why") :]
+    assert ("?" in own) <= ("😀" not in shown), "only what was typed or answered is lost"
+    assert ("0 - prefilled" if encoding in ("ascii", "cp932") else "0 · prefilled") in shown
+
+
 def test_ctrl_c_stops_an_answer_and_no_more(begin: Callable[..., Dialogue]) -> None:
     pieces: list[str] = []
 
@@ -146,7 +168,7 @@ def test_without_colours_a_sign_is_many_cells(begin: Callable[..., Dialogue]) ->
             return ColorDepth.DEPTH_1_BIT
 
     with create_pipe_input() as pipe:
-        assert not Screen(keys=pipe, output=OneBit(io.StringIO())).has_colours
+        assert not Screen(keys=pipe, output=OneBit(io.StringIO())).draws_blocks
     dialogue = begin()
     dialogue.ask("Tell me about the sea.")
     view = dialogue.view()
