@@ -9,9 +9,14 @@ import re
 
 from setup import ROOT
 
-PAIRS = {"README.md": "docs/zh/README.md"} | {
-    f"docs/{name}.md": f"docs/zh/{name}.md" for name in ("user-guide", "keyboard", "commands", "settings-reference")
+_PAGES = ("install", "first-ten-minutes", "user-guide", "keyboard", "commands", "settings-reference")
+PAIRS = {
+    "README.md": "docs/zh/README.md",
+    "docs/README.md": "docs/zh/start.md",
+    **{f"docs/{name}.md": f"docs/zh/{name}.md" for name in _PAGES},
+    **{f"docs/guide/{page.name}": f"docs/zh/guide/{page.name}" for page in sorted((ROOT / "docs/guide").glob("*.md"))},
 }
+"""Each English document, and its Chinese one."""
 
 
 def behind() -> list[str]:

@@ -1,4 +1,4 @@
-"""README and user guide in Chinese: what they lack of the English ones is told, and may wait until a release."""
+"""Documents in Chinese: what they lack of the English ones is told, and may wait until a release."""
 
 from __future__ import annotations
 
