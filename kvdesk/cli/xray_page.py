@@ -87,14 +87,14 @@ def strip(weights: NDArray[np.float32]) -> NDArray[np.uint8]:
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
     """A picture of shape (height, width, 3) as PNG."""
-    from PySide6.QtCore import QBuffer, QIODevice
-    from PySide6.QtGui import QImage
+    from PySide6.QtCore import QBuffer, QByteArray, QIODevice
+    from PySide6.QtGui import QImage, QImageWriter
 
     height, width, _ = pixels.shape
     image = QImage(pixels.tobytes(), width, height, 3 * width, QImage.Format.Format_RGB888)
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, "PNG")
+    QImageWriter(buffer, QByteArray(b"png")).write(image)
     return bytes(buffer.data().data())
 
 

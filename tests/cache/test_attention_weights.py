@@ -18,19 +18,23 @@ SECOND = layer(5, [[0, 0, 0], [0.2, 0.2, 0.2]])
 
 
 def test_mean_and_maximum_are_over_heads_of_all_layers() -> None:
-    np.testing.assert_allclose(combined([FIRST, SECOND]), [[2 / 3, 0, 0], [0.8 / 3, 0.8 / 3, 1 / 3]], rtol=1e-6)
-    np.testing.assert_allclose(combined([FIRST, SECOND], "max"), [[1, 0, 0], [0.5, 0.5, 0.8]], rtol=1e-6)
+    mean = np.array([[2 / 3, 0, 0], [0.8 / 3, 0.8 / 3, 1 / 3]])
+    np.testing.assert_allclose(combined([FIRST, SECOND]), mean, rtol=1e-6)
+    np.testing.assert_allclose(combined([FIRST, SECOND], "max"), np.array([[1, 0, 0], [0.5, 0.5, 0.8]]), rtol=1e-6)
 
 
 def test_layers_and_heads_can_be_chosen() -> None:
     np.testing.assert_array_equal(combined([FIRST, SECOND], only=(5,)), SECOND.weights[0])
     np.testing.assert_array_equal(combined([FIRST, SECOND], heads=(1,)), FIRST.weights[1])
     np.testing.assert_array_equal(combined([FIRST, SECOND], "max", only=(3,), heads=(0,)), FIRST.weights[0])
-    for nothing in ({"only": (4,)}, {"heads": (7,)}, {"only": (5,), "heads": (1,)}):
-        with pytest.raises(ValueError, match="no such layer or head"):
-            combined([FIRST, SECOND], **nothing)
-        with pytest.raises(ValueError, match="no such layer or head"):
-            sinks([FIRST, SECOND], 2, **nothing)
+
+
+@pytest.mark.parametrize(("only", "heads"), [((4,), ()), ((), (7,)), ((5,), (1,))])
+def test_what_there_is_none_of_is_an_error(only: tuple[int, ...], heads: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="no such layer or head"):
+        combined([FIRST, SECOND], only=only, heads=heads)
+    with pytest.raises(ValueError, match="no such layer or head"):
+        sinks([FIRST, SECOND], 2, only=only, heads=heads)
 
 
 def test_what_a_column_receives_is_the_sum_over_rows() -> None:

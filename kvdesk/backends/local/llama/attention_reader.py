@@ -153,13 +153,13 @@ def _multiplied(q: _Floats, type_k: int) -> _Floats:
         return q.astype(np.float16).astype(np.float32)
     if TYPES[type_k].name == "bf16":
         bits = np.ascontiguousarray(q).view(np.uint32)
-        return ((bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)).view(np.float32)
+        return np.asarray(((bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)).view(np.float32))
     if TYPES[type_k].block == 1:
         return q
     blocks = q.reshape(*q.shape[:-1], -1, TYPES[type_k].block)
     step = np.abs(blocks).max(axis=-1, keepdims=True) / 127
     codes = np.rint(blocks / np.where(step, step, 1))
-    return (codes * step.astype(np.float16).astype(np.float32)).reshape(q.shape)
+    return np.asarray(codes * step.astype(np.float16).astype(np.float32), np.float32).reshape(q.shape)
 
 
 def _one_stream(found: _Floats) -> _Floats:

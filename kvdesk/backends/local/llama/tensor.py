@@ -49,8 +49,8 @@ class Tensor(ctypes.Structure):
     )
 
 
-def source(tensor: Any, i: int) -> Any | None:
-    """Input number `i` of the operation that makes the tensor; None: it has none."""
+def source(tensor: Any, i: int) -> Any:
+    """Input number `i` of the operation that makes the tensor, a `Tensor`; None: it has none."""
     address = tensor.src[i]
     return Tensor.from_address(address) if address else None
 
