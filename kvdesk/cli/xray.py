@@ -124,7 +124,8 @@ def _seen(model: str, layers: Sequence[LayerAttention], texts: list[str]) -> See
 
 
 def _text(seen: Seen, n: int) -> str:
-    lines = [seen.title, "", f"{tr('position'):>8}  {tr('share'):>6}  {tr('token')}"]
+    position, share, token = tr("position"), tr("share"), tr("token")
+    lines = [seen.title, "", f"{position:>8}  {share:>6}  {token}"]
     best = top(np.array(seen.shares, np.float32), n)
     lines += [f"{i:>8,}  {seen.shares[i]:>6.1%}  {seen.texts[i]!r}{seen.mark(i)}" for i in best]
     return "\n".join(lines)

@@ -50,7 +50,8 @@ class Seen:
         )
 
     def mark(self, i: int) -> str:
-        return f"  [{tr('sink')}]" if i in self.sinks else ""
+        sink = tr("sink")
+        return f"  [{sink}]" if i in self.sinks else ""
 
 
 def write(folder: Path, seen: Seen, layers: Sequence[LayerAttention], n: int) -> tuple[Path, Path]:
@@ -109,12 +110,7 @@ def _page(seen: Seen, layers: Sequence[LayerAttention], strips: Sequence[NDArray
         "One square for each head. A row is a token that looks, the last one below; a column is a token that is looked "
         "at, the first one on the left. The brightest of each row is what it looks at most."
     )
-    pictures = "".join(
-        f"<h2>{escape(tr('Layer {number}').format(number=layer.layer))}</h2>"
-        f'<div class="scroll"><img alt="{escape(tr("%n heads", layer.n_heads))}" '
-        f'src="data:image/png;base64,{b64encode(png(pixels)).decode()}"></div>'
-        for layer, pixels in zip(layers, strips, strict=True)
-    )
+    pictures = "".join(_picture(layer, pixels) for layer, pixels in zip(layers, strips, strict=True))
     title, language = escape(seen.title), installed().replace("_", "-")
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
     return f"""<!doctype html>
@@ -126,3 +122,9 @@ def _page(seen: Seen, layers: Sequence[LayerAttention], strips: Sequence[NDArray
 {pictures}
 </body></html>
 """
+
+
+def _picture(layer: LayerAttention, pixels: NDArray[np.uint8]) -> str:
+    name, heads = tr("Layer {number}").format(number=layer.layer), tr("%n heads", layer.n_heads)
+    source = f"data:image/png;base64,{b64encode(png(pixels)).decode()}"
+    return f'<h2>{escape(name)}</h2><div class="scroll"><img alt="{escape(heads)}" src="{source}"></div>'

@@ -101,7 +101,7 @@ def test_a_chat_in_each_code_page(begin: Callable[..., Dialogue], encoding: str)
     assert dialogue.messages[0].text == "Grüße an “你好” 😀.", "the model gets what was typed"
     assert ("▀" in shown or "█" in shown) == (encoding in ("utf-8", "cp437", "cp850"))
     assert "cells a sign" in shown or screen.draws_blocks
-    assert "/nothing is no command." in shown
+    assert "/nothing is not a command." in shown
     own = shown[shown.index("/why") :]
     assert ("?" in own) <= ("😀" not in shown), "only what was typed or answered is lost"
     assert ("0 - prefilled" if encoding in ("ascii", "cp932") else "0 · prefilled") in shown

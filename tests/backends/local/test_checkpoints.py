@@ -24,7 +24,7 @@ from tests.backends.local.ids import CLASSES, OTHERS, Ids, open_model, prompt_of
 from tests.backends.local.test_turns import fresh_answer, of
 from tests.backends.local.tiny_models import written
 
-WHOLE = ("hybrid", "hybrid_iswa", "hybrid_idx", "dsv4", "iswa", "mamba2")
+WHOLE: tuple[str, ...] = ("hybrid", "hybrid_iswa", "hybrid_idx", "dsv4", "iswa", "mamba2")
 WHOLE += ("gemma3-dense", "gpt-oss-moe", "lfm2-dense", "mamba-dense")
 WINDOWED = ("iswa", "gemma3-dense", "gpt-oss-moe")
 N = 24
