@@ -76,7 +76,7 @@ class HeadGrid(QWidget):
         return self._named(self._at)
 
     @property
-    def cursor(self) -> QRect | None:
+    def cursor_box(self) -> QRect | None:
         """Where that picture is; None where none is looked at."""
         return self.box_of(*self._at) if self._at is not None else None
 

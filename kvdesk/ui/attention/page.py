@@ -315,7 +315,7 @@ class AttentionPage(QWidget):
     def _on_head_described(self, words: str) -> None:
         """What the keyboard is at is in sight."""
         self._about.setText(words)
-        box = self.heads.cursor if self.heads.hasFocus() else None
+        box = self.heads.cursor_box if self.heads.hasFocus() else None
         if box is not None and (inside := self._scroll.widget()) is not None:
             at = self.heads.mapTo(inside, box.center())
             self._scroll.ensureVisible(at.x(), at.y(), 0, 2 * box.height())

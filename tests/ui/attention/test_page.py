@@ -335,8 +335,8 @@ def test_the_heads_by_keys(looking: MainWindow, qtbot: QtBot, said: list[tuple[s
     assert heads.at == (3, N_HEADS - 1)
     qtbot.keyClick(heads, Qt.Key.Key_Return)
     assert looking.store.attention.choice == Choice(3, N_HEADS - 1)
-    assert heads.cursor is not None
-    assert heads.visibleRegion().contains(heads.cursor), "what the keyboard is at is in sight"
+    assert heads.cursor_box is not None
+    assert heads.visibleRegion().contains(heads.cursor_box), "what the keyboard is at is in sight"
 
 
 def test_the_heads_by_the_pointer(looking: MainWindow, qtbot: QtBot) -> None:
