@@ -9,7 +9,10 @@ import re
 
 from setup import ROOT
 
-_PAGES = ("install", "first-ten-minutes", "user-guide", "keyboard", "commands", "settings-reference")
+_PAGES = (
+    *("install", "first-ten-minutes", "reading-the-map", "user-guide", "troubleshooting", "faq", "kv-cache"),
+    *("keyboard", "commands", "settings-reference"),
+)
 PAIRS = {
     "README.md": "docs/zh/README.md",
     "docs/README.md": "docs/zh/start.md",
