@@ -26,6 +26,8 @@ N_LAST: Final = 8
 """Tokens of `Scope.LAST`: as many as the picture of one of 32 heads has rows of pixels."""
 N_ROWS: Final = 12
 """Cells in the table of those that got most."""
+FIRST: Final = 4
+"""Tokens at the beginning that are the usual sinks (Xiao et al., arXiv 2309.17453, section 3.1)."""
 DECADES: Final = 3
 """Of a scale of colours: what is a thousandth of its upper end, or less, has its first colour."""
 
@@ -154,7 +156,8 @@ class Shown:
     """A result with a choice of layers and heads. Frozen.
 
     weights   float32, shape (columns,): what each column got from all tokens together
-    sinks     bool, shape (columns,): of all layers and heads, since one alone may have a good reason
+    sinks     bool, shape (columns,): of all layers and heads, since one alone may have a good reason; of fewer than
+              `FIRST` tokens only among the first columns
     caches    numbers of the caches in which the chosen layers have their K
     """
 
@@ -164,6 +167,8 @@ class Shown:
         heads = () if choice.head is None else (choice.head,)
         self.weights = received(combined(attended.layers, choice.how, only=only, heads=heads))
         self.sinks = sinks(attended.layers, self.n_tokens)
+        if self.n_tokens < FIRST:  # of few tokens nobody knows whether they look there whatever the text says
+            self.sinks[FIRST:] = False
         self.caches = frozenset(layer.cache for layer in attended.layers if not only or layer.layer in only)
 
     @property

@@ -62,6 +62,15 @@ def test_a_sink_is_marked_and_shares_leave_it_out() -> None:
     assert column_words(shown, SEA, TEXTS) == "“sea”: 20 % of the attention"
 
 
+def test_what_one_token_looks_at_most_is_no_sink_for_that() -> None:
+    one, many = attended(ONE_TOKEN), attended(Queries(0, 8, 20))
+    for result in (one, many):
+        for layer in result.layers:
+            layer.weights[:, :, SEA] = 0.5 * len(result.pos)
+    assert np.flatnonzero(Shown(one, Choice()).sinks).tolist() == [SINK]
+    assert np.flatnonzero(Shown(many, Choice()).sinks).tolist() == [SINK, SEA]
+
+
 def test_tokens_of_a_message_are_added_up() -> None:
     asked = Queries(0, 8, 20)
     one, many = Shown(attended(ONE_TOKEN), Choice()), Shown(attended(asked), Choice())
