@@ -50,6 +50,7 @@ class AttentionPage(QWidget):
         self._asked: Queries | None = None  # whose price was asked for last
         self._cell = -1, -1, -1  # cache, stream and cell under the cursor of the map
         self._drawn: Shown | None = None
+        self._chooses = False  # a row is selected in the table
         self._make_controls()
         self.map = CellMapView(kit.theme)
         self.map.set_colour_by(ColourBy.ATTENTION)
@@ -277,7 +278,7 @@ class AttentionPage(QWidget):
         if store.view is None or chosen is None or chosen.p0 < 0 or chosen.p1 < 0:
             return
         shown = store.attention.shown
-        if shown is not None and shown.seq_id == chosen.seq_id:
+        if shown is not None and shown.seq_id == chosen.seq_id and not self._chooses:
             self.table.show_range(chosen.p0, chosen.p1)
         self.map.show_selection(cells_of_positions(store.view.snapshot, *chosen))
 
@@ -349,8 +350,11 @@ class AttentionPage(QWidget):
 
     @Slot(int)
     def _on_row_chosen(self, pos: int) -> None:
+        """The rows that are selected stay so."""
         if (shown := self._store.attention.shown) is not None:
+            self._chooses = True
             self._store.choose_range(shown.seq_id, pos, pos + 1)
+            self._chooses = False
 
     @Slot(int, int, int, int)
     def _on_cells_selected(self, cache: int, stream: int, first: int, last: int) -> None:

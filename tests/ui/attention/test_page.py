@@ -238,6 +238,10 @@ def test_the_table_is_copied(looking: MainWindow, qtbot: QtBot) -> None:
     table.selectRow(1)
     qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QApplication.clipboard().text() == "“sea”\t13\t13\t0.2000\t46 %"
+    qtbot.keyClick(table, Qt.Key.Key_Up, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QApplication.clipboard().text().splitlines()
+    assert [line.split("\t")[1] for line in lines] == ["0", "13"], "several rows stay selected"
 
 
 def test_other_tokens_have_another_price(looking: MainWindow, record: Record) -> None:
