@@ -14,12 +14,13 @@ from kvdesk.viewmodel.links import (
     TextRange,
     cells_of_text,
     positions_of_text,
+    range_of_cells,
     span_at,
     text_of_cells,
     text_of_positions,
 )
 from tests.ui.placing import place
-from tests.ui.samples import ONE
+from tests.ui.samples import ONE, cache_view
 
 ASKED, ANSWERED = MessageId("asked"), MessageId("answered")
 # "Hi 🌊!" in four tokens: "Hi", " ", two halves of the wave, "!"; template text around it at 3..5 and 10..12.
@@ -108,3 +109,12 @@ def test_there_and_back_covers_what_was_selected(widths: list[int], data: st.Dat
     assert back is not None
     assert back.start <= start
     assert back.end >= end
+
+
+def test_the_positions_of_cells_are_of_the_sequence_that_has_most_of_them() -> None:
+    view = cache_view(runs=((0, 10, (0, 1), 0, 1), (10, 14, (1,), 20, 1), (14, 30, (0,), 10, 1))).snapshot
+    assert range_of_cells(view, 0, 0, 8, 12) == (1, 8, 22), "positions 8, 9, 20 and 21"
+    assert range_of_cells(view, 0, 0, 2, 5, own=0) == (0, 2, 5)
+    assert range_of_cells(view, 0, 0, 2, 5, own=1) == (1, 2, 5)
+    assert range_of_cells(view, 0, 0, 40, 50) is None
+    assert range_of_cells(view, 1, 0, 0, 5) is None, "there is no such cache"
