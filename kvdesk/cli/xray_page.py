@@ -99,6 +99,15 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
     return bytes(buffer.data().data())
 
 
+def _picture(layer: LayerAttention, pixels: NDArray[np.uint8]) -> str:
+    name, heads = tr("Layer {number}").format(number=layer.layer), tr("%n heads", layer.n_heads)
+    data = b64encode(png(pixels)).decode()
+    return (
+        f"<h2>{escape(name)}</h2>"
+        f'<div class="scroll"><img alt="{escape(heads)}" src="data:image/png;base64,{data}"></div>'
+    )
+
+
 def _page(seen: Seen, layers: Sequence[LayerAttention], strips: Sequence[NDArray[np.uint8]], n: int) -> str:
     rows = "".join(
         f"<tr><td>{i:,}</td><td>{seen.shares[i]:.1%}</td><td><code>{escape(repr(seen.texts[i]))}</code>"
@@ -122,9 +131,3 @@ def _page(seen: Seen, layers: Sequence[LayerAttention], strips: Sequence[NDArray
 {pictures}
 </body></html>
 """
-
-
-def _picture(layer: LayerAttention, pixels: NDArray[np.uint8]) -> str:
-    name, heads = tr("Layer {number}").format(number=layer.layer), tr("%n heads", layer.n_heads)
-    source = f"data:image/png;base64,{b64encode(png(pixels)).decode()}"
-    return f'<h2>{escape(name)}</h2><div class="scroll"><img alt="{escape(heads)}" src="{source}"></div>'

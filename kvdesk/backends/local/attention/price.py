@@ -22,8 +22,10 @@ _F32: Final = 4
 _LAYER_BYTES: Final = 32 << 20
 """Of the weights of one layer and one decode: more tokens are cut into several."""
 _MOST_TOKENS: Final = 256
-MAKING_MS: Final = 20.0
-WATCHED: Final = 2.0
+_MAKING_MS: Final = 50.0
+"""To make the second context and to free it. Qwen 0.5B and 1.5B, two cores: 100 ms and more beside busy processes."""
+_WATCHED: Final = 1.25
+"""Times a decode that nobody watches: 0.9 to 1.3 with one thread (Qwen 0.5B, 1 and 64 tokens)."""
 
 
 class Reading(NamedTuple):
@@ -45,8 +47,8 @@ def planned(context: Context, cache: Cache, header: GgufHeader, queries: Queries
     if not possible.allowed:
         raise UserError(possible.why)
     plan = plan_attention(cache.snapshot(), context.traits.geometry, queries)
-    now = context.settings.model_copy(update={"n_threads": context.n_threads})
-    return plan, reading(now, header, plan)
+    threads = {"n_threads": context.n_threads, "n_threads_batch": context.n_threads_batch}
+    return plan, reading(context.settings.model_copy(update=threads), header, plan)
 
 
 def reading(settings: ContextSettings, header: GgufHeader, plan: AttentionPlan) -> Reading:
@@ -95,7 +97,7 @@ def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAt
 def _ms(cache: Cache, plan: AttentionPlan, how: Reading, state_bytes: int) -> float | None:
     """Expected; None while nothing was measured."""
     costs, n_cells = cache.costs, plan.n_cells
-    total = len(plan.runs) * costs.state_ms(state_bytes) + len(plan.runs) * MAKING_MS
+    total = len(plan.runs) * costs.state_ms(state_bytes) + len(plan.runs) * _MAKING_MS
     read = costs.reading_ms(len(plan.before), 0, how.settings.n_batch)
     if read is None:
         return None
@@ -105,5 +107,5 @@ def _ms(cache: Cache, plan: AttentionPlan, how: Reading, state_bytes: int) -> fl
             ms = costs.batch_ms(min(how.n_tokens, len(run.tokens) - first), n_cells, n_cells)
             if ms is None:
                 return None
-            total += WATCHED * ms
+            total += _WATCHED * ms
     return total

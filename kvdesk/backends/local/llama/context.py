@@ -157,6 +157,11 @@ class Context:
         """Of decodes of one token."""
         return self.memory.n_threads
 
+    @property
+    def n_threads_batch(self) -> int:
+        """Of decodes of more."""
+        return self.memory.n_threads_batch
+
     def set_threads(self, n_threads: int, n_threads_batch: int) -> None:
         """For the next decodes: of one token, and of larger ones."""
         self.memory.set_threads(n_threads, n_threads_batch)
