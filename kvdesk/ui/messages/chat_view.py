@@ -144,6 +144,11 @@ class ChatView(MessageList):
     def _widgets(self) -> dict[MessageId, MessageWidget]:
         return {name: widget for name, widget in self.made().items() if isinstance(widget, MessageWidget)}
 
+    def _shown(self) -> dict[MessageId, MessageWidget | ToolMessage]:
+        """Calls of tools too."""
+        made = self.made().items()
+        return {name: widget for name, widget in made if isinstance(widget, MessageWidget | ToolMessage)}
+
     def show_coloured(self) -> None:
         """Whether answers have the colours of how likely their tokens were may have changed."""
         for widget in self.widgets:
@@ -277,7 +282,7 @@ class ChatView(MessageList):
 
     def menu(self, message: MessageId) -> QMenu | None:
         """The menu of a message; None where it is not shown."""
-        return message_menu(self, self._kit, self.widget_of(message), is_last=message == self.last)
+        return message_menu(self, self._kit, self._shown().get(message), is_last=message == self.last)
 
     def open_menu(self, message: MessageId, at: QPoint) -> None:
         """Open the menu of a message there on the screen."""
@@ -297,7 +302,7 @@ class ChatView(MessageList):
     @Slot("QWidget*", "QWidget*")
     def _on_focus_changed(self, _before: QWidget | None, now: QWidget | None) -> None:
         """The keyboard looks at a message as the pointer does; a click into the one that is hovered changes nothing."""
-        message = next((name for name, one in self._widgets().items() if now and one.isAncestorOf(now)), None)
+        message = next((name for name, one in self._shown().items() if now and one.isAncestorOf(now)), None)
         known, by_keyboard = self._looked_at or (None, False)
         if message is not None and not (message == known and not by_keyboard):
             self._look_at(message, by_keyboard=True)
@@ -314,22 +319,22 @@ class ChatView(MessageList):
         """Mark words wherever they stand, nowhere without any, and scroll to place number `at` of a message."""
         self._words = words
         self._hit = (message, at) if message is not None else None
-        for name, widget in self._widgets().items():
+        for name, widget in self._shown().items():
             self._mark(name, widget)
         hit = self.scroll_to(message) if message is not None else None
-        if message is not None and isinstance(hit, MessageWidget):
+        if message is not None and isinstance(hit, MessageWidget | ToolMessage):
             place = self._mark(message, hit)
             self.arrange()  # what was folded may be open now
             self.ensureVisible(0, hit.y() + place.y(), 0, self.viewport().height() // 3)
 
-    def _mark(self, name: MessageId, widget: MessageWidget) -> QPoint:
+    def _mark(self, name: MessageId, widget: MessageWidget | ToolMessage) -> QPoint:
         is_hit = self._hit is not None and self._hit[0] == name
         return widget.mark(self._words, self._hit[1] if self._hit is not None and is_hit else -1, unfold=is_hit)
 
     @property
     def selected(self) -> tuple[MessageId | None, str]:
         """What is selected in a message; None and "" where nothing is."""
-        selected = ((name, widget.selected_text) for name, widget in self._widgets().items())
+        selected = ((name, widget.selected_text) for name, widget in self._shown().items())
         return next((one for one in selected if one[1]), (None, ""))
 
     @property
@@ -346,7 +351,7 @@ class ChatView(MessageList):
     @Slot(str)
     def jump_to(self, message: str) -> None:
         """Bring a message into sight and give it the keyboard; nothing where it is not shown."""
-        if isinstance(widget := self.scroll_to(MessageId(message)), MessageWidget):
+        if isinstance(widget := self.scroll_to(MessageId(message)), MessageWidget | ToolMessage):
             widget.show_arrival()
 
     def close_reasons(self) -> bool:
@@ -423,7 +428,10 @@ class ChatView(MessageList):
     def _made_for(self, message_id: MessageId, parent: QWidget, gradually: bool) -> Gradual:
         message = self._messages[message_id]
         if message.role == "tool":
-            return ToolMessage(self._kit, message, self._spent_at, parent)
+            tool = ToolMessage(self._kit, self, message, self._spent_at, parent)
+            if self._words:
+                self._mark(message_id, tool)
+            return tool
         widget = MessageWidget(self._kit, self, message, parent, gradually=gradually)
         widget.set_why_not_continued(self._store.why_not_continued)
         widget.set_why_not_saved(self._why_not_saved.get(message.role, ""))

@@ -13,6 +13,7 @@ from kvdesk.session import Store
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.plain_text import plain_text
 from kvdesk.ui.messages.message_widget import MessageWidget
+from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.operations.menus import fill_message_menu
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.attention import Scope, Spot
@@ -20,14 +21,18 @@ from kvdesk.viewmodel.attention import Scope, Spot
 _ATTENTION: Final = "view.attention"
 
 
-def message_menu(parent: QWidget, kit: Kit, widget: MessageWidget | None, *, is_last: bool) -> QMenu | None:
+def message_menu(
+    parent: QWidget, kit: Kit, widget: MessageWidget | ToolMessage | None, *, is_last: bool
+) -> QMenu | None:
     """The menu of a message as it is now; None where it is not shown."""
     if widget is None:
         return None
     menu = QMenu(parent)
     menu.setToolTipsVisible(True)
     _add_copies(menu, widget)
-    _add_changes(menu, kit, widget, is_last=is_last)
+    if isinstance(widget, MessageWidget):
+        _add_changes(menu, kit, widget, is_last=is_last)
+    _add_pin(menu, kit, widget.message)
     if widget.message.role == "assistant" and is_last:
         for n, name in ((1, tr("Answer again")), (3, tr("Three more answers at once"))):
             again = menu.addAction(name, kit.act("chat.regenerate" if n == 1 else "chat.regenerate_three"))
@@ -50,7 +55,7 @@ def why_not_continued(store: Store, message: Message | None) -> str:
     return store.why_not_continued
 
 
-def _add_copies(menu: QMenu, widget: MessageWidget) -> None:
+def _add_copies(menu: QMenu, widget: MessageWidget | ToolMessage) -> None:
     clipboard, message = QGuiApplication.clipboard(), widget.message
     if selected := widget.selected_text:
         menu.addAction(tr("Copy the selection"), lambda: clipboard.setText(selected))
@@ -62,7 +67,7 @@ def _add_copies(menu: QMenu, widget: MessageWidget) -> None:
 
 
 def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool) -> None:
-    """Edit, continue, pin."""
+    """Edit, continue, look at tokens."""
     message, store, commands = widget.message, kit.store, kit.commands
     if message.role == "user":
         edit = menu.addAction(tr("Edit…"), widget.ask_for_edit)
@@ -84,8 +89,11 @@ def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool)
         tokens = menu.addAction(tr("Look at its tokens"), partial(widget.show_token, 0))
         tokens.setToolTip(tr("How likely each was, what else was likely, and going on with another one"))
     _add_attention(menu, kit, message)
+
+
+def _add_pin(menu: QMenu, kit: Kit, message: Message) -> None:
     pin = menu.addAction(tr("Pin") if not message.pinned else tr("Unpin"))
-    pin.triggered.connect(lambda: commands.pin_message(message.conversation, message.id, pinned=not message.pinned))
+    pin.triggered.connect(lambda: kit.commands.pin_message(message.conversation, message.id, pinned=not message.pinned))
     pin.setToolTip(tr("Pinned messages are listed over the chat. A pin does not keep a message in the context."))
     pin.setEnabled(message.state != "streaming")
 

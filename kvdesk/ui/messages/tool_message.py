@@ -4,9 +4,11 @@ waits for a person, the question.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent, QEnterEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import Message
@@ -16,6 +18,7 @@ from kvdesk.session.features import ToolDecision
 from kvdesk.translation import marked, tr
 from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.messages.message_list import Gradual
+from kvdesk.ui.messages.message_widget import Owner
 from kvdesk.ui.tools.words import arguments_text, pretty, seconds
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.collapsible import Collapsible
@@ -36,10 +39,11 @@ class ToolMessage(Gradual):
     """budget: what tools cost for this question so far, as a text; "" while this is not the last message."""
 
     def __init__(
-        self, kit: Kit, message: Message, budget: Callable[[Message], str], parent: QWidget | None = None
+        self, kit: Kit, owner: Owner, message: Message, budget: Callable[[Message], str], parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self._kit, self._budget = kit, budget
+        self._kit, self._owner, self._budget = kit, owner, budget
+        self._words: Sequence[str] = ()  # that are marked
         self._asked = False
         self.message = message
         self._facts = label("", tone="secondary", scale="small")
@@ -103,6 +107,24 @@ class ToolMessage(Gradual):
         """What tools have cost for this question so far."""
         return self._spent.text()
 
+    @property
+    def selected_text(self) -> str:
+        return self._result.selected_text or self._arguments.selected_text
+
+    def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> QPoint:
+        """Mark every place of the result where one of the words stands, none without words; where number `at` is, or
+        the first one. `unfold`: opens what hides it.
+        """
+        self._words = words
+        if unfold:
+            self.fold.button.setChecked(True)
+        places = [self._result.mapTo(self, place) for place in self._result.mark(words, at, unfold=unfold)]
+        return places[min(max(at, 0), len(places) - 1)] if places else QPoint(0, 0)
+
+    def show_arrival(self) -> None:
+        """Somebody was led here: the keyboard goes on from here."""
+        self.fold.button.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def show_message(self, message: Message) -> None:
         """Replace what is shown."""
         self.message = message
@@ -125,7 +147,9 @@ class ToolMessage(Gradual):
             return tr("Waits for you") if message.id in self._kit.store.tool_questions else tr("Runs…")
         if message.state != "complete" or use is None:
             return tr(_STATES.get(message.state, ""))
-        parts = [tr("Failed")] if use.failed else []
+        parts = [tr("Pinned")] if message.pinned else []
+        if use.failed:
+            parts.append(tr("Failed"))
         if use.n_tokens:
             parts.append(tr("{n} tokens").format(n=f"{use.n_tokens:,}"))
         if use.ms or not use.failed:
@@ -137,6 +161,7 @@ class ToolMessage(Gradual):
             use = self.message.use
             self._arguments.show_source(pretty(use.arguments) if use is not None else "")
             self._result.show_source(self.message.text)
+            self._result.mark(self._words, unfold=False)
             for widget in (self._over_result, self._result):
                 widget.setVisible(bool(self.message.text))
 
@@ -157,6 +182,17 @@ class ToolMessage(Gradual):
     def _on_changed(self, changed: Changed, _update: Update | None) -> None:
         if changed & Changed.TOOLS and self.message.state == "streaming":
             self.show_message(self.message)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        super().enterEvent(event)
+        self._owner.hover(self.message.id, over=True)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self._owner.hover(self.message.id, over=False)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self._owner.open_menu(self.message.id, event.globalPos())
 
     def _decide(self, decision: ToolDecision) -> None:
         self.fold.button.setChecked(False)
